@@ -1,0 +1,1 @@
+"""The story engine without a screen and without a database: domain, rules, agents, providers, engine."""

@@ -1,0 +1,50 @@
+"""Where things live on disk. Nothing is made here; whoever writes first makes its directory (0700)."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+APP = "storyengine"
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The directories of one user: data, configuration, logs, and where chapters are put."""
+
+    data: Path
+    config: Path
+    logs: Path
+    downloads: Path
+
+    @property
+    def server(self) -> Path:
+        """Home of the private PostgreSQL."""
+        return self.data / "postgres"
+
+    @property
+    def models(self) -> Path:
+        """Weights that were fetched on demand."""
+        return self.data / "models"
+
+    @property
+    def config_file(self) -> Path:
+        """The GM's settings."""
+        return self.config / "config.toml"
+
+    @property
+    def consent_file(self) -> Path:
+        """Addresses that the GM has opted in to."""
+        return self.config / "consent.json"
+
+
+def find_paths() -> Paths:
+    """Return the platform's directories; `STORYENGINE_DATA_DIR` and `STORYENGINE_CONFIG_DIR` override."""
+    dirs = PlatformDirs(APP, appauthor=False)
+    data_override = os.environ.get("STORYENGINE_DATA_DIR")
+    data = Path(data_override).expanduser().absolute() if data_override else dirs.user_data_path
+    config_override = os.environ.get("STORYENGINE_CONFIG_DIR")
+    config = Path(config_override).expanduser().absolute() if config_override else dirs.user_config_path
+    logs = data / "logs" if data_override else dirs.user_log_path
+    return Paths(data=data, config=config, logs=logs, downloads=dirs.user_downloads_path)

@@ -1,0 +1,1 @@
+"""Implementations that turn messages into a stream of text (design 8)."""

@@ -1,0 +1,104 @@
+"""The seam between the engine and any model: messages in, text deltas and one result out (design 8)."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from core.errors import ErrorCode, StoryEngineError
+from core.request import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a chat."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputSchema:
+    """A JSON schema that the answer must follow; `name` is a short identifier."""
+
+    name: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequest:
+    """One call: everything that is sent, and what bounds it.
+
+    `timeout` is in seconds: until the first token, and again between two of them; `max_output_tokens`
+    caps the answer, reasoning included. `temperature` is left out where None.
+    """
+
+    messages: tuple[Message, ...]
+    model: str
+    max_output_tokens: int
+    timeout: float
+    schema: OutputSchema | None = None
+    temperature: float | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of the answer."""
+
+    text: str
+
+
+FinishReason = Literal["stop", "length", "content_filter", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """The end of a call that went well; the text is the deltas joined."""
+
+    finish_reason: FinishReason
+    model: str
+    usage: Usage = field(default_factory=Usage)
+    response_id: str = ""
+
+
+class ProviderError(StoryEngineError):
+    """A call that failed. `retry_after` is in seconds, where the service named a time.
+
+    Text that had arrived before the failure was already yielded as deltas.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str = "",
+        *,
+        hint: str = "",
+        is_retryable: bool = False,
+        retry_after: float | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(code, message, hint)
+        self.is_retryable = is_retryable
+        self.retry_after = retry_after
+        self.usage = usage
+
+
+class Provider(Protocol):
+    """Something that answers."""
+
+    @property
+    def name(self) -> str:
+        """`openai`, `local` or `scripted`: what an artifact names."""
+
+    @property
+    def base_url(self) -> str | None:
+        """Where text is sent to; None when it does not leave this process or machine."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[TextDelta | Completion]:
+        """Yield deltas, then exactly one `Completion`; raise ProviderError when the call fails.
+
+        Cancelling the task that iterates, or closing the iterator, ends the call at once.
+        """
+
+    async def aclose(self) -> None:
+        """Release connections and processes."""

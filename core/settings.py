@@ -1,0 +1,139 @@
+"""Settings from the environment, `.env` and `config.toml`, in that order of precedence (design 8).
+
+Three profiles (local, staging, production) keep provider, address, key and models apart; `profile`
+picks one, and the top-level `provider`, `base_url`, `api_key` and `model` override it for one run.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+ProviderName = Literal["local", "openai", "scripted"]
+ProfileName = Literal["local", "staging", "production"]
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+class AgentSettings(BaseModel):
+    """How one kind of agent is called. What is None takes the provider's default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str | None = None
+    """Name of the model, as the service knows it."""
+    context_window: PositiveInt | None = None
+    """How many tokens the model can hold, input and output together."""
+    max_input_tokens: PositiveInt | None = None
+    """Cap for the input; what is over budget is reduced in the documented order."""
+    max_output_tokens: PositiveInt | None = None
+    """Cap for the output, reasoning included."""
+    timeout: PositiveFloat | None = None
+    """Seconds until the first token, and between two."""
+    temperature: float | None = None
+    """Left out when None; reasoning models take none."""
+    requests_per_minute: PositiveInt | None = None
+    """Rate limit for this agent; None means no limit of our own."""
+
+
+class ProfileSettings(BaseModel):
+    """One environment: who answers, where, with which key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: ProviderName = "local"
+    base_url: str = OPENAI_BASE_URL
+    """Address of an OpenAI-compatible service; read by the provider `openai` only."""
+    api_key: SecretStr | None = None
+    """Prefer the environment or the keyring to a file."""
+    model_path: Path | None = None
+    """Another GGUF file for the provider `local`."""
+    script: Path | None = None
+    """The file of replies for the provider `scripted`."""
+    world_lock: AgentSettings = AgentSettings()
+    character: AgentSettings = AgentSettings()
+    context_summary: AgentSettings = AgentSettings()
+    narrative: AgentSettings = AgentSettings()
+
+
+class Profiles(BaseModel):
+    """The three environments."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    local: ProfileSettings = ProfileSettings()
+    staging: ProfileSettings = ProfileSettings(provider="openai")
+    production: ProfileSettings = ProfileSettings(provider="openai")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set; names of variables begin with `STORYENGINE_`, `__` goes one level down."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="STORYENGINE_",
+        env_nested_delimiter="__",
+        env_file=".env",
+        extra="ignore",
+        frozen=True,
+    )
+
+    profile: ProfileName = "local"
+    profiles: Profiles = Profiles()
+    provider: ProviderName | None = None
+    """Overrides the profile's provider."""
+    base_url: str | None = None
+    """Overrides the profile's address."""
+    api_key: SecretStr | None = None
+    """Overrides the profile's key."""
+    model: str | None = None
+    """Overrides the model of every agent."""
+    model_path: Path | None = None
+    """Overrides the profile's GGUF file."""
+    script: Path | None = None
+    """Overrides the profile's file of replies."""
+    consent: tuple[str, ...] = ()
+    """Addresses that text may be sent to, besides those granted in the app."""
+    database_url: SecretStr | None = None
+    """A PostgreSQL server; without it the private one is used."""
+    summary_backoff: PositiveFloat = Field(default=5.0)
+    """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
+
+    def active(self) -> ProfileSettings:
+        """Return the chosen profile with the top-level overrides applied."""
+        chosen: ProfileSettings = getattr(self.profiles, self.profile)
+        changes = {
+            name: value
+            for name in ("provider", "base_url", "api_key", "model_path", "script")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.model is not None:
+            for name in ("world_lock", "character", "context_summary", "narrative"):
+                changes[name] = getattr(chosen, name).model_copy(update={"model": self.model})
+        return chosen.model_copy(update=changes)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment before `.env` before `config.toml`."""
+        return (init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls))
+
+
+def load_settings(config_file: Path) -> Settings:
+    """Read the settings; raise pydantic's ValidationError when one is not valid."""
+
+    class FromFile(Settings):
+        model_config = SettingsConfigDict(**{**Settings.model_config, "toml_file": config_file})
+
+    return FromFile()

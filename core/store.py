@@ -1,0 +1,189 @@
+"""What the engine needs of storage, as a Protocol; `db` provides it (design 3 and 11).
+
+Writing has one way in: a `Changes` value holds everything that follows from one outcome, and the
+store makes it true in one transaction or not at all (design 6).
+"""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+
+from core.draft import NarrativeDraft
+from core.event import Event
+from core.ids import RequestId, SessionId
+from core.memory import MemoryBlock
+from core.request import Artifact, Content, Request
+from core.session import Session, SessionSummary, Tab1Inputs
+from core.slot import Slot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Everything that one transaction makes true. What is None or empty stays as it is.
+
+    `session` and `tab1` are whole new values. Requests are inserted or, by id, replaced. Events,
+    blocks, drafts and artifacts are only ever added. `unsent` replaces the text waiting in the
+    composer of each slot it names; an empty text clears it.
+    """
+
+    session_id: SessionId
+    session: Session | None = None
+    tab1: Tab1Inputs | None = None
+    unsent: Mapping[Slot, str] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    blocks: tuple[MemoryBlock, ...] = ()
+    drafts: tuple[NarrativeDraft, ...] = ()
+    requests: tuple[Request, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    contents: tuple[Content, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One session as its writer holds it in memory: all that is needed to go on playing.
+
+    `recent` are the events after `recent_from(session)`; `requests` are those not done and not
+    cancelled, oldest first: open ones, and failed ones that may be retried.
+    """
+
+    session: Session
+    tab1: Tab1Inputs
+    unsent: Mapping[Slot, str] = field(default_factory=dict)
+    blocks: tuple[MemoryBlock, ...] = ()
+    recent: tuple[Event, ...] = ()
+    requests: tuple[Request, ...] = ()
+    draft_count: int = 0
+
+    def after(self, changes: Changes) -> "Snapshot":
+        """Return the snapshot as it is once `changes` are stored."""
+        session = changes.session or self.session
+        start = recent_from(session)
+        recent = (*self.recent, *changes.events)
+        if recent and recent[0].prompt_index <= start:
+            recent = tuple(event for event in recent if event.prompt_index > start)
+        return replace(
+            self,
+            session=session,
+            tab1=changes.tab1 or self.tab1,
+            unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
+            blocks=(*self.blocks, *changes.blocks),
+            recent=recent,
+            requests=_merge(self.requests, changes.requests),
+            draft_count=self.draft_count + len(changes.drafts),
+        )
+
+
+def recent_from(session: Session) -> int:
+    """Return the prompt index after which events are recent context.
+
+    It moves only when a block is stored, so that the inputs between two blocks share their prefix,
+    and it never leaves out an unsummarised prompt or one of the last chunk (design 6 and 7).
+    """
+    return max(0, session.boundary - session.limits.chunk_size)
+
+
+def is_kept_in_snapshot(request: Request) -> bool:
+    """Whether a request still matters for going on: open, or failed and not given up."""
+    return request.state.is_open or request.state.value == "failed"
+
+
+def _merge(old: tuple[Request, ...], new: Collection[Request]) -> tuple[Request, ...]:
+    if not new:
+        return old
+    by_id = {request.id: request for request in (*old, *new)}
+    kept = (request for request in by_id.values() if is_kept_in_snapshot(request))
+    return tuple(sorted(kept, key=lambda request: request.id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who writes in a session, and since when."""
+
+    label: str
+    since: datetime
+
+
+class Lease(Protocol):
+    """The writer's lock of one session, held until closed or until the connection is lost."""
+
+    @property
+    def session_id(self) -> SessionId:
+        """The session that is held."""
+
+    @property
+    def epoch(self) -> int:
+        """Grows with every new writer; a commit with an older epoch is refused."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection that held the lock is gone."""
+
+    async def aclose(self) -> None:
+        """Give the lock back."""
+
+
+class Store(Protocol):
+    """Durable storage of sessions.
+
+    Every method raises `StorageError` when the database cannot be reached or refuses.
+    """
+
+    async def create(self, changes: Changes) -> None:
+        """Store a new session; `changes.session` and `changes.tab1` are required."""
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        """Make `changes` true in one transaction, and tell followers of the session.
+
+        Raise SessionLockedError when `lease` is not, or no longer, the writer's.
+        """
+
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
+        """Take the writer's lock, or return who has it. Does not wait."""
+
+    async def load(self, session_id: SessionId) -> Snapshot:
+        """Return the session as it is; raise StorageError (not transient) when there is none."""
+
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        """Return the chapter list, last played first."""
+
+    async def find_script(self, script_key: str) -> SessionId | None:
+        """Return the newest session, not archived, that a chapter script with this key made."""
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        """Archive a session at that time, or restore it (None)."""
+
+    async def purge(self, session_id: SessionId) -> None:
+        """Delete an archived session and all below it, for good; refuse one that is not archived."""
+
+    async def events(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last`, in order."""
+
+    async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+        """Return the newest events, in order, whose texts together just exceed `max_chars`, or all."""
+
+    async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
+        """Return every draft, oldest version first."""
+
+    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+        """Return every request, oldest first, whatever its state."""
+
+    async def artifacts(
+        self, session_id: SessionId, *, request_id: RequestId | None = None
+    ) -> Sequence[Artifact]:
+        """Return the artifacts of a session or of one request, oldest first."""
+
+    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+        """Return the texts behind these hashes."""
+
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+        """Yield once for every commit by anyone to this session, several at once coalesced.
+
+        Survives a lost connection: it connects again and yields once, so that nothing is missed.
+        """
+
+    async def aclose(self) -> None:
+        """Close every connection."""

@@ -1,0 +1,43 @@
+"""Text from models, files and pastes is data: what could act on a terminal or a database goes (design 8)."""
+
+import re
+
+# An escape sequence goes as a whole, so that its printable tail does not stay behind as litter:
+# CSI, then the string kinds (OSC, DCS, SOS, PM, APC) up to their terminator or, when there is none,
+# the end of the line, then the short two-character ones.
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_LINE_ENDS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
+# Bidirectional overrides and isolates can make a line read as something else than what is stored.
+_BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
+
+
+def clean(text: str) -> str:
+    """Return `text` without control characters and escape sequences.
+
+    Tabs, newlines and every printable script stay; line ends become newlines. Lone surrogates and
+    NUL, which PostgreSQL's JSONB refuses, go as well. Cleaning twice changes nothing more.
+    """
+    text = _LINE_ENDS.sub("\n", text)
+    text = _SEQUENCES.sub("", text)
+    text = _CONTROLS.sub("", text)
+    return _BIDI_CONTROLS.sub("", text)
+
+
+def clean_line(text: str) -> str:
+    """Return `text` cleaned and on one line, with runs of white space as one space."""
+    return " ".join(clean(text).split())
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing would be seen of `text`: white space and zero-width characters only."""
+    return not text.strip().strip("\u200b\u200c\u200d\u2060\ufeff\u00ad").strip()
+
+
+def word_count(text: str) -> int:
+    """Return the number of words, that is, of runs without white space."""
+    return len(text.split())
