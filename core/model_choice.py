@@ -1,0 +1,115 @@
+"""Which model serves which agent, and how much it may read and write (design 7)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.settings import AgentSettings, ProfileSettings, ProviderName
+
+
+class AgentRole(StrEnum):
+    """The four roles of the ten agents; the value is the name of its settings and its prompt file."""
+
+    WORLD_LOCK = "world_lock"
+    CHARACTER = "character"
+    CONTEXT_SUMMARY = "context_summary"
+    NARRATIVE = "narrative"
+
+
+class PromptStyle(StrEnum):
+    """Whether a model gets the full system prompt or, being very small, a short one with an example."""
+
+    FULL = "full"
+    SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """How one role is called. Tokens are the service's; before a call they are estimated."""
+
+    model: str
+    context_window: int
+    max_input_tokens: int
+    max_output_tokens: int
+    timeout: float
+    temperature: float | None = None
+    requests_per_minute: int | None = None
+    style: PromptStyle = PromptStyle.FULL
+    stop: tuple[str, ...] = ()
+
+
+LOCAL_MODEL = "smollm2-135m-instruct"
+
+_REMOTE: dict[AgentRole, ModelChoice] = {
+    AgentRole.WORLD_LOCK: ModelChoice(
+        model="o4-mini",
+        context_window=200_000,
+        max_input_tokens=16_000,
+        max_output_tokens=12_000,
+        timeout=120,
+    ),
+    AgentRole.CHARACTER: ModelChoice(
+        model="o4-mini", context_window=200_000, max_input_tokens=24_000, max_output_tokens=8_000, timeout=120
+    ),
+    AgentRole.CONTEXT_SUMMARY: ModelChoice(
+        model="o4-mini",
+        context_window=200_000,
+        max_input_tokens=48_000,
+        max_output_tokens=12_000,
+        timeout=180,
+    ),
+    AgentRole.NARRATIVE: ModelChoice(
+        model="gpt-5.2",
+        context_window=400_000,
+        max_input_tokens=200_000,
+        max_output_tokens=32_000,
+        timeout=300,
+    ),
+}
+
+
+def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> ModelChoice:
+    return ModelChoice(
+        model=LOCAL_MODEL,
+        context_window=8_192,
+        max_input_tokens=8_192 - output,
+        max_output_tokens=output,
+        timeout=120,
+        temperature=temperature,
+        style=PromptStyle.SMALL,
+        stop=stop,
+    )
+
+
+_LOCAL: dict[AgentRole, ModelChoice] = {
+    AgentRole.WORLD_LOCK: _local(1_200, temperature=0.2),
+    AgentRole.CHARACTER: _local(100, temperature=0.7, stop=("GM:", "\n\n")),
+    AgentRole.CONTEXT_SUMMARY: _local(1_200, temperature=0.2),
+    AgentRole.NARRATIVE: _local(700, temperature=0.7),
+}
+
+
+def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
+    """Return the choice for `role`: the provider's default with the profile's settings on top.
+
+    The input cap never exceeds what the window leaves beside the output.
+    """
+    base = defaults_for(profile.provider)[role]
+    own: AgentSettings = getattr(profile, role.value)
+    window = own.context_window or base.context_window
+    output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
+    return ModelChoice(
+        model=own.model or base.model,
+        context_window=window,
+        max_input_tokens=min(own.max_input_tokens or base.max_input_tokens, window - output),
+        max_output_tokens=output,
+        timeout=own.timeout or base.timeout,
+        temperature=base.temperature if own.temperature is None else own.temperature,
+        requests_per_minute=own.requests_per_minute or base.requests_per_minute,
+        style=base.style if own.model is None and profile.model_path is None else PromptStyle.FULL,
+        stop=base.stop if own.model is None and profile.model_path is None else (),
+    )
+
+
+def defaults_for(provider: ProviderName) -> dict[AgentRole, ModelChoice]:
+    """Return the defaults of a provider by role."""
+    return _LOCAL if provider == "local" else _REMOTE
