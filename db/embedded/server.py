@@ -1,0 +1,227 @@
+"""The program's side of the private PostgreSQL: attach to it, starting it when nobody has."""
+
+import asyncio
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from core.errors import ErrorCode, StorageError
+from db.embedded.binaries import Binaries, find_binaries
+from db.embedded.cluster import DATABASE, ROLE
+from db.embedded.directories import PORT, make_private, refuse_network_file_system
+from db.embedded.failure import EmbeddedError, explain_os_error
+from db.embedded.locks import POLL, FileLock, is_locked
+from db.embedded.postmaster import LOG_FILE
+from db.embedded.probe import is_accepting
+from db.embedded.state import Phase, ServerState
+from db.embedded.supervisor import CLIENTS_LOCK, SUPERVISOR_LOCK
+
+START_LOCK = "start.lock"
+SUPERVISOR_LOG = "supervisor.log"
+DEFAULT_GRACE = 3.0
+"""Seconds for which the server outlives its last client, so that one command after another finds it warm."""
+DEFAULT_TIMEOUT = 60.0
+START_ATTEMPTS = 3
+SUPERVISOR_LOG_LIMIT = 1_000_000
+_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from db.embedded.supervisor import main; sys.exit(main(sys.argv[2:]))"
+"""Run with -I, which keeps the environment and the current directory from choosing what is imported."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """What `doctor` tells of the private server; asking neither starts nor disturbs it."""
+
+    home: Path
+    is_running: bool
+    is_supervised: bool
+    phase: Phase
+    version: str
+    pid: int
+    data: str
+    socket_dir: str
+    log: Path
+    notice: str
+    """How the server runs when that is not as usual; empty otherwise."""
+    problem: str
+    """The sentence of the last failure; empty when there was none."""
+
+
+class EmbeddedServer:
+    """One client of the private server in `home`; several in one process or in many share the server.
+
+    `acquire` and `release` are safe to call from any thread, and again.
+    """
+
+    def __init__(self, home: Path, *, binaries: Binaries | None = None, grace: float = DEFAULT_GRACE) -> None:
+        self._home = Path(os.path.abspath(home))
+        self._binaries = binaries
+        self._grace = grace
+        self._clients: FileLock | None = None
+        self._guard = threading.Lock()
+
+    def acquire(self, timeout: float = DEFAULT_TIMEOUT) -> str:
+        """Return the SQLAlchemy URL of a server that takes connections and stays until `release`.
+
+        Call it again when the server was lost: it comes back. Raises StorageError.
+        """
+        deadline = time.monotonic() + timeout
+        try:
+            with self._guard:
+                self._attach(deadline)
+                return self.url()
+        except EmbeddedError as error:
+            raise _storage_error(error) from error
+        except OSError as error:
+            raise _storage_error(explain_os_error(error, self._home)) from error
+
+    def release(self) -> None:
+        """Let go of the server; it stops when nobody else holds it."""
+        with self._guard:
+            self._let_go()
+
+    async def acquire_async(self, timeout: float = DEFAULT_TIMEOUT) -> str:
+        """`acquire` in a thread."""
+        return await asyncio.to_thread(self.acquire, timeout)
+
+    async def release_async(self) -> None:
+        """`release` in a thread, as it waits for an `acquire` that is under way."""
+        await asyncio.to_thread(self.release)
+
+    def url(self, database: str = DATABASE) -> str:
+        """Return the SQLAlchemy URL of a database of the server; meaningful after `acquire`."""
+        host = quote(ServerState.read(self._home).socket_dir, safe="", errors="surrogateescape")
+        return f"postgresql+psycopg://{ROLE}@/{quote(database, safe='')}?host={host}&port={PORT}"
+
+    def connection_parameters(self, database: str = DATABASE) -> dict[str, str]:
+        """Return the keywords that libpq and psycopg connect with; meaningful after `acquire`."""
+        state = ServerState.read(self._home)
+        return {"host": state.socket_dir, "port": str(PORT), "user": ROLE, "dbname": database}
+
+    def program_environment(self, database: str = DATABASE) -> dict[str, str]:
+        """Return an environment in which `pg_dump` and its like connect without arguments."""
+        names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
+        return kept | {names[key]: text for key, text in self.connection_parameters(database).items()}
+
+    def program(self, name: str) -> Path:
+        """Return the path of `pg_dump`, `pg_restore`, …; raise StorageError when nothing is installed."""
+        try:
+            return self._find_binaries().program(name)
+        except EmbeddedError as error:
+            raise _storage_error(error) from error
+
+    def status(self) -> ServerStatus:
+        """Return what is known of the server without touching it."""
+        state = ServerState.read(self._home)
+        is_supervised = is_locked(self._home / SUPERVISOR_LOCK)
+        return ServerStatus(
+            home=self._home,
+            is_running=bool(state.socket_dir) and is_accepting(Path(state.socket_dir)),
+            is_supervised=is_supervised,
+            phase=state.phase if is_supervised or state.phase is Phase.FAILED else Phase.STOPPED,
+            version=state.version,
+            pid=state.pid,
+            data=state.data,
+            socket_dir=state.socket_dir,
+            log=self._home / LOG_FILE,
+            notice=state.notice,
+            problem=f"{state.message} {state.hint}".strip(),
+        )
+
+    def _attach(self, deadline: float) -> None:
+        if sys.platform == "win32":
+            find_binaries()
+        was_attached = self._clients is not None
+        try:
+            if self._clients is None:
+                refuse_network_file_system(make_private(self._home))
+                self._clients = FileLock(self._home / CLIENTS_LOCK)
+                if not self._clients.wait_shared(deadline):  # held while a shutdown is under way
+                    raise self._too_late()
+            with FileLock(self._home / START_LOCK) as start:  # one starter at a time
+                if not start.wait_exclusive(deadline):
+                    raise self._too_late()
+                self._ensure_running(deadline)
+        except BaseException:
+            if not was_attached:
+                self._let_go()
+            raise
+
+    def _ensure_running(self, deadline: float) -> None:
+        attempts = 0
+        while True:
+            is_supervised = is_locked(self._home / SUPERVISOR_LOCK)
+            state = ServerState.read(self._home)
+            if is_supervised and state.phase is Phase.READY and is_accepting(Path(state.socket_dir)):
+                break
+            if not is_supervised:
+                self._refuse_failure(state, attempts)
+                self._spawn_supervisor(deadline)
+                attempts += 1
+            if time.monotonic() >= deadline:
+                raise self._too_late()
+            time.sleep(POLL)
+        if attempts and state.notice:
+            log.warning(state.notice)
+
+    def _refuse_failure(self, state: ServerState, attempts: int) -> None:
+        if attempts and state.phase is Phase.FAILED:
+            raise EmbeddedError(state.message, state.hint)
+        if attempts < START_ATTEMPTS:
+            return
+        if os.statvfs(self._home).f_bavail == 0:
+            raise explain_os_error(OSError(28, os.strerror(28)), self._home)
+        raise EmbeddedError(
+            "The private database ends as soon as it has started.",
+            f"The reason may be in {self._home / SUPERVISOR_LOG}.",
+        )
+
+    def _spawn_supervisor(self, deadline: float) -> None:
+        ServerState.forget(self._home)
+        root = Path(__file__).resolve().parents[2]
+        arguments = [self._home, self._find_binaries().root, str(self._grace)]
+        report = self._home / SUPERVISOR_LOG
+        is_long = report.exists() and report.stat().st_size > SUPERVISOR_LOG_LIMIT
+        with report.open("wb" if is_long else "ab") as output:
+            supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _BOOT, root, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                start_new_session=True,  # no Ctrl-C and no hang-up from the terminal
+            )
+        try:
+            supervisor.wait(max(deadline - time.monotonic(), POLL))  # it goes on in a child of its own
+        except subprocess.TimeoutExpired as error:
+            supervisor.kill()
+            supervisor.wait()
+            raise self._too_late() from error
+
+    def _find_binaries(self) -> Binaries:
+        if self._binaries is None:
+            self._binaries = find_binaries()
+        return self._binaries
+
+    def _too_late(self) -> EmbeddedError:
+        return EmbeddedError(
+            "The private database was not ready in time; it may still be recovering, and nothing is lost.",
+            f"Try again in a moment; {self._home / LOG_FILE} tells what it does.",
+        )
+
+    def _let_go(self) -> None:
+        if self._clients is not None:
+            self._clients.close()
+            self._clients = None
+
+
+def _storage_error(error: EmbeddedError) -> StorageError:
+    return StorageError(ErrorCode.STORAGE_LOAD_FAILED, error.message, error.hint, is_transient=False)

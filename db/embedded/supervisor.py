@@ -1,0 +1,163 @@
+"""The detached process that owns the server and stops it when the last client is gone.
+
+Every client holds a shared lock on `clients.lock`; the kernel drops it whatever ends the client. The
+supervisor holds `supervisor.lock` as long as it lives, and when it gets `clients.lock` for itself nobody is
+left. It imports the standard library and this package only, and runs with `python -I -S`.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+from db.embedded.binaries import Binaries
+from db.embedded.cluster import forget_stale_pid_file, prepare_cluster, reachable_binaries
+from db.embedded.directories import choose_socket_dir
+from db.embedded.failure import EmbeddedError, explain_os_error, explain_output
+from db.embedded.locks import FileLock
+from db.embedded.postmaster import LOG_FILE, Postmaster, end_orphans
+from db.embedded.privileges import Footing, choose_footing
+from db.embedded.state import Phase, ServerState
+
+CLIENTS_LOCK = "clients.lock"
+SUPERVISOR_LOCK = "supervisor.lock"
+LOCK_TIMEOUT = 90.0
+"""Seconds in which a predecessor must have stopped its server."""
+READY_TIMEOUT = 600.0
+"""Seconds that recovery after a crash may take."""
+WATCH_INTERVAL = 0.25
+CRASH_PAUSE = 0.25
+CRASH_LIMIT, CRASH_WINDOW = 8, 60.0
+"""So many crashes within so many seconds, and we give up."""
+LOG_TAIL = 4096
+
+
+class Supervisor:
+    """Keeps one server running while there are clients."""
+
+    def __init__(self, home: Path, binaries: Binaries, grace: float) -> None:
+        self._home = home
+        self._binaries = binaries
+        self._grace = grace
+        self._log = home / LOG_FILE
+        self._clients = FileLock(home / CLIENTS_LOCK)
+        self._crashes: deque[float] = deque(maxlen=CRASH_LIMIT)
+        self._must_stop = False
+
+    def run(self) -> None:
+        """Serve until nobody is left or a SIGTERM comes; raise EmbeddedError when that is impossible."""
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        version = self._binaries.version()
+        footing = choose_footing(self._home, self._binaries)
+        binaries = reachable_binaries(footing, self._binaries, version)
+        data = prepare_cluster(footing, binaries, version)
+        while True:
+            server = Postmaster.adopt(data) or self._start(footing, binaries, version)
+            try:
+                if self._serve_until_lost(server, footing, version):
+                    return
+            finally:
+                server.stop()
+                end_orphans(data)
+
+    def _serve_until_lost(self, server: Postmaster, footing: Footing, version: str) -> bool:
+        """Return True when the server was stopped for good, False when another one is needed."""
+        if not server.wait_serving(READY_TIMEOUT):
+            self._note_crash()
+            return False
+        self._publish(Phase.READY, server, footing, version)
+        if not self._watch(server):
+            self._publish(Phase.STARTING, server, footing, version)
+            return False
+        self._publish(Phase.STOPPING, server, footing, version)
+        server.stop()
+        self._publish(Phase.STOPPED, server, footing, version)
+        return True
+
+    def _start(self, footing: Footing, binaries: Binaries, version: str) -> Postmaster:
+        socket_dir = choose_socket_dir(footing.base, footing.owner)
+        forget_stale_pid_file(footing.base / "data")
+        try:
+            return Postmaster.start(footing, binaries, version, socket_dir, self._log)
+        except subprocess.SubprocessError as error:
+            raise EmbeddedError("The private database could not be started.") from error
+
+    def _watch(self, server: Postmaster) -> bool:
+        """Return True when it is time to stop, False when the server is lost."""
+        idle_since: float | None = None
+        while server.is_alive() and server.has_socket():
+            if self._must_stop:
+                return True
+            if self._clients.try_exclusive():
+                idle_since = idle_since or time.monotonic()
+                if time.monotonic() - idle_since >= self._grace:
+                    return True  # with the lock: a client that comes now waits until we are gone
+                self._clients.release()
+            else:
+                idle_since = None
+            time.sleep(WATCH_INTERVAL)
+        return False
+
+    def _note_crash(self) -> None:
+        now = time.monotonic()
+        self._crashes.append(now)
+        if self._must_stop or (len(self._crashes) == CRASH_LIMIT and now - self._crashes[0] < CRASH_WINDOW):
+            raise explain_output("server", _tail(self._log), self._home)
+        time.sleep(CRASH_PAUSE * len(self._crashes))
+
+    def _publish(self, phase: Phase, server: Postmaster, footing: Footing, version: str) -> None:
+        ServerState(
+            phase=phase,
+            pid=server.pid,
+            version=version,
+            data=str(server.data),
+            socket_dir=str(server.socket_dir),
+            notice=footing.notice,
+        ).write(self._home)
+
+    def _on_terminate(self, number: int, frame: object) -> None:
+        self._must_stop = True
+
+
+def _tail(log: Path) -> str:
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - LOG_TAIL))
+        return stream.read().decode("utf-8", "replace")
+
+
+def main(arguments: list[str]) -> int:
+    """Run as `HOME BINARIES GRACE`: take the lock, go on in a child, leave the outcome in the state file.
+
+    The client reaps this process at once, so that it keeps no child; when it ended well, the lock is held.
+    """
+    home = Path(arguments[0])
+    os.umask(0o077)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with FileLock(home / SUPERVISOR_LOCK) as lock:
+        if not lock.wait_exclusive(time.monotonic() + LOCK_TIMEOUT):
+            return 1
+        if os.fork() > 0:
+            return 0
+        return _serve(home, Binaries(Path(arguments[1])), float(arguments[2]))
+
+
+def _serve(home: Path, binaries: Binaries, grace: float) -> int:
+    try:
+        Supervisor(home, binaries, grace).run()
+    except EmbeddedError as error:
+        return _fail(home, error)
+    except OSError as error:
+        return _fail(home, explain_os_error(error, home))
+    return 0
+
+
+def _fail(home: Path, error: EmbeddedError) -> int:
+    sys.stderr.write(f"{error.message} {error.hint}\n")
+    with contextlib.suppress(OSError):  # a full disk: the client finds that out for itself
+        ServerState(phase=Phase.FAILED, message=error.message, hint=error.hint).write(home)
+    return 1
