@@ -1,0 +1,112 @@
+"""Agent 8: a chunk of prompts becomes a turn delta."""
+
+from collections.abc import Mapping, Sequence
+
+from core.agents.json_output import InvalidMemoryError, read_object, refuse_longer_than_source, validated
+from core.agents.schema import fixed, one_of, schema_of, tighten
+from core.agents.setup import AgentSetup, total
+from core.event import Event
+from core.fence import SegmentName
+from core.memory import BlockType, MemoryBlock, TurnDelta
+from core.model_choice import PromptStyle
+from core.prompt_range import PromptRange
+from core.providers.base import OutputSchema
+from core.segment import Context
+from core.session import Session
+from core.transcript import render_events
+
+AGENT_ID = 8
+
+_SMALL_ITEMS = {"major_events": 2, "character_actions": 2, "participants": 2}
+
+
+def build_context(
+    setup: AgentSetup,
+    session: Session,
+    blocks: Sequence[MemoryBlock],
+    chunk: PromptRange,
+    events: Sequence[Event],
+) -> Context:
+    """Return the input of agent 8: system prompt, memory so far, the chunk.
+
+    Of `events` those in `chunk` are taken, all of them and whole.
+    """
+    source = setup.fenced(SegmentName.RECENT_CONTEXT_CHUNK, chunk_text(session, chunk, events))
+    empty = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")
+    budget = setup.memory_budget(total((*setup.beginning, empty)), source.tokens)
+    digest = setup.digester.digest(blocks, budget)
+    memory = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest.text)
+    return setup.context(
+        AGENT_ID,
+        (memory, source),
+        schema=output_schema(session, chunk, setup.style),
+        left_out=digest.left_out,
+    )
+
+
+def chunk_text(session: Session, chunk: PromptRange, events: Sequence[Event]) -> str:
+    """Return the transcript of `chunk`: the source of its summary."""
+    return render_events((event for event in events if event.prompt_index in chunk), session)
+
+
+def output_schema(session: Session, chunk: PromptRange, style: PromptStyle) -> OutputSchema:
+    """Return the schema of the delta with type, range and cast fixed; tighter for a small model."""
+    schema = schema_of(TurnDelta)
+    properties = schema["properties"]
+    properties["memory_type"] = fixed(BlockType.TURN_DELTA.value)
+    properties["range"]["properties"] = {key: fixed(value) for key, value in range_json(chunk).items()}
+    actor = properties["character_actions"]["items"]["properties"]
+    actor["agent_slot"] = one_of(*(slot.value for slot, _ in session.roster))
+    actor["name"] = one_of(*(name for _, name in session.roster))
+    if style is PromptStyle.SMALL:
+        tighten(schema, text=70, items=_SMALL_ITEMS, default_items=1)
+    return OutputSchema(BlockType.TURN_DELTA.value, schema)
+
+
+def range_json(chunk: PromptRange) -> dict[str, str | int]:
+    """Return the range as the memory block holds it; a marker is a number as the transcript shows it."""
+    return {
+        "from_marker": f"{chunk.first})",
+        "to_marker": f"{chunk.last})",
+        "prompt_count_in_chunk": len(chunk),
+    }
+
+
+def parse(text: str, session: Session, chunk: PromptRange, source_length: int) -> dict[str, object]:
+    """Return the payload of the delta; raise InvalidMemoryError when it cannot be stored.
+
+    `source_length` is the length of the chunk's transcript in characters.
+    """
+    value = read_object(text)
+    value |= {"memory_type": BlockType.TURN_DELTA.value, "range": range_json(chunk)}
+    value["character_actions"] = _with_cast(value.get("character_actions"), session)
+    payload = validated(TurnDelta, value).model_dump()
+    refuse_longer_than_source(payload, source_length)
+    return payload
+
+
+def _with_cast(actions: object, session: Session) -> object:
+    """Give each action the name that belongs to its slot, or the slot that belongs to its name."""
+    if not isinstance(actions, list):
+        return actions
+    names = {slot.value: name for slot, name in session.roster}
+    slots = {name.casefold(): slot.value for slot, name in reversed(session.roster)}
+    placed: list[object] = []
+    for number, action in enumerate(actions):
+        if not isinstance(action, Mapping):
+            placed.append(action)
+            continue
+        slot, name = action.get("agent_slot"), action.get("name")
+        known = slots.get(name.strip().casefold()) if isinstance(name, str) else None
+        if known is not None and names.get(_number(slot), "").casefold() != str(name).strip().casefold():
+            slot = known
+        if _number(slot) not in names:
+            raise InvalidMemoryError([f"character_actions.{number}: no character of the cast is {name!r}"])
+        placed.append({**action, "agent_slot": _number(slot), "name": names[_number(slot)]})
+    return placed
+
+
+def _number(slot: object) -> int:
+    if isinstance(slot, str) and slot.strip().isdecimal():
+        return int(slot)
+    return slot if isinstance(slot, int) else 0

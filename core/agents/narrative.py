@@ -1,0 +1,250 @@
+"""Agent 9: definition, full transcript and memory become prose, in one call or part by part.
+
+The transcript is always used whole. When it does not fit beside the rest, or when a small model is to
+write more than it can at once, the chapter is planned in parts: whole chunks as long as they fit, else
+whole prompts, else whole events, and only of an event that is too long by itself the text is split.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from core.agents.setup import AgentSetup, overflow, total
+from core.event import Event
+from core.fence import SegmentName
+from core.grapheme import head, tail
+from core.memory import MemoryBlock
+from core.model_choice import PromptStyle
+from core.prompt_range import PromptRange
+from core.segment import Context, Segment
+from core.session import Session
+from core.tokens import characters_for, estimate_tokens
+from core.transcript import SEPARATOR, in_order, render_event, render_events
+
+AGENT_ID = 9
+
+_TAIL = {PromptStyle.FULL: 2_000, PromptStyle.SMALL: 300}
+"""How many characters of the part before are shown to the next one."""
+_OUTPUT_TOKENS_PER_WORD = 2
+"""Generous: the rest is for reasoning and for words of many tokens."""
+_PART_MEMORY_SHARE = 0.25
+_MIN_PART_TOKENS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NarrativePart:
+    """One call of a narrative: its place, its share of the words, and the transcript that it tells."""
+
+    number: int
+    total: int
+    prompts: PromptRange
+    transcript: str
+    target_words: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A stretch of transcript that stays in one part. `is_continued` marks the rest of a split event."""
+
+    prompts: PromptRange
+    text: str
+    tokens: int
+    is_continued: bool = False
+
+
+def plan(
+    setup: AgentSetup,
+    session: Session,
+    blocks: Sequence[MemoryBlock],
+    events: Sequence[Event],
+    definition: str,
+    target_words: int | None,
+) -> tuple[NarrativePart, ...]:
+    """Return the parts in which the chapter is written: one when it fits, none without events.
+
+    Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when definition and canon leave no room at all.
+    """
+    ordered = in_order(events)
+    if not ordered:
+        return ()
+    planner = _Planner(setup, session)
+    fixed = total((*setup.beginning, *_frame(setup, session, definition)))
+    canon = setup.digester.digest(blocks, 0).tokens
+    whole = planner.unit(ordered)
+    told_at_once = planner.told_at_once(whole.tokens, target_words)
+    if fixed + canon + whole.tokens <= setup.budget and whole.tokens <= told_at_once:
+        return _numbered([[whole]], target_words)
+    hard = setup.budget - fixed - max(canon, int((setup.budget - fixed) * _PART_MEMORY_SHARE))
+    if hard < _MIN_PART_TOKENS:
+        raise overflow(fixed + canon + _MIN_PART_TOKENS, setup.choice)
+    part_limit = min(told_at_once, hard)
+    units = planner.units(ordered, hard if target_words is None else part_limit, hard)
+    return _numbered(_packed(units, part_limit), target_words)
+
+
+def whole_chapter(session: Session, events: Sequence[Event], target_words: int | None) -> NarrativePart:
+    """Return the chapter as one part; raise ValueError without events."""
+    ordered = in_order(events)
+    if not ordered:
+        raise ValueError("a chapter without events has no narrative")
+    prompts = PromptRange(ordered[0].prompt_index, ordered[-1].prompt_index)
+    return NarrativePart(1, 1, prompts, render_events(ordered, session), target_words)
+
+
+def build_context(
+    setup: AgentSetup,
+    session: Session,
+    blocks: Sequence[MemoryBlock],
+    part: NarrativePart,
+    definition: str,
+    previous_tail: str,
+) -> Context:
+    """Return the input of one part: system prompt, definition, length, transcript, memory.
+
+    With more than one part it also says which part it is and how the one before ended. Over budget the
+    oldest turn deltas shrink to their canon locks; the transcript tells what they held.
+    """
+    place = _place(setup, part, previous_tail) if part.total > 1 else ()
+    before = (*_instructions(setup, session, definition, part.target_words), *place)
+    transcript = setup.fenced(SegmentName.FULL_TRANSCRIPT, part.transcript)
+    empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
+    fixed = total((*setup.beginning, *before, empty))
+    digest = setup.digester.digest(blocks, setup.memory_budget(fixed, transcript.tokens))
+    memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
+    return setup.context(AGENT_ID, (*before, transcript, memory), left_out=digest.left_out)
+
+
+def _instructions(
+    setup: AgentSetup, session: Session, definition: str, target_words: int | None
+) -> tuple[Segment, ...]:
+    most = session.limits.draft_words
+    length = f"About {target_words:,} words." if target_words else f"At most {most:,} words."
+    return (
+        setup.fenced(SegmentName.NARRATIVE_AGENT_DEFINITION, definition),
+        setup.fenced(SegmentName.LENGTH_TARGET, length),
+    )
+
+
+def _place(setup: AgentSetup, part: NarrativePart, previous_tail: str) -> tuple[Segment, ...]:
+    if part.number == 1:
+        task = "Begin the chapter; it goes on after this part, so do not end it."
+    elif part.number < part.total:
+        task = "Go on where STORY_SO_FAR stops, without telling it again; do not end the chapter yet."
+    else:
+        task = "Go on where STORY_SO_FAR stops, without telling it again, and bring the chapter to its end."
+    text = f"Part {part.number} of {part.total}. FULL_TRANSCRIPT holds this part only. {task}"
+    ending = tail(previous_tail.strip(), _TAIL[setup.style])
+    story = (setup.fenced(SegmentName.STORY_SO_FAR, ending),) if part.number > 1 else ()
+    return (setup.fenced(SegmentName.PART, text), *story)
+
+
+def _frame(setup: AgentSetup, session: Session, definition: str) -> tuple[Segment, ...]:
+    """Return everything around transcript and memory at its longest."""
+    part = NarrativePart(998, 999, PromptRange(1, 1), "", 99_999)
+    return (
+        *_instructions(setup, session, definition, part.target_words),
+        # The tail may be in any script, at the dearest a token or more for each byte.
+        *_place(setup, part, "\U0001f600" * _TAIL[setup.style]),
+        setup.fenced(SegmentName.FULL_TRANSCRIPT, ""),
+        setup.fenced(SegmentName.STRUCTURED_MEMORY, ""),
+    )
+
+
+class _Planner:
+    """Cuts the transcript of one session into units."""
+
+    def __init__(self, setup: AgentSetup, session: Session) -> None:
+        self._setup = setup
+        self._session = session
+
+    def unit(self, events: Sequence[Event]) -> _Unit:
+        text = SEPARATOR.join(render_event(event, self._session) for event in events)
+        return self._of_text(events, text)
+
+    def told_at_once(self, whole: int, target_words: int | None) -> int:
+        """Return how many tokens of transcript one part may tell, so that its output has room.
+
+        A small model without a target writes scene by scene, a chunk a part.
+        """
+        most_words = self._setup.choice.max_output_tokens // _OUTPUT_TOKENS_PER_WORD
+        if target_words is None:
+            return whole if self._setup.style is PromptStyle.FULL else 0
+        return whole if target_words <= most_words else whole * most_words // target_words
+
+    def units(self, events: Sequence[Event], chunk_limit: int, hard: int) -> list[_Unit]:
+        """Return chunks that have at most `chunk_limit` tokens, and of longer ones the prompts.
+
+        What is over `hard` even then comes apart further, to events and then to slices of their text.
+        """
+        size = self._session.limits.chunk_size
+        units: list[_Unit] = []
+        for chunk in _grouped(events, lambda event: (event.prompt_index - 1) // size):
+            unit = self.unit(chunk)
+            units += [unit] if unit.tokens <= chunk_limit else self._prompts(chunk, hard)
+        return units
+
+    def _prompts(self, events: Sequence[Event], hard: int) -> Iterator[_Unit]:
+        for prompt in _grouped(events, lambda event: event.prompt_index):
+            unit = self.unit(prompt)
+            if unit.tokens <= hard:
+                yield unit
+                continue
+            for event in prompt:
+                yield from self._slices(event, hard)
+
+    def _slices(self, event: Event, hard: int) -> Iterator[_Unit]:
+        rest = render_event(event, self._session)
+        is_continued = False
+        while rest:
+            piece = rest
+            while estimate_tokens(piece, self._setup.style) + 1 > hard and len(piece) > 1:
+                # Nine tenths, because the beginning may be dearer than the average.
+                limit = characters_for(hard, piece, self._setup.style) * 9 // 10
+                piece = head(piece, min(len(piece) - 1, max(1, limit)))
+            yield self._of_text((event,), piece, is_continued=is_continued)
+            rest, is_continued = rest[len(piece) :], True
+
+    def _of_text(self, events: Sequence[Event], text: str, *, is_continued: bool = False) -> _Unit:
+        prompts = PromptRange(events[0].prompt_index, events[-1].prompt_index)
+        return _Unit(prompts, text, estimate_tokens(text, self._setup.style) + 1, is_continued)
+
+
+def _grouped(events: Iterable[Event], key: Callable[[Event], int]) -> Iterator[list[Event]]:
+    return (list(group) for _, group in groupby(events, key=key))
+
+
+def _packed(units: Sequence[_Unit], most: int) -> list[list[_Unit]]:
+    """Return the units in runs of at most `most` tokens; a unit that is longer stands alone."""
+    runs: list[list[_Unit]] = []
+    used = 0
+    for unit in units:
+        if runs and used + unit.tokens <= most:
+            runs[-1].append(unit)
+            used += unit.tokens
+        else:
+            runs.append([unit])
+            used = unit.tokens
+    return runs
+
+
+def _numbered(runs: Sequence[Sequence[_Unit]], target_words: int | None) -> tuple[NarrativePart, ...]:
+    """Return the runs as parts; each gets words in proportion to what it has to tell."""
+    whole = sum(unit.tokens for run in runs for unit in run)
+    parts: list[NarrativePart] = []
+    told = 0
+    for number, run in enumerate(runs, start=1):
+        before = told
+        told += sum(unit.tokens for unit in run)
+        words = None
+        if target_words is not None:
+            words = max(1, target_words * told // whole - target_words * before // whole)
+        prompts = PromptRange(run[0].prompts.first, run[-1].prompts.last)
+        parts.append(NarrativePart(number, len(runs), prompts, _joined(run), words))
+    return tuple(parts)
+
+
+def _joined(run: Sequence[_Unit]) -> str:
+    text = run[0].text
+    for unit in run[1:]:
+        text += unit.text if unit.is_continued else SEPARATOR + unit.text
+    return text

@@ -1,0 +1,75 @@
+"""System prompts are files, one for each role and style, read and rendered here and nowhere else.
+
+A file begins with a front matter that names role, style and version. What follows is the system
+prompt; the short prompts of very small models go on with one example turn, each half under a line
+of its own: `--- example input ---` and `--- example output ---`.
+"""
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+
+from core.fence import SegmentName
+from core.model_choice import AgentRole, PromptStyle
+from core.segment import Segment, plain
+
+_FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
+_EXAMPLE = re.compile(
+    r"\A(?P<system>.*)\n--- example input ---\n(?P<given>.*)\n--- example output ---\n(?P<answer>.*)\Z",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemPrompt:
+    """One prompt file. `example` is an input and the answer it should get, or None."""
+
+    role: AgentRole
+    style: PromptStyle
+    version: str
+    text: str
+    example: tuple[str, str] | None = None
+
+    @property
+    def label(self) -> str:
+        """What an artifact names, such as `character/full@1`."""
+        return f"{self.role}/{self.style}@{self.version}"
+
+
+def load_prompt(role: AgentRole, style: PromptStyle) -> SystemPrompt:
+    """Read the prompt of `role` in `style`; raise ValueError when its file is not well formed."""
+    name = f"{role}.md" if style is PromptStyle.FULL else f"{role}.{style}.md"
+    source = files("core.agents").joinpath("prompts", name).read_text(encoding="utf-8")
+    return parse_prompt(source, role, style)
+
+
+def parse_prompt(source: str, role: AgentRole, style: PromptStyle) -> SystemPrompt:
+    """Return the prompt in `source`; raise ValueError when it is not that of `role` and `style`."""
+    parts = _FRONT_MATTER.match(source.replace("\r\n", "\n"))
+    if parts is None:
+        raise ValueError(f"the prompt of {role} has no front matter")
+    lines = [line.partition(":") for line in parts["fields"].splitlines()]
+    fields = {key.strip(): value.strip() for key, _, value in lines}
+    if (fields.get("agent"), fields.get("style")) != (role.value, style.value) or not fields.get("version"):
+        raise ValueError(f"the front matter of the prompt of {role} ({style}) says {fields}")
+    example = _EXAMPLE.match(parts["body"])
+    return SystemPrompt(
+        role=role,
+        style=style,
+        version=fields["version"],
+        text=(example["system"] if example else parts["body"]).strip(),
+        example=(example["given"].strip(), example["answer"].strip()) if example else None,
+    )
+
+
+def render_prompt(prompt: SystemPrompt) -> tuple[Segment, ...]:
+    """Return what every input of the role begins with: the system prompt, then the example turn."""
+    system = plain(SegmentName.SYSTEM_PROMPT, prompt.text, prompt.style, "system")
+    if prompt.example is None:
+        return (system,)
+    given, answer = prompt.example
+    return (
+        system,
+        plain(SegmentName.EXAMPLE_INPUT, given, prompt.style, "user"),
+        plain(SegmentName.EXAMPLE_OUTPUT, answer, prompt.style, "assistant"),
+    )

@@ -1,0 +1,96 @@
+"""What every role has: its model, its prompt, its budget, and memory made to fit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.agents.prompt_file import SystemPrompt, load_prompt, render_prompt
+from core.errors import ErrorCode, StoryEngineError
+from core.fence import SegmentName
+from core.memory_digest import MemoryDigester
+from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.providers.base import OutputSchema
+from core.segment import Context, Segment, fenced
+
+_MEMORY_SHARE = {PromptStyle.FULL: 0.75, PromptStyle.SMALL: 0.25}
+"""How much of what the fixed parts leave memory may take before its oldest details are left out. The
+rest is kept free for recent context and prompt, so that memory does not shrink and grow with these. A
+small model reads slowly and remembers little, so it gets less."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSetup:
+    """One role with its model and its prompt."""
+
+    role: AgentRole
+    choice: ModelChoice
+    prompt: SystemPrompt
+    beginning: tuple[Segment, ...]
+    digester: MemoryDigester
+
+    @classmethod
+    def load(cls, role: AgentRole, choice: ModelChoice, digester: MemoryDigester) -> "AgentSetup":
+        """Read the prompt of `role` in the style of `choice`."""
+        prompt = load_prompt(role, choice.style)
+        return cls(role, choice, prompt, render_prompt(prompt), digester)
+
+    @property
+    def style(self) -> PromptStyle:
+        """Whether the model gets long prompts or short ones."""
+        return self.choice.style
+
+    @property
+    def budget(self) -> int:
+        """How many tokens an input may have."""
+        return self.choice.max_input_tokens
+
+    def fenced(self, name: SegmentName, text: str) -> Segment:
+        """Return a section of the user message."""
+        return fenced(name, text, self.style)
+
+    def memory_budget(self, fixed: int, variable: int) -> int:
+        """Return the tokens that memory may have.
+
+        `fixed` are the tokens of what is the same in every input of the agent, `variable` of what is not.
+        """
+        return min(int((self.budget - fixed) * _MEMORY_SHARE[self.style]), self.budget - fixed - variable)
+
+    def context(
+        self,
+        agent_id: int,
+        segments: Sequence[Segment],
+        *,
+        schema: OutputSchema | None = None,
+        left_out: tuple[str, ...] = (),
+    ) -> Context:
+        """Return the input made of the beginning and `segments`.
+
+        Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when it is over budget all the same.
+        """
+        context = Context(
+            agent_id=agent_id,
+            role=self.role,
+            style=self.style,
+            prompt_version=self.prompt.label,
+            segments=(*self.beginning, *segments),
+            max_input_tokens=self.budget,
+            schema=schema,
+            left_out=left_out,
+        )
+        if context.tokens > self.budget:
+            raise overflow(context.tokens, self.choice)
+        return context
+
+
+def total(segments: Sequence[Segment]) -> int:
+    """Return the tokens of `segments`."""
+    return sum(segment.tokens for segment in segments)
+
+
+def overflow(needed: int, choice: ModelChoice) -> StoryEngineError:
+    """Return the error for an input that cannot be made small enough."""
+    return StoryEngineError(
+        ErrorCode.LLM_CONTEXT_OVERFLOW,
+        f"What must be sent takes about {needed:,} tokens and {choice.model} is given at most "
+        f"{choice.max_input_tokens:,}; nothing was sent and nothing is lost.",
+        "Shorten the text, or choose a model with a larger context.",
+    )

@@ -1,0 +1,111 @@
+"""What a model is given: the builder of every agent's input (design 7).
+
+The order of an input puts first what never changes and only appends to memory, so that the inputs of
+one character begin with the same bytes from one block to the next, and a provider's prompt cache hits.
+Over budget it is reduced in this order, and in no other way:
+
+1. The oldest turn deltas shrink to their canon locks, four at a time (`core.memory_digest`).
+2. The oldest prompts of recent context go that are in memory already, in two steps.
+3. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
+
+System prompt, identity, the world_chapter_lock, canon locks, unsummarised prompts and the GM's prompt
+are never touched. What was left out stands in `Context.left_out`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from core.agents import character, context_summary, narrative, world_lock
+from core.agents.narrative import NarrativePart
+from core.agents.setup import AgentSetup
+from core.event import Event
+from core.fence import SegmentName
+from core.memory import MemoryBlock
+from core.memory_digest import MemoryDigester
+from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.prompt_range import PromptRange
+from core.segment import Context, Segment, repair_context
+from core.session import Session, Tab1Inputs
+from core.slot import Slot
+
+__all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
+
+
+class ContextBuilder:
+    """Builds inputs; pure but for a cache of the compact text of each memory block, by its id.
+
+    Every method raises StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input cannot be made to fit.
+    """
+
+    def __init__(self, choices: Mapping[AgentRole, ModelChoice]) -> None:
+        digesters = {style: MemoryDigester(style) for style in PromptStyle}
+        self._setups = {
+            role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
+        }
+
+    def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
+        """Return the input of agent 0."""
+        return world_lock.build_context(self._setups[AgentRole.WORLD_LOCK], session, tab1)
+
+    def character(
+        self,
+        session: Session,
+        tab1: Tab1Inputs,
+        blocks: Sequence[MemoryBlock],
+        recent: Sequence[Event],
+        slot: Slot,
+        prompt_text: str,
+    ) -> Context:
+        """Return the input of the character in `slot`; `recent` are the events after `recent_from`."""
+        setup = self._setups[AgentRole.CHARACTER]
+        return character.build_context(setup, session, tab1, blocks, recent, slot, prompt_text)
+
+    def summary(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        chunk: PromptRange,
+        events: Sequence[Event],
+    ) -> Context:
+        """Return the input of agent 8 for `chunk`; of `events` only those of the chunk are taken."""
+        setup = self._setups[AgentRole.CONTEXT_SUMMARY]
+        return context_summary.build_context(setup, session, blocks, chunk, events)
+
+    def plan_narrative(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        events: Sequence[Event],
+        definition: str,
+        target_words: int | None = None,
+    ) -> tuple[NarrativePart, ...]:
+        """Return the parts in which agent 9 writes the chapter, in order; one part is a single call.
+
+        Together they hold the whole transcript of `events`. Without events there is nothing to write.
+        """
+        setup = self._setups[AgentRole.NARRATIVE]
+        return narrative.plan(setup, session, blocks, events, definition, target_words)
+
+    def narrative(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        events: Sequence[Event],
+        definition: str,
+        target_words: int | None = None,
+    ) -> Context:
+        """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
+        setup = self._setups[AgentRole.NARRATIVE]
+        part = narrative.whole_chapter(session, events, target_words)
+        return narrative.build_context(setup, session, blocks, part, definition, "")
+
+    def narrative_part(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        part: NarrativePart,
+        definition: str,
+        previous_tail: str = "",
+    ) -> Context:
+        """Return the input of one part; `previous_tail` is the prose before it, or its end."""
+        setup = self._setups[AgentRole.NARRATIVE]
+        return narrative.build_context(setup, session, blocks, part, definition, previous_tail)

@@ -1,0 +1,82 @@
+"""Cutting text without tearing apart what a reader sees as one character.
+
+Python's strings are code points, so a surrogate pair cannot be split; a combining sequence, a flag or
+an emoji made of several code points could be. The rules follow Unicode's text segmentation as far as
+the standard library's tables reach.
+"""
+
+import unicodedata
+
+_ZWJ = "\u200d"
+_SEARCH = 64
+"""How many code points a cut may move; longer runs are not text, and are cut where they stand."""
+
+
+def is_safe_cut(text: str, position: int) -> bool:
+    """Whether `text` may be cut before `position` without splitting what is seen as one character."""
+    if position <= 0 or position >= len(text):
+        return True
+    before, after = text[position - 1], text[position]
+    if before.isascii() and after.isascii():
+        return not (before == "\r" and after == "\n")
+    if before == _ZWJ or _extends(after):
+        return False
+    if unicodedata.combining(before) == 9 and unicodedata.category(after) == "Lo":
+        return False  # A virama joins two consonants of an Indic script.
+    if _is_flag_half(before) and _is_flag_half(after):
+        return _flag_halves_before(text, position) % 2 == 0
+    return not (_is_hangul_jamo_tail(after) and _is_hangul(before))
+
+
+def tail(text: str, length: int) -> str:
+    """Return the end of `text`, at most `length` code points, from the first safe place on."""
+    if length <= 0:
+        return ""
+    start = len(text) - length
+    if start <= 0:
+        return text
+    for position in range(start, min(start + _SEARCH, len(text))):
+        if is_safe_cut(text, position):
+            return text[position:]
+    return text[start:]
+
+
+def head(text: str, length: int) -> str:
+    """Return the beginning of `text`, at most `length` code points, up to the last safe place."""
+    if length <= 0:
+        return ""
+    if length >= len(text):
+        return text
+    for position in range(length, max(length - _SEARCH, 0), -1):
+        if is_safe_cut(text, position):
+            return text[:position]
+    return text[:length]
+
+
+def _extends(char: str) -> bool:
+    return (
+        char in "\u200c\u200d"
+        or unicodedata.category(char).startswith("M")
+        or "\U0001f3fb" <= char <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= char <= "\U000e007f"  # tags, as in the flag of Scotland
+        or char in "\uff9e\uff9f"  # half-width kana voicing marks
+    )
+
+
+def _is_flag_half(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _flag_halves_before(text: str, position: int) -> int:
+    start = position
+    while start > 0 and position - start < _SEARCH and _is_flag_half(text[start - 1]):
+        start -= 1
+    return position - start
+
+
+def _is_hangul_jamo_tail(char: str) -> bool:
+    return "\u1160" <= char <= "\u11ff"
+
+
+def _is_hangul(char: str) -> bool:
+    return "\u1100" <= char <= "\u11ff" or "\uac00" <= char <= "\ud7a3"

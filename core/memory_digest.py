@@ -1,0 +1,146 @@
+"""Structured memory as it goes into an input: compact, in order, and within a budget (design 7).
+
+When memory is over its budget the oldest turn deltas shrink to their canon locks. The cut moves in
+steps of four deltas and depends on the blocks and the budget alone, so that the inputs of several
+blocks in a row begin with the same bytes. Canon locks are kept, each once; the world_chapter_lock is
+never touched.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.ids import BlockId
+from core.memory import BlockType, MemoryBlock, without_empty
+from core.model_choice import PromptStyle
+from core.prompt_range import PromptRange
+from core.tokens import estimate_tokens
+
+STEP = 4
+"""How many deltas shrink at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompactBlock:
+    """A memory block as one line of JSON, with what is needed to budget it."""
+
+    type: BlockType
+    first: int
+    last: int
+    text: str
+    tokens: int
+    canon: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """Memory within a budget: its lines, their tokens, and the prompts whose details were left out."""
+
+    lines: tuple[str, ...]
+    tokens: int
+    shrunk: PromptRange | None
+
+    @property
+    def text(self) -> str:
+        """The lines as one text."""
+        return "\n".join(self.lines)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What was left out, in words for the GM."""
+        if self.shrunk is None:
+            return ()
+        return (f"Details of prompts {self.shrunk} (their canon locks are kept)",)
+
+
+class MemoryDigester:
+    """Turns blocks into digests; keeps the compact text of every block that it has seen."""
+
+    def __init__(self, style: PromptStyle) -> None:
+        self._style = style
+        self._compact: dict[BlockId, CompactBlock] = {}
+
+    def digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
+        """Return memory in at most `budget` tokens, or, where that cannot be, as small as it gets."""
+        compact = [self.compact(block) for block in blocks]
+        locks = [block for block in compact if block.type is BlockType.WORLD_CHAPTER_LOCK]
+        deltas = [block for block in compact if block.type is BlockType.TURN_DELTA]
+        canon = _Canon(self._style, locks)
+        fixed = sum(block.tokens for block in locks)
+        details = sum(block.tokens for block in deltas)
+        done = 0
+        for cut in _cuts(len(deltas)):
+            for block in deltas[done:cut]:
+                details -= block.tokens
+                canon.take(block)
+            done = cut
+            if fixed + canon.tokens + details <= budget:
+                break
+        lines = [block.text for block in locks] + canon.lines + [block.text for block in deltas[done:]]
+        shrunk = PromptRange(deltas[0].first, deltas[done - 1].last) if done else None
+        return Digest(tuple(lines), fixed + canon.tokens + details, shrunk)
+
+    def compact(self, block: MemoryBlock) -> CompactBlock:
+        """Return the compact form of `block`, made once."""
+        known = self._compact.get(block.id)
+        if known is None:
+            text = compact_json(without_empty(block.payload))
+            canon = block.payload.get("canon_locks")
+            locks = (
+                tuple(lock for lock in canon if isinstance(lock, str))
+                if isinstance(canon, list | tuple)
+                else ()
+            )
+            tokens = estimate_tokens(text, self._style) + 1
+            known = CompactBlock(block.type, block.first, block.last, text, tokens, locks)
+            self._compact[block.id] = known
+        return known
+
+
+def compact_json(value: object) -> str:
+    """Return `value` as JSON without spaces, every script as it is written."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class _Canon:
+    """The canon locks of shrunken deltas, each once, those of the world_chapter_lock not again."""
+
+    def __init__(self, style: PromptStyle, locks: Sequence[CompactBlock]) -> None:
+        self._style = style
+        self._seen = {_key(lock) for block in locks for lock in block.canon}
+        self._kept: list[str] = []
+        self._span: PromptRange | None = None
+        self._tokens = 0
+
+    def take(self, block: CompactBlock) -> None:
+        first = self._span.first if self._span else block.first
+        self._span = PromptRange(first, block.last)
+        for lock in block.canon:
+            if _key(lock) not in self._seen and lock.strip():
+                self._seen.add(_key(lock))
+                self._kept.append(lock)
+                self._tokens += estimate_tokens(compact_json(lock), self._style) + 1
+
+    @property
+    def tokens(self) -> int:
+        return self._tokens + estimate_tokens(self._shell(()), self._style) + 1 if self._kept else 0
+
+    @property
+    def lines(self) -> list[str]:
+        return [self._shell(tuple(self._kept))] if self._kept else []
+
+    def _shell(self, locks: tuple[str, ...]) -> str:
+        if self._span is None:
+            return ""
+        markers = {"from_marker": f"{self._span.first})", "to_marker": f"{self._span.last})"}
+        return compact_json({"memory_type": "turn_delta", "range": markers, "canon_locks": locks})
+
+
+def _key(lock: str) -> str:
+    return " ".join(lock.casefold().split())
+
+
+def _cuts(count: int) -> Iterator[int]:
+    yield from range(0, count, STEP)
+    if count:
+        yield count
