@@ -41,3 +41,41 @@ def is_blank(text: str) -> bool:
 def word_count(text: str) -> int:
     """Return the number of words, that is, of runs without white space."""
     return len(text.split())
+
+
+_UNFINISHED = re.compile(
+    r"(?:\x1b(?:\[[0-?]*[ -/]*|[ -/]*)?"
+    r"|\x9b[0-?]*[ -/]*"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?"
+    r"|\r)\Z"
+)
+_LONGEST_HOLD = 4_096
+
+
+class StreamCleaner:
+    """Cleans a text that arrives in pieces: what may be the start of a sequence waits for its end."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what of the text so far is certain and not yet returned."""
+        text = self._held + piece
+        unfinished = _UNFINISHED.search(text, max(0, len(text) - _LONGEST_HOLD))
+        cut = unfinished.start() if unfinished else len(text)
+        self._held = text[cut:]
+        return clean(text[:cut])
+
+    def flush(self) -> str:
+        """Return the rest; the text is over."""
+        rest, self._held = clean(self._held), ""
+        return rest
+
+
+_SENTENCE_END = re.compile(r"[.!?…。！？](?:[\"'”’»)\]]*)(?=\s|\Z)")
+
+
+def to_last_sentence(text: str) -> str:
+    """Return `text` up to the end of its last whole sentence, or all of it when there is none."""
+    ends = list(_SENTENCE_END.finditer(text))
+    return text[: ends[-1].end()] if ends else text

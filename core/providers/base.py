@@ -1,6 +1,6 @@
 """The seam between the engine and any model: messages in, text deltas and one result out (design 8)."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -94,7 +94,7 @@ class Provider(Protocol):
     def base_url(self) -> str | None:
         """Where text is sent to; None when it does not leave this process or machine."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[TextDelta | Completion]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
         """Yield deltas, then exactly one `Completion`; raise ProviderError when the call fails.
 
         Cancelling the task that iterates, or closing the iterator, ends the call at once.

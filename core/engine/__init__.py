@@ -1,0 +1,1 @@
+"""The engine: commands in, notices out, every outcome one transaction (design 6)."""

@@ -1,0 +1,252 @@
+"""What the GM asks for, as pure functions from a snapshot to changes; refusals are IllegalCommandError."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.engine.settlement import move, summary_request
+from core.errors import IllegalCommandError, LimitExceededError
+from core.ids import RequestId, SessionId, new_uuid
+from core.limits import Limits
+from core.machine import Command
+from core.request import Request, RequestKind, RequestState
+from core.session import Session, SessionState, Tab1Inputs
+from core.slot import Slot, first_slots
+from core.store import Changes, Snapshot
+from core.text import clean, clean_line, is_blank
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab1Edit:
+    """What the GM changed on tab 1; None and slots not named stay as they are."""
+
+    world: str | None = None
+    chapter: str | None = None
+    identities: Mapping[Slot, str] = field(default_factory=dict)
+    names: Mapping[Slot, str] = field(default_factory=dict)
+    agent_count: int | None = None
+    title: str | None = None
+
+
+Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
+
+
+def new_session(now: datetime, *, session_id: SessionId, script_key: str = "") -> Changes:
+    """Return an empty session in DRAFT_TAB1."""
+    session = Session(id=session_id, script_key=script_key, created_at=now, updated_at=now)
+    return Changes(session_id=session_id, session=session, tab1=Tab1Inputs())
+
+
+def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
+    """Store what was typed; refuse what is too long, and names that are not unique."""
+    session = move(snapshot, snapshot.session, Command.EDIT_TAB1, now)
+    limits = session.limits
+    tab1 = snapshot.tab1
+    tab1 = replace(
+        tab1,
+        world=tab1.world if edit.world is None else within("world", edit.world, limits.world),
+        chapter=tab1.chapter if edit.chapter is None else within("chapter", edit.chapter, limits.chapter),
+    )
+    for slot, text in edit.identities.items():
+        name = f"identity of {session.name_of(slot)}"
+        tab1 = tab1.with_identity(slot, within(name, text, limits.identity))
+    names = {**session.names, **{slot: checked_name(name, limits) for slot, name in edit.names.items()}}
+    session = replace(
+        session,
+        names={slot: name for slot, name in names.items() if name and name != slot.default_name},
+        title=session.title if edit.title is None else clean_line(edit.title),
+        slots=session.slots if edit.agent_count is None else first_slots(edit.agent_count),
+    )
+    _refuse_double_names(session, edit.names)
+    return Changes(session_id=session.id, session=session, tab1=tab1)
+
+
+def within(field_name: str, text: str, limit: int) -> str:
+    """Return `text` cleaned; raise LimitExceededError when it is longer than its field."""
+    text = clean(text)
+    if len(text) > limit:
+        raise LimitExceededError(field_name, len(text), limit)
+    return text
+
+
+def checked_name(name: str, limits: Limits) -> str:
+    """Return a character's name on one line; empty means the default."""
+    return within("name", clean_line(name), limits.name)
+
+
+def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
+    taken: dict[str, Slot] = {}
+    for slot in Slot:
+        name = session.name_of(slot).casefold()
+        other = taken.setdefault(name, slot)
+        if other is not slot and (slot in changed or other in changed):
+            raise IllegalCommandError(
+                f"Two characters cannot both be called {session.name_of(slot)}; choose another name."
+            )
+
+
+def save_unsent(snapshot: Snapshot, slot: Slot, text: str) -> Changes:
+    """Store the text that waits in a composer, so that it survives a restart."""
+    limit = snapshot.session.limits.prompt * 4
+    return Changes(session_id=snapshot.session.id, unsent={slot: within("prompt", text, limit)})
+
+
+def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
+    """Lock tab 1: agent 0 makes the first memory block."""
+    session = move(snapshot, snapshot.session, Command.LOCK, now)
+    request = _again(snapshot, RequestKind.LOCK, now) or _request(session, RequestKind.LOCK, now)
+    return Changes(session_id=session.id, session=session, requests=(request,)), request.id
+
+
+def submit_prompt(snapshot: Snapshot, slot: Slot, text: str, now: datetime) -> tuple[Changes, RequestId]:
+    """Store the GM's prompt; its composer empties in the same transaction.
+
+    The same text after a failure reuses its request. Failed ones that the GM has moved on from are
+    given up; so is an end of the chapter that could not be completed.
+    """
+    before = snapshot.session
+    session = move(snapshot, before, Command.SUBMIT_PROMPT, now)
+    text = within("prompt", text, session.limits.prompt).strip()
+    if is_blank(text):
+        raise IllegalCommandError("There is no text to send; write a prompt first.")
+    if slot not in session.slots:
+        raise IllegalCommandError(f"{session.name_of(slot)} does not play in this chapter; choose another.")
+    failed = [request for request in snapshot.requests if _has_failed(request, RequestKind.REPLY)]
+    same = next((request for request in failed if request.slot is slot and request.text == text), None)
+    request = _pending(same, now) if same else _request(session, RequestKind.REPLY, now, slot, text)
+    given_up = [_given_up(other, now) for other in failed if other is not same]
+    if before.is_ending and not session.is_ending:
+        given_up += [_given_up(other, now) for other in _short_summaries(snapshot)]
+    changes = Changes(
+        session_id=session.id,
+        session=session if session != replace(before, updated_at=now) else None,
+        requests=(*given_up, request),
+        unsent=_unsent_without(snapshot, slot, text),
+    )
+    return changes, request.id
+
+
+def take_back(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
+    """Take a queued prompt back before it goes, or give up a failed one; its text is in the composer."""
+    request = find_request(snapshot, request_id)
+    if request.kind is not RequestKind.REPLY or request.slot is None:
+        raise IllegalCommandError("Only a prompt can be taken back.")
+    if request.state is RequestState.PROCESSING:
+        raise IllegalCommandError("The prompt is with the model already; cancel it instead.")
+    unsent = {}
+    if request.state is RequestState.PENDING:
+        waiting = snapshot.unsent.get(request.slot, "")
+        unsent[request.slot] = f"{request.text}\n\n{waiting}" if waiting else request.text
+    return Changes(session_id=request.session_id, requests=(_given_up(request, now),), unsent=unsent)
+
+
+def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
+    """End the chapter; what is unsummarised is summarised first."""
+    session = move(snapshot, snapshot.session, Command.END_CHAPTER, now)
+    due = (summary_request(snapshot, session, now),) if session.state is SessionState.SUMMARIZING else ()
+    given_up = tuple(
+        _given_up(request, now) for request in snapshot.requests if _has_failed(request, RequestKind.REPLY)
+    )
+    return Changes(session_id=session.id, session=session, requests=(*given_up, *due))
+
+
+def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
+    """Try the summary that failed again, at once."""
+    session = move(snapshot, snapshot.session, Command.RETRY_SUMMARY, now)
+    return Changes(
+        session_id=session.id, session=session, requests=(summary_request(snapshot, session, now),)
+    )
+
+
+def define_narrative(snapshot: Snapshot, text: str, target_words: int | None, now: datetime) -> Changes:
+    """Store the GM's definition of the narrative agent and the length that is aimed at, in words."""
+    session = move(snapshot, snapshot.session, Command.DEFINE_NARRATIVE, now)
+    limits = session.limits
+    if target_words is not None and not 1 <= target_words <= limits.draft_words:
+        raise IllegalCommandError(f"A chapter has 1 to {limits.draft_words:,} words; choose another length.")
+    text = within("narrative definition", text, limits.definition)
+    return Changes(
+        session_id=session.id, session=replace(session, definition=text, target_words=target_words)
+    )
+
+
+def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
+    """Ask for a new draft; a failed build is taken up again, with the parts that it had."""
+    session = move(snapshot, snapshot.session, Command.BUILD_NARRATIVE, now)
+    request = _again(snapshot, RequestKind.NARRATIVE, now) or _request(session, RequestKind.NARRATIVE, now)
+    return Changes(session_id=session.id, session=session, requests=(request,)), request.id
+
+
+def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:
+    """Give the chapter another title, in any state; an empty one is taken from the chapter text."""
+    session = replace(snapshot.session, title=clean_line(title)[:200], updated_at=now)
+    return Changes(session_id=session.id, session=session)
+
+
+def begin(request: Request, now: datetime) -> Request:
+    """Return the request as it is while a model works on it."""
+    return replace(
+        request,
+        state=RequestState.PROCESSING,
+        attempts=request.attempts + 1,
+        error_code=None,
+        error_message="",
+        updated_at=now,
+    )
+
+
+def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
+    """Return an open or failed request; raise IllegalCommandError when it is neither any more."""
+    for request in snapshot.requests:
+        if request.id == request_id:
+            return request
+    raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
+
+
+def _request(
+    session: Session, kind: RequestKind, now: datetime, slot: Slot | None = None, text: str = ""
+) -> Request:
+    return Request(
+        id=RequestId(new_uuid()),
+        session_id=session.id,
+        kind=kind,
+        slot=slot,
+        text=text,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _again(snapshot: Snapshot, kind: RequestKind, now: datetime) -> Request | None:
+    failed = next((request for request in snapshot.requests if _has_failed(request, kind)), None)
+    return _pending(failed, now) if failed else None
+
+
+def _has_failed(request: Request, kind: RequestKind) -> bool:
+    return request.kind is kind and request.state is RequestState.FAILED
+
+
+def _pending(request: Request, now: datetime) -> Request:
+    return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
+
+
+def _given_up(request: Request, now: datetime) -> Request:
+    return replace(request, state=RequestState.CANCELLED, retry_after=None, updated_at=now)
+
+
+def _short_summaries(snapshot: Snapshot) -> list[Request]:
+    size = snapshot.session.limits.chunk_size
+    return [
+        request
+        for request in snapshot.requests
+        if _has_failed(request, RequestKind.SUMMARY) and request.prompts and len(request.prompts) < size
+    ]
+
+
+def _unsent_without(snapshot: Snapshot, slot: Slot, text: str) -> dict[Slot, str]:
+    """What stays in the composer once `text` is sent from it: what was typed behind a returned text."""
+    waiting = snapshot.unsent.get(slot, "")
+    if not waiting:
+        return {}
+    rest = waiting.removeprefix(f"{text}\n\n")
+    return {slot: rest if rest != waiting else ""}

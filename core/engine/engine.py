@@ -1,0 +1,104 @@
+"""The engine: opens sessions and keeps the chapter list. A screen, a script and the tests call the same."""
+
+from collections.abc import Mapping, Sequence
+
+from core.context import Context, ContextBuilder
+from core.engine import commands
+from core.engine.call import Caller
+from core.engine.clock import Clock, utc_now
+from core.engine.executor import Executor
+from core.engine.follower import Follower
+from core.engine.listeners import Listeners
+from core.engine.open_session import OpenSession
+from core.engine.rate_limit import RateLimiter
+from core.engine.runner import Runner
+from core.engine.writing import Writer
+from core.ids import SessionId, new_uuid
+from core.model_choice import AgentRole, ModelChoice
+from core.providers.base import Provider
+from core.session import SessionSummary
+from core.slot import Slot
+from core.store import Holder, Store
+
+
+class Engine:
+    """Everything that can be done with sessions, on one store and one provider."""
+
+    def __init__(
+        self,
+        store: Store,
+        provider: Provider,
+        choices: Mapping[AgentRole, ModelChoice],
+        *,
+        label: str,
+        summary_backoff: float = 5.0,
+        clock: Clock = utc_now,
+    ) -> None:
+        self.store = store
+        self.provider = provider
+        self.choices = choices
+        self._label = label
+        self._backoff = summary_backoff
+        self._clock = clock
+        self._limiter = RateLimiter(choices)
+
+    async def create(self, *, script_key: str = "") -> SessionId:
+        """Store a new, empty session and return its id."""
+        session_id = SessionId(new_uuid())
+        await self.store.create(
+            commands.new_session(self._clock(), session_id=session_id, script_key=script_key)
+        )
+        return session_id
+
+    async def open(self, session_id: SessionId) -> OpenSession:
+        """Open a session to write in it, or read-only when another window does."""
+        taken = await self.store.acquire(session_id, self._label)
+        snapshot = await self.store.load(session_id)
+        writer = Writer(
+            store=self.store,
+            listeners=Listeners(),
+            label=self._label,
+            snapshot=snapshot,
+            lease=None,
+            holder=taken if isinstance(taken, Holder) else None,
+        )
+        builder = ContextBuilder(self.choices)
+        caller = Caller(self.provider, self._limiter, self._clock)
+        executor = Executor(self.store, caller, builder, self.choices, writer.apply_patiently)
+        runner = Runner(writer, executor, self._clock, self._backoff)
+        opened = OpenSession(
+            self.store, writer, runner, Follower(self.store, writer), self._clock, self._backoff
+        )
+        if isinstance(taken, Holder):
+            opened.begin_following()
+        else:
+            await opened.begin_writing(taken)
+        return opened
+
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        """Return the chapter list, last played first."""
+        return await self.store.sessions(is_archived=is_archived)
+
+    async def archive(self, session_id: SessionId) -> None:
+        """Take a session off every screen; it can be restored."""
+        await self.store.archive(session_id, self._clock())
+
+    async def restore(self, session_id: SessionId) -> None:
+        """Bring an archived session back."""
+        await self.store.archive(session_id, None)
+
+    async def purge(self, session_id: SessionId) -> None:
+        """Delete an archived session for good."""
+        await self.store.purge(session_id)
+
+    async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
+        """Return exactly what would be sent to the character in `slot`; nothing is sent."""
+        snapshot = await self.store.load(session_id)
+        return ContextBuilder(self.choices).character(
+            snapshot.session, snapshot.tab1, snapshot.blocks, snapshot.recent, slot, prompt_text
+        )
+
+    async def aclose(self) -> None:
+        """Release the provider and the store; close every open session before."""
+        await self.provider.aclose()
+        await self.store.aclose()

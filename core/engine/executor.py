@@ -1,0 +1,164 @@
+"""How each kind of request is carried out: context, call, check, one repair for JSON (design 6 and 7)."""
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+from core.agents import character, context_summary, world_lock
+from core.agents.json_output import InvalidMemoryError
+from core.context import Context, ContextBuilder, repair_context
+from core.engine.call import Caller, CallResult, Cancellation
+from core.engine.narrating import Narrator, Save
+from core.engine.notices import CallStarted, Notice, StreamRestarted, TextArrived
+from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.errors import ErrorCode, StoryEngineError
+from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.request import Request, RequestKind
+from core.store import Snapshot, Store
+from core.text import to_last_sentence
+
+Publish = Callable[[Notice], None]
+Parse = Callable[[str], Mapping[str, object]]
+
+
+class Executor:
+    """Carries out requests of one session, one at a time."""
+
+    def __init__(
+        self,
+        store: Store,
+        caller: Caller,
+        builder: ContextBuilder,
+        choices: Mapping[AgentRole, ModelChoice],
+        save: Save,
+    ) -> None:
+        self._caller = caller
+        self._builder = builder
+        self._choices = choices
+        self._narrator = Narrator(store, builder, choices[AgentRole.NARRATIVE], save)
+
+    async def run(
+        self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
+    ) -> tuple[Outcome, Trail]:
+        """Return what came of `request`, with the provenance that is still to be stored.
+
+        Raises StorageError when the store cannot be read or written on the way.
+        """
+        calls = _Calls(self._caller, self._choices, request, cancellation, publish)
+        try:
+            match request.kind:
+                case RequestKind.LOCK:
+                    return await self._lock(snapshot, calls)
+                case RequestKind.REPLY:
+                    return await self._reply(snapshot, request, calls)
+                case RequestKind.SUMMARY:
+                    return await self._summary(snapshot, request, calls)
+                case RequestKind.NARRATIVE:
+                    return await self._narrator.run(snapshot, request, calls.make)
+                case _:
+                    assert_never(request.kind)
+        except StoryEngineError as error:
+            if error.code is not ErrorCode.LLM_CONTEXT_OVERFLOW:
+                raise
+            return Failed(error), Trail()
+
+    async def _lock(self, snapshot: Snapshot, calls: "_Calls") -> tuple[Outcome, Trail]:
+        context = self._builder.world_lock(snapshot.session, snapshot.tab1)
+        payload, trail = await _memory(context, calls, lambda text: world_lock.parse(text, snapshot.session))
+        return (payload if isinstance(payload, Failed) else LockMade(payload)), trail
+
+    async def _reply(self, snapshot: Snapshot, request: Request, calls: "_Calls") -> tuple[Outcome, Trail]:
+        if request.slot is None:
+            raise ValueError("a reply belongs to a slot")
+        session = snapshot.session
+        context = self._builder.character(
+            session, snapshot.tab1, snapshot.blocks, snapshot.recent, request.slot, request.text
+        )
+        result = await calls.make(context)
+        if result.error is not None:
+            return Failed(result.error, result.retry_after), result.trail
+        if result.finish_reason == "length" and calls.style_of(context) is not PromptStyle.SMALL:
+            error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
+            return Failed(error), result.trail.marked(error)
+        # The very small model does not end by itself: its reply counts up to its last whole sentence.
+        text = to_last_sentence(result.text) if result.finish_reason == "length" else result.text
+        try:
+            return ReplyMade(character.clean_reply(text, session.name_of(request.slot))), result.trail
+        except StoryEngineError as error:
+            return Failed(error), result.trail.marked(error)
+
+    async def _summary(self, snapshot: Snapshot, request: Request, calls: "_Calls") -> tuple[Outcome, Trail]:
+        chunk = request.prompts
+        if chunk is None:
+            raise ValueError("a summary covers prompts")
+        events = [event for event in snapshot.recent if event.prompt_index in chunk]
+        session = snapshot.session
+        context = self._builder.summary(session, snapshot.blocks, chunk, events)
+        length = len(context_summary.chunk_text(session, chunk, events))
+        payload, trail = await _memory(
+            context, calls, lambda text: context_summary.parse(text, session, chunk, length)
+        )
+        return (payload if isinstance(payload, Failed) else SummaryMade(payload)), trail
+
+
+class _Calls:
+    """The calls of one attempt, numbered from 1, with their notices."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        choices: Mapping[AgentRole, ModelChoice],
+        request: Request,
+        cancellation: Cancellation,
+        publish: Publish,
+    ) -> None:
+        self._caller = caller
+        self._choices = choices
+        self._request = request
+        self._cancellation = cancellation
+        self._publish = publish
+        self._count = 0
+
+    def style_of(self, context: Context) -> PromptStyle:
+        """Whether the model that answers is the very small one."""
+        return self._choices[context.role].style
+
+    async def make(self, context: Context) -> CallResult:
+        """Make the next call of this attempt."""
+        self._count += 1
+        choice = self._choices[context.role]
+        if self._count > 1 and context.role is not AgentRole.NARRATIVE:
+            self._publish(StreamRestarted(self._request.id))
+        self._publish(
+            CallStarted(self._request, context.agent_id, choice.model, self._count, context.left_out)
+        )
+        return await self._caller.call(
+            context,
+            choice,
+            self._request,
+            self._count,
+            self._cancellation,
+            lambda text: self._publish(TextArrived(self._request.id, text)),
+        )
+
+
+async def _memory(
+    context: Context, calls: _Calls, parse: Parse
+) -> tuple[Mapping[str, object] | Failed, Trail]:
+    """Get JSON that validates: one call, and one more that shows the model its error (design 7)."""
+    trail = Trail()
+    for is_last in (False, True):
+        result = await calls.make(context)
+        if result.error is not None:
+            return Failed(result.error, result.retry_after), trail + result.trail
+        if result.finish_reason == "length":
+            error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
+            return Failed(error), trail + result.trail.marked(error)
+        try:
+            return parse(result.text), trail + result.trail
+        except InvalidMemoryError as invalid:
+            error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
+            trail += result.trail.marked(error, "; ".join(invalid.problems))
+            if is_last:
+                return Failed(error), trail
+            context = repair_context(context, result.text, invalid.problems)
+    raise AssertionError("the second try returns")

@@ -1,0 +1,170 @@
+"""The headless player: a chapter script from wherever the session stands to a finished draft.
+
+It only calls what the GM can call, so a second run after a crash goes on where the first one stopped.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.chapter_script import ChapterScript
+from core.engine.commands import Tab1Edit
+from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
+from core.errors import ErrorCode, StoryEngineError
+from core.event import Role
+from core.ids import RequestId, SessionId
+from core.request import Request, RequestKind, RequestState
+from core.session import SessionState
+
+RETRIES = 3
+"""How often a call that failed for a passing reason is tried again before the play stops."""
+
+_PASSING = frozenset(
+    {
+        ErrorCode.LLM_RATE_LIMITED,
+        ErrorCode.LLM_TIMEOUT,
+        ErrorCode.LLM_SERVER_ERROR,
+        ErrorCode.LLM_INVALID_JSON,
+        ErrorCode.LLM_TRUNCATED,
+        ErrorCode.LLM_ERROR,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where the play stands, for whoever shows progress."""
+
+    text: str
+    done: int
+    total: int
+
+
+class ScriptMismatchError(StoryEngineError):
+    """The session was played with other prompts than the script now has."""
+
+    def __init__(self, prompt_index: int) -> None:
+        super().__init__(
+            ErrorCode.ILLEGAL_COMMAND,
+            f"Prompt {prompt_index} of the script is not what was played before; nothing was changed.",
+            "Start over with --new, or undo the edit.",
+        )
+
+
+async def find_or_create(engine: Engine, script: ChapterScript) -> tuple[SessionId, bool]:
+    """Return the session that this script made before, or a new one, and whether it is new."""
+    known = await engine.store.find_script(script.key)
+    if known is not None:
+        return known, False
+    return await engine.create(script_key=script.key), True
+
+
+class Player:
+    """Plays one script in one open session."""
+
+    def __init__(
+        self,
+        session: OpenSession,
+        script: ChapterScript,
+        on_step: Callable[[Step], None],
+        *,
+        retry_wait: float = 2.0,
+    ) -> None:
+        self._session = session
+        self._script = script
+        self._on_step = on_step
+        self._retry_wait = retry_wait
+        self._total = len(script.prompts) + 3
+
+    async def play(self) -> None:
+        """Play to a stored draft; raises the error that stops it, with everything before it stored."""
+        await self._session.wait_idle()
+        if self._state is SessionState.DRAFT_TAB1:
+            await self._set_up()
+        await self._check_played()
+        if self._state is not SessionState.ENDED:
+            await self._prompts()
+            await self._end()
+        if self._session.snapshot.draft_count == 0:
+            self._step("Writing the chapter", len(self._script.prompts) + 2)
+            await self._insist(await self._session.build_narrative())
+        self._step("The chapter is written", self._total)
+
+    @property
+    def _state(self) -> SessionState:
+        return self._session.snapshot.session.state
+
+    def _step(self, text: str, done: int) -> None:
+        self._on_step(Step(text, done, self._total))
+
+    async def _set_up(self) -> None:
+        script = self._script
+        self._step("Setting up world and cast", 0)
+        await self._session.edit_tab1(
+            Tab1Edit(
+                title=script.title,
+                world=script.world,
+                chapter=script.chapter,
+                agent_count=len(script.agents),
+                names=script.names,
+                identities={agent.slot: agent.identity for agent in script.agents},
+            )
+        )
+        await self._session.define_narrative(script.definition, script.target_words)
+        self._step("Locking world and cast into memory", 0)
+        await self._insist(await self._session.lock())
+
+    async def _check_played(self) -> None:
+        played = self._session.snapshot.session.prompt_index
+        if played > len(self._script.prompts):
+            raise ScriptMismatchError(len(self._script.prompts) + 1)
+        if self._state is SessionState.ENDED and played < len(self._script.prompts):
+            raise ScriptMismatchError(played + 1)
+        events = await self._session.events(last=played) if played else ()
+        for event in events:
+            wanted = self._script.prompts[event.prompt_index - 1]
+            if event.role is Role.USER and event.text != wanted.text.strip():
+                raise ScriptMismatchError(event.prompt_index)
+
+    async def _prompts(self) -> None:
+        start = self._session.snapshot.session.prompt_index
+        for index, prompt in enumerate(self._script.prompts[start:], start + 1):
+            name = self._session.snapshot.session.name_of(prompt.slot)
+            self._step(f"Prompt {index} to {name}", index)
+            await self._insist(await self._session.submit_prompt(prompt.slot, prompt.text))
+
+    async def _end(self) -> None:
+        self._step("Ending the chapter", len(self._script.prompts) + 1)
+        await self._session.wait_idle()
+        for tries_left in range(RETRIES, -1, -1):
+            if self._state is SessionState.ACTIVE:
+                await self._session.end_chapter()
+                await self._session.wait_idle()
+            if self._state is SessionState.ENDED:
+                return
+            failed = self._failed_summary()
+            if failed is None or not tries_left or failed.error_code not in _PASSING:
+                raise _stopped(failed)
+            await asyncio.sleep(self._retry_wait)
+
+    def _failed_summary(self) -> Request | None:
+        requests = self._session.snapshot.requests
+        return next((request for request in requests if request.kind is RequestKind.SUMMARY), None)
+
+    async def _insist(self, request_id: RequestId) -> None:
+        """Wait for a request, and retry it when it fails for a passing reason."""
+        for tries_left in range(RETRIES, -1, -1):
+            request = await self._session.wait(request_id)
+            if request.state is RequestState.DONE:
+                return
+            if not tries_left or request.error_code not in _PASSING:
+                raise _stopped(request)
+            await asyncio.sleep(self._retry_wait)
+            request_id = await self._session.retry(request_id)
+
+
+def _stopped(request: Request | None) -> StoryEngineError:
+    code = (request and request.error_code) or ErrorCode.LLM_ERROR
+    message = request.error_message if request else ""
+    return StoryEngineError(code, message, "Everything up to here is stored; run the same command to go on.")

@@ -1,0 +1,138 @@
+"""What a crash left behind, and how a session goes on from there (design 6, step 6).
+
+Pure: the snapshot of a session that nobody holds in, the changes that mend it out.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+
+from core.engine.outcome import Failed, Trail
+from core.engine.settlement import returned_unsent, settle, summary_request
+from core.errors import ErrorCode, StoryEngineError
+from core.ids import ArtifactId, new_uuid
+from core.request import Artifact, Content, Request, RequestKind, RequestState
+from core.session import Session, SessionState
+from core.slot import Slot
+from core.store import Changes, Snapshot
+
+INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
+_NOTHING_KNOWN = Content.of("[]")
+
+
+def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None:
+    """Return what mends the session, or None when nothing was in flight.
+
+    Open requests have no living owner. A reply's text returns to its composer, also that of one that
+    was only queued, so that the order of play stays the GM's; a due summary is enqueued again; a lock
+    returns to DRAFT_TAB1 and a narrative to ENDED.
+    """
+    mended = snapshot
+    parts: list[Changes] = []
+    for request in reversed([request for request in snapshot.requests if request.state.is_open]):
+        change = _interrupted(mended, request, now, backoff)
+        parts.append(change)
+        mended = mended.after(change)
+    standing = _standing(mended, now)
+    if standing is not None:
+        parts.append(standing)
+    return _joined(snapshot, parts) if parts else None
+
+
+def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: float) -> Changes:
+    if request.kind is RequestKind.SUMMARY:
+        waiting = replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
+        trail = _interrupted_trail(request, now)
+        return Changes(
+            session_id=request.session_id,
+            requests=(waiting,),
+            artifacts=trail.artifacts,
+            contents=trail.contents,
+        )
+    error = StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED)
+    if request.kind is RequestKind.REPLY and snapshot.session.state is not SessionState.ACTIVE:
+        return _put_back(snapshot, request, error, now)
+    trail = _interrupted_trail(request, now)
+    return settle(snapshot, request, Failed(error), trail, now, backoff)
+
+
+def _put_back(snapshot: Snapshot, request: Request, error: StoryEngineError, now: datetime) -> Changes:
+    """A prompt that was queued behind a summary: no state to leave, only its text to give back."""
+    slot = request.slot or Slot.RED
+    failed = replace(
+        request,
+        state=RequestState.FAILED,
+        error_code=error.code,
+        error_message=error.message,
+        updated_at=now,
+    )
+    return Changes(
+        session_id=request.session_id,
+        requests=(failed,),
+        unsent={slot: returned_unsent(snapshot, slot, request.text)},
+    )
+
+
+def _interrupted_trail(request: Request, now: datetime) -> Trail:
+    if request.state is not RequestState.PROCESSING:
+        return Trail()
+    artifact = Artifact(
+        id=ArtifactId(new_uuid()),
+        session_id=request.session_id,
+        request_id=request.id,
+        attempt=request.attempts,
+        call=0,
+        agent_id={RequestKind.LOCK: 0, RequestKind.SUMMARY: 8, RequestKind.NARRATIVE: 9}.get(
+            request.kind, int(request.slot or 0)
+        ),
+        provider="",
+        model="",
+        prompt_version="",
+        input_hash=_NOTHING_KNOWN.hash,
+        input_ref=_NOTHING_KNOWN.hash,
+        output_ref=None,
+        error_code=ErrorCode.LLM_CANCELLED,
+        error_message=INTERRUPTED,
+        created_at=now,
+    )
+    return Trail((artifact,), (_NOTHING_KNOWN,))
+
+
+def _standing(snapshot: Snapshot, now: datetime) -> Changes | None:
+    """Mend a state that no open request accounts for."""
+    session = snapshot.session
+    has_summary = any(
+        request.kind is RequestKind.SUMMARY and request.state.is_open for request in snapshot.requests
+    )
+    match session.state:
+        case SessionState.RESETTING:
+            state = SessionState.ACTIVE if session.tab1_locked else SessionState.DRAFT_TAB1
+            return _with_state(session, state, now)
+        case SessionState.SUMMARIZING if not has_summary:
+            if session.due_chunk is None:
+                return _with_state(session, SessionState.ACTIVE, now)
+            return Changes(session_id=session.id, requests=(summary_request(snapshot, session, now),))
+        case SessionState.LOCKING:
+            return _with_state(session, SessionState.DRAFT_TAB1, now)
+        case SessionState.NARRATING:
+            return _with_state(session, SessionState.ENDED, now)
+        case _:
+            return None
+
+
+def _with_state(session: Session, state: SessionState, now: datetime) -> Changes:
+    return Changes(session_id=session.id, session=replace(session, state=state, updated_at=now))
+
+
+def _joined(snapshot: Snapshot, parts: list[Changes]) -> Changes:
+    """Join changes into one: what comes later replaces what came before."""
+    requests = {request.id: request for part in parts for request in part.requests}
+    sessions = [part.session for part in parts if part.session is not None]
+    contents = {content.hash: content for part in parts for content in part.contents}
+    return Changes(
+        session_id=snapshot.session.id,
+        session=sessions[-1] if sessions else None,
+        unsent={slot: text for part in parts for slot, text in part.unsent.items()},
+        requests=tuple(requests.values()),
+        artifacts=tuple(artifact for part in parts for artifact in part.artifacts),
+        contents=tuple(contents.values()),
+    )

@@ -1,0 +1,214 @@
+"""Takes the requests of one open session in their order, one at a time, and settles each."""
+
+import asyncio
+import logging
+from dataclasses import replace
+from datetime import datetime
+
+from core.engine import commands
+from core.engine.call import Cancellation
+from core.engine.clock import Clock
+from core.engine.executor import Executor
+from core.engine.notices import StorageTrouble
+from core.engine.outcome import Failed, Outcome, Trail
+from core.engine.settlement import settle
+from core.engine.writing import Writer
+from core.errors import ErrorCode, SessionLockedError, StoryEngineError
+from core.ids import RequestId
+from core.request import Request, RequestKind, RequestState
+from core.session import SessionState
+from core.store import Changes, Snapshot
+
+log = logging.getLogger(__name__)
+
+LONGEST_SLEEP = 60.0
+
+
+class Runner:
+    """One task that works through what is pending; woken by new requests and by due retries."""
+
+    def __init__(self, writer: Writer, executor: Executor, clock: Clock, backoff: float) -> None:
+        self._writer = writer
+        self._executor = executor
+        self._clock = clock
+        self._backoff = backoff
+        self._wake = asyncio.Event()
+        self._current: tuple[RequestId, Cancellation] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is with a model, so that a new one can begin at once."""
+        return self._current is None
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._task = asyncio.create_task(self._run(), name="runner")
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        log.error("the runner ended with an error", exc_info=error)
+        if not isinstance(error, StoryEngineError):
+            error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _BUG)
+        self._writer.listeners.publish(StorageTrouble(error))
+        self._writer.fail_waiting(error)
+
+    def wake(self) -> None:
+        """Look for work again."""
+        self._wake.set()
+
+    def cancel(self, request_id: RequestId) -> bool:
+        """Stop that request if it is with a model; return whether it was."""
+        if self._current is None or self._current[0] != request_id:
+            return False
+        self._current[1].request()
+        return True
+
+    async def aclose(self, grace: float = 10.0) -> None:
+        """Stop the call that runs, settle it, and end; what cannot be settled in `grace` seconds is
+        mended when the session is opened again."""
+        if self._task is None:
+            return
+        self._is_closing = True
+        if self._current is not None:
+            self._current[1].request()
+        self._wake.set()
+        done, _ = await asyncio.wait({self._task}, timeout=grace)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=grace)
+
+    async def _run(self) -> None:
+        while not self._is_closing:
+            self._wake.clear()
+            request = next_request(self._writer.snapshot)
+            if request is not None and self._writer.lease is not None:
+                await self._perform_while_writer(request)
+                continue
+            wait = await self._retry_due_summary()
+            if wait <= 0:
+                continue
+            try:
+                async with asyncio.timeout(min(wait, LONGEST_SLEEP)):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    async def _retry_due_summary(self) -> float:
+        """Enqueue the failed summary whose back-off is over; return the seconds until one is due."""
+        if self._writer.lease is None:
+            return LONGEST_SLEEP
+        due = next_retry(self._writer.snapshot)
+        if due is None:
+            return LONGEST_SLEEP
+        now = self._clock()
+        if due > now:
+            return (due - now).total_seconds()
+        await self._writer.apply_patiently(lambda snapshot: commands.retry_summary(snapshot, now))
+        return 0.0
+
+    async def _perform_while_writer(self, request: Request) -> None:
+        try:
+            await self._perform(request)
+        except SessionLockedError:
+            log.warning("another window took the session while request %s was with the model", request.id)
+            self._writer.fail_waiting(SessionLockedError())
+
+    async def _perform(self, request: Request) -> None:
+        cancellation = Cancellation()
+        self._current = (request.id, cancellation)
+        try:
+            if request.state is RequestState.PENDING:
+                begun = commands.begin(request, self._clock())
+                await self._writer.apply_patiently(
+                    lambda snapshot: Changes(session_id=begun.session_id, requests=(begun,))
+                )
+                request = begun
+            outcome, trail = await self._outcome(request, cancellation)
+            await self._writer.apply_patiently(
+                lambda snapshot: self._settlement(snapshot, request, outcome, trail)
+            )
+        finally:
+            self._current = None
+
+    async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
+        """Run the request in a task of its own, so that a bug in it settles the request and is logged."""
+        run = self._executor.run(self._writer.snapshot, request, cancellation, self._writer.listeners.publish)
+        task = asyncio.create_task(run, name=f"request {request.id}")
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        error = task.exception()
+        if error is None:
+            return task.result()
+        if isinstance(error, StoryEngineError):
+            return Failed(error), Trail()
+        log.error("request %s failed by a bug", request.id, exc_info=error)
+        return Failed(StoryEngineError(ErrorCode.LLM_ERROR, _BUG)), Trail()
+
+    def _settlement(self, snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail) -> Changes:
+        """Settle on the snapshot as it is now; if somebody else settled the request meanwhile, what was
+        paid for is kept as provenance."""
+        current = next((other for other in snapshot.requests if other.id == request.id), None)
+        if current is None or (current.state, current.attempts) != (request.state, request.attempts):
+            log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
+            artifacts = tuple(replace(artifact, call=artifact.call + 100) for artifact in trail.artifacts)
+            return Changes(session_id=request.session_id, artifacts=artifacts, contents=trail.contents)
+        return settle(snapshot, current, outcome, trail, self._clock(), self._backoff)
+
+
+_BUG = (
+    "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
+)
+
+
+def next_request(snapshot: Snapshot) -> Request | None:
+    """Return the open request whose turn it is, if the state lets one go now.
+
+    Prompts wait while a summary is made, and behind a failed prompt: what was written after it may
+    rest on the reply that did not come. A request that was stored as processing is one that has not
+    been run yet: the runner settles one before it looks for the next.
+    """
+    kinds = _RUNNABLE[snapshot.session.state]
+    failed_reply = any(
+        request.kind is RequestKind.REPLY and request.state is RequestState.FAILED
+        for request in snapshot.requests
+    )
+    candidates = [
+        request
+        for request in snapshot.requests
+        if request.kind in kinds
+        and request.state.is_open
+        and not (failed_reply and request.kind is RequestKind.REPLY)
+    ]
+    return min(candidates, key=lambda request: request.order, default=None)
+
+
+_RUNNABLE: dict[SessionState, frozenset[RequestKind]] = {
+    SessionState.DRAFT_TAB1: frozenset(),
+    SessionState.LOCKING: frozenset({RequestKind.LOCK}),
+    SessionState.ACTIVE: frozenset({RequestKind.REPLY}),
+    SessionState.SUMMARIZING: frozenset({RequestKind.SUMMARY}),
+    SessionState.ENDED: frozenset(),
+    SessionState.NARRATING: frozenset({RequestKind.NARRATIVE}),
+    SessionState.RESETTING: frozenset(),
+}
+
+
+def next_retry(snapshot: Snapshot) -> datetime | None:
+    """Return when a failed summary is to be tried again by itself; only while the chapter is played."""
+    if snapshot.session.state is not SessionState.ACTIVE or snapshot.session.due_chunk is None:
+        return None
+    times = [
+        request.retry_after
+        for request in snapshot.requests
+        if request.kind is RequestKind.SUMMARY
+        and request.state is RequestState.FAILED
+        and request.retry_after is not None
+        and request.prompts == snapshot.session.due_chunk
+    ]
+    return min(times, default=None)

@@ -1,0 +1,236 @@
+"""From an outcome to everything that follows from it: pure, one `Changes` for one transaction (design 6)."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from core.draft import NarrativeDraft, SourceSnapshot
+from core.engine.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.errors import ErrorCode
+from core.event import Event, Role
+from core.ids import BlockId, DraftId, EventId, RequestId, new_uuid
+from core.machine import Command, facts_of, step
+from core.memory import BlockType, MemoryBlock
+from core.prompt_range import PromptRange
+from core.request import Request, RequestKind, RequestState
+from core.session import Session
+from core.slot import Slot, following
+from core.store import Changes, Snapshot
+
+LONGEST_BACKOFF = 300.0
+
+_FAILED_COMMANDS = {
+    RequestKind.LOCK: Command.LOCK_FAILED,
+    RequestKind.REPLY: Command.REPLY_FAILED,
+    RequestKind.SUMMARY: Command.SUMMARY_FAILED,
+    RequestKind.NARRATIVE: Command.NARRATIVE_FAILED,
+}
+
+
+def settle(
+    snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail, now: datetime, backoff: float
+) -> Changes:
+    """Return what `outcome` makes of the session. `backoff` is the first waiting time in seconds."""
+    if isinstance(outcome, Failed):
+        return _failure(snapshot, request, outcome, trail, now, backoff)
+    done = replace(
+        request,
+        state=RequestState.DONE,
+        retry_after=None,
+        error_code=None,
+        error_message="",
+        updated_at=now,
+    )
+    match outcome:
+        case LockMade():
+            changes = _lock(snapshot, done, outcome, now)
+        case ReplyMade():
+            changes = _reply(snapshot, done, outcome, now)
+        case SummaryMade():
+            changes = _summary(snapshot, done, outcome, now)
+        case NarrativeMade():
+            changes = _narrative(snapshot, done, outcome, now)
+        case _:
+            assert_never(outcome)
+    return replace(changes, artifacts=trail.artifacts, contents=trail.contents)
+
+
+def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) -> Session:
+    """Return `session` moved by `command`, with the facts that its new values give.
+
+    Raises IllegalCommandError when the table refuses.
+    """
+    open_replies = sum(
+        1 for request in snapshot.requests if request.kind is RequestKind.REPLY and request.state.is_open
+    )
+    facts = facts_of(
+        session, snapshot.tab1, open_replies=open_replies, summary_waits=_summary_waits(snapshot, now)
+    )
+    target = step(session.state, command, facts)
+    return replace(session, state=target.state, is_ending=target.is_ending, updated_at=now)
+
+
+def summary_request(snapshot: Snapshot, session: Session, now: datetime) -> Request:
+    """Return the request for the chunk that is due, the failed one for that chunk if there is one."""
+    chunk = session.due_chunk
+    if chunk is None:
+        raise ValueError("no chunk is due")
+    for request in snapshot.requests:
+        if request.kind is RequestKind.SUMMARY and request.prompts == chunk:
+            return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
+    return Request(
+        id=RequestId(new_uuid()),
+        session_id=session.id,
+        kind=RequestKind.SUMMARY,
+        prompts=chunk,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def returned_unsent(snapshot: Snapshot, slot: Slot, text: str) -> str:
+    """Return what the composer of `slot` holds once `text` is back: in front of what was typed since."""
+    waiting = snapshot.unsent.get(slot, "")
+    return f"{text}\n\n{waiting}" if waiting and waiting != text else text
+
+
+def _summary_waits(snapshot: Snapshot, now: datetime) -> bool:
+    return any(
+        request.kind is RequestKind.SUMMARY
+        and request.state is RequestState.FAILED
+        and (request.retry_after is None or request.retry_after > now)
+        for request in snapshot.requests
+    )
+
+
+def _lock(snapshot: Snapshot, done: Request, outcome: LockMade, now: datetime) -> Changes:
+    session = replace(snapshot.session, tab1_locked=True, next_slot=min(snapshot.session.slots))
+    block = MemoryBlock(
+        id=BlockId(new_uuid()),
+        session_id=session.id,
+        type=BlockType.WORLD_CHAPTER_LOCK,
+        first=0,
+        last=0,
+        payload=outcome.payload,
+        created_at=now,
+    )
+    return Changes(
+        session_id=session.id,
+        session=move(snapshot, session, Command.LOCK_STORED, now),
+        blocks=(block,),
+        requests=(done,),
+    )
+
+
+def _reply(snapshot: Snapshot, done: Request, outcome: ReplyMade, now: datetime) -> Changes:
+    if done.slot is None:
+        raise ValueError("a reply belongs to a slot")
+    index = snapshot.session.prompt_index + 1
+    session = replace(
+        snapshot.session, prompt_index=index, next_slot=following(done.slot, snapshot.session.slots)
+    )
+    session = move(snapshot, session, Command.REPLY_STORED, now)
+    done = replace(done, prompts=PromptRange(index, index))
+    due = (summary_request(snapshot, session, now),) if session.state.name == "SUMMARIZING" else ()
+    return Changes(
+        session_id=session.id,
+        session=session,
+        events=(
+            _event(session, index, 0, Role.USER, None, done.text, done, now),
+            _event(session, index, 1, Role.AGENT, done.slot, outcome.text, done, now),
+        ),
+        requests=(done, *due),
+    )
+
+
+def _event(
+    session: Session,
+    index: int,
+    ordinal: int,
+    role: Role,
+    slot: Slot | None,
+    text: str,
+    request: Request,
+    now: datetime,
+) -> Event:
+    return Event(
+        id=EventId(new_uuid()),
+        session_id=session.id,
+        prompt_index=index,
+        ordinal=ordinal,
+        role=role,
+        slot=slot,
+        text=text,
+        metadata={"request_id": str(request.id)},
+        created_at=now,
+    )
+
+
+def _summary(snapshot: Snapshot, done: Request, outcome: SummaryMade, now: datetime) -> Changes:
+    chunk = done.prompts
+    if chunk is None:
+        raise ValueError("a summary covers prompts")
+    session = move(snapshot, replace(snapshot.session, boundary=chunk.last), Command.SUMMARY_STORED, now)
+    block = MemoryBlock(
+        id=BlockId(new_uuid()),
+        session_id=session.id,
+        type=BlockType.TURN_DELTA,
+        first=chunk.first,
+        last=chunk.last,
+        payload=outcome.payload,
+        created_at=now,
+    )
+    due = (summary_request(snapshot, session, now),) if session.state.name == "SUMMARIZING" else ()
+    return Changes(session_id=session.id, session=session, blocks=(block,), requests=(done, *due))
+
+
+def _narrative(snapshot: Snapshot, done: Request, outcome: NarrativeMade, now: datetime) -> Changes:
+    session = move(snapshot, snapshot.session, Command.NARRATIVE_STORED, now)
+    draft = NarrativeDraft(
+        id=DraftId(new_uuid()),
+        session_id=session.id,
+        version=snapshot.draft_count + 1,
+        request_id=done.id,
+        definition=session.definition,
+        target_words=session.target_words,
+        source=SourceSnapshot(session.prompt_index, tuple(block.id for block in snapshot.blocks)),
+        model=outcome.model,
+        text=outcome.text,
+        created_at=now,
+    )
+    return Changes(session_id=session.id, session=session, drafts=(draft,), requests=(done,))
+
+
+def _failure(
+    snapshot: Snapshot, request: Request, failed: Failed, trail: Trail, now: datetime, backoff: float
+) -> Changes:
+    session = move(snapshot, snapshot.session, _FAILED_COMMANDS[request.kind], now)
+    settled = replace(
+        request,
+        state=RequestState.FAILED,
+        error_code=failed.error.code,
+        error_message=failed.error.message,
+        retry_after=_next_try(request, failed, now, backoff),
+        updated_at=now,
+    )
+    unsent = {}
+    if request.kind is RequestKind.REPLY and request.slot is not None:
+        unsent[request.slot] = returned_unsent(snapshot, request.slot, request.text)
+    return Changes(
+        session_id=session.id,
+        session=session,
+        unsent=unsent,
+        requests=(settled,),
+        artifacts=trail.artifacts,
+        contents=trail.contents,
+    )
+
+
+def _next_try(request: Request, failed: Failed, now: datetime, backoff: float) -> datetime | None:
+    """When a summary is tried again by itself; never for what the GM stopped or has to allow."""
+    if request.kind is not RequestKind.SUMMARY:
+        return None
+    if failed.error.code in (ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED):
+        return None
+    wait = min(LONGEST_BACKOFF, backoff * 2 ** min(request.attempts - 1, 16))
+    return now + timedelta(seconds=max(wait, failed.retry_after or 0.0))

@@ -1,0 +1,141 @@
+"""A session as one JSON document, versioned and hash-checked, and as its rows for a new one."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from core.draft import NarrativeDraft
+from core.errors import ErrorCode, StoryEngineError
+from core.event import Event
+from core.ids import SessionId
+from core.memory import MemoryBlock
+from core.request import Artifact, Content, Request
+from core.session import Session, Tab1Inputs
+from core.slot import Slot
+from core.store import Changes, Store
+
+FORMAT = "storyengine-session"
+VERSION = 1
+
+
+class ImportRefusedError(StoryEngineError):
+    """A file that is not an export of this program, or was changed since."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            ErrorCode.STORAGE_LOAD_FAILED,
+            f"The file cannot be imported: {reason}; nothing was changed.",
+            "Use a file written by `storyengine export SESSION --format json`.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionBody:
+    """Everything that is stored of one session."""
+
+    session: Session
+    tab1: Tab1Inputs
+    unsent: Mapping[Slot, str] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    blocks: tuple[MemoryBlock, ...] = ()
+    drafts: tuple[NarrativeDraft, ...] = ()
+    requests: tuple[Request, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    contents: tuple[Content, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionExport:
+    """The document: what it is, its version, and the SHA-256 of its body's canonical JSON."""
+
+    format: Literal["storyengine-session"] = "storyengine-session"
+    version: Literal[1] = 1
+    sha256: str
+    body: SessionBody
+
+
+T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
+
+_BODY = TypeAdapter(SessionBody)
+_EXPORT = TypeAdapter(SessionExport)
+
+
+async def read_body(store: Store, session_id: SessionId) -> SessionBody:
+    """Read everything that is stored of a session; raise StorageError when there is none."""
+    snapshot = await store.load(session_id)
+    artifacts = await store.artifacts(session_id)
+    manifests = {artifact.input_ref for artifact in artifacts}
+    inputs = await store.contents(session_id, manifests)
+    parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
+    outputs = {artifact.output_ref for artifact in artifacts if artifact.output_ref}
+    contents = {**inputs, **await store.contents(session_id, parts | outputs)}
+    return SessionBody(
+        session=snapshot.session,
+        tab1=snapshot.tab1,
+        unsent=snapshot.unsent,
+        events=tuple(await store.events(session_id)),
+        blocks=snapshot.blocks,
+        drafts=tuple(await store.drafts(session_id)),
+        requests=tuple(await store.requests(session_id)),
+        artifacts=tuple(artifacts),
+        contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())),
+    )
+
+
+def to_json(body: SessionBody) -> bytes:
+    """Return the export as UTF-8 JSON; the same session gives the same bytes."""
+    document = SessionExport(sha256=_hash(body), body=body)
+    return _EXPORT.dump_json(document, indent=1)
+
+
+def from_json(document: bytes) -> SessionBody:
+    """Read an export; raise ImportRefusedError when it is none, or not as it was written."""
+    try:
+        header = json.loads(document)
+    except (ValueError, RecursionError) as error:
+        raise ImportRefusedError("it is not JSON") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ImportRefusedError("it is not an export of Story Engine")
+    if header.get("version") != VERSION:
+        raise ImportRefusedError(
+            f"its version is {header.get('version')!r}, and this program reads {VERSION}"
+        )
+    try:
+        export = _EXPORT.validate_json(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ImportRefusedError(f"{where}: {first['msg'].lower()}") from error
+    if export.sha256 != _hash(export.body):
+        raise ImportRefusedError("its content does not match its checksum")
+    return export.body
+
+
+def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
+    """Return what stores `body` under a new id; nothing else of it changes."""
+    return Changes(
+        session_id=session_id,
+        session=replace(body.session, id=session_id, script_key="", archived_at=None),
+        tab1=body.tab1,
+        unsent=body.unsent,
+        events=_moved(body.events, session_id),
+        blocks=_moved(body.blocks, session_id),
+        drafts=_moved(body.drafts, session_id),
+        requests=_moved(body.requests, session_id),
+        artifacts=_moved(body.artifacts, session_id),
+        contents=body.contents,
+    )
+
+
+def _moved(things: Sequence[T], session_id: SessionId) -> tuple[T, ...]:
+    return tuple(replace(thing, session_id=session_id) for thing in things)
+
+
+def _hash(body: SessionBody) -> str:
+    plain = json.loads(_BODY.dump_json(body))
+    canonical = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()

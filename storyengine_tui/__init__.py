@@ -1,0 +1,1 @@
+"""What people run: the command line, and the place where the parts are put together."""

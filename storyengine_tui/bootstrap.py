@@ -1,0 +1,134 @@
+"""Puts the parts together: the one place where core, db and the front end meet (design 3).
+
+The database layer and the providers are heavy to import, so they are imported when first needed.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from core.consent import Consent
+from core.engine.engine import Engine
+from core.errors import ErrorCode, StoryEngineError
+from core.model_choice import AgentRole, ModelChoice, choose_model
+from core.paths import Paths, find_paths
+from core.settings import ProviderName, Settings, load_settings
+
+if TYPE_CHECKING:
+    from db.embedded.server import EmbeddedServer
+    from db.store import PostgresStore
+
+log = logging.getLogger(__name__)
+
+START_TIMEOUT = 120.0
+"""Seconds that the private server may take to come up, its very first start included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What was set, and where things live."""
+
+    paths: Paths
+    settings: Settings
+
+    @property
+    def choices(self) -> dict[AgentRole, ModelChoice]:
+        """Which model serves which role."""
+        profile = self.settings.active()
+        return {role: choose_model(profile, role) for role in AgentRole}
+
+    @property
+    def consent(self) -> Consent:
+        """The addresses that text may go to."""
+        return Consent(self.settings.consent, self.paths.consent_file)
+
+
+def configure(*, provider: ProviderName | None = None, script: Path | None = None) -> Configuration:
+    """Read the settings, with what the command line overrides; raise a sentence when one is not valid."""
+    paths = find_paths()
+    try:
+        settings = load_settings(paths.config_file)
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            f"The setting {where} is not valid: {first['msg'].lower()}.",
+            f"Mend it in the environment, in .env or in {paths.config_file}.",
+        ) from error
+    changes: dict[str, object] = {}
+    if provider is not None:
+        changes["provider"] = provider
+    if script is not None:
+        changes["script"] = script
+    return Configuration(paths, settings.model_copy(update=changes))
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """An address, and the private server behind it if it is ours."""
+
+    url: str
+    server: "EmbeddedServer | None"
+
+
+@asynccontextmanager
+async def running_database(configuration: Configuration) -> AsyncIterator[Database]:
+    """Have a database for the length of the block: the one that is set, else the private server."""
+    url = configuration.settings.database_url
+    if url is not None:
+        yield Database(url.get_secret_value(), None)
+        return
+    from db.embedded.server import EmbeddedServer
+
+    server = EmbeddedServer(configuration.paths.server)
+    address = await asyncio.to_thread(server.acquire, START_TIMEOUT)
+    try:
+        yield Database(address, server)
+    finally:
+        await asyncio.to_thread(server.release)
+
+
+@asynccontextmanager
+async def running_store(configuration: Configuration) -> AsyncIterator["PostgresStore"]:
+    """Have a store on an up-to-date schema for the length of the block."""
+    async with running_database(configuration) as database:
+        from db.store import open_store
+
+        store = await open_store(database.url)
+        try:
+            yield store
+        finally:
+            await store.aclose()
+
+
+@asynccontextmanager
+async def running_engine(configuration: Configuration) -> AsyncIterator[Engine]:
+    """Have an engine for the length of the block; sessions opened on it are closed before its end."""
+    async with running_store(configuration) as store:
+        from core.providers.make import make_provider
+
+        provider = make_provider(
+            configuration.settings.active(),
+            configuration.paths,
+            configuration.consent,
+            profile_name=configuration.settings.profile,
+        )
+        try:
+            yield Engine(
+                store,
+                provider,
+                configuration.choices,
+                label=f"{socket.gethostname()}, process {os.getpid()}",
+                summary_backoff=configuration.settings.summary_backoff,
+            )
+        finally:
+            await provider.aclose()
