@@ -1,0 +1,107 @@
+"""Bringing the schema up to date at start, under a lock, or refusing with a sentence (design 11)."""
+
+import asyncio
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, cast
+
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from core.errors import StorageError
+from db.faults import LOAD, guarded
+
+HEAD: Final = "story_0001"
+"""The revision that this program writes; a test holds it against the newest migration."""
+
+_PREFIX: Final = "story_"
+_LOCK_KEY: Final = 0x5E0_4154_10B5
+_TABLES_HERE: Final = (
+    "SELECT count(*) FROM pg_class WHERE relkind IN ('r', 'p')"
+    " AND relnamespace = current_schema()::regnamespace"
+)
+_DEADLINE: Final = 600.0
+_MIGRATIONS: Final = Path(__file__).resolve().parent.parent / "migrations"
+
+
+async def upgrade(engine: AsyncEngine) -> None:
+    """Bring the database to `HEAD`; return at once when it is there. Raise StorageError otherwise."""
+    async with guarded(LOAD), engine.connect() as connection:
+        if await _revision(connection) == HEAD:
+            return
+    # Heavy, and needed once in a version's life: off the event loop, behind the fast path.
+    await asyncio.to_thread(import_module, "alembic.command")
+    async with guarded(LOAD, seconds=_DEADLINE), engine.begin() as connection:
+        await _wait_for_turn(connection)
+        revision = await _revision(connection)
+        if revision == HEAD:
+            return
+        await connection.run_sync(_refuse_unknown, revision)
+        await connection.run_sync(_run_alembic)
+
+
+async def _wait_for_turn(connection: AsyncConnection) -> None:
+    """Take the lock of this transaction; another window may be migrating for minutes."""
+    await connection.execute(
+        text("SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '300s', true)")
+    )
+    await connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+
+
+async def _revision(connection: AsyncConnection) -> str | None:
+    """Return the schema's revision, None when there is none."""
+    exists = await connection.execute(text("SELECT to_regclass('alembic_version') IS NOT NULL"))
+    if not exists.scalar_one():
+        return None
+    found = await connection.execute(text("SELECT max(version_num) FROM alembic_version"))
+    return cast("str | None", found.scalar_one())
+
+
+def _refuse_unknown(connection: Connection, revision: str | None) -> None:
+    if revision is None:
+        count = connection.execute(text(_TABLES_HERE))
+        if count.scalar_one():
+            raise _foreign()
+        return
+    if not revision.startswith(_PREFIX):
+        raise _foreign()
+    if revision not in known_revisions():
+        raise StorageError(
+            LOAD,
+            "The database was made by a newer Story Engine; nothing was changed.",
+            "Upgrade this program, or name another database in STORYENGINE_DATABASE_URL.",
+            is_transient=False,
+        )
+
+
+def _foreign() -> StorageError:
+    return StorageError(
+        LOAD,
+        "The database holds tables of another program; nothing was changed.",
+        "Name an empty database in STORYENGINE_DATABASE_URL.",
+        is_transient=False,
+    )
+
+
+def known_revisions() -> tuple[str, ...]:
+    """Return every revision that this program can start from, oldest first."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(_config())
+    return tuple(script.revision for script in reversed(list(scripts.walk_revisions())))
+
+
+def _run_alembic(connection: Connection) -> None:
+    from alembic import command
+
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _config() -> Any:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    return config

@@ -1,0 +1,138 @@
+"""What is read, and how much of it: nothing here scans what grows with the story unless asked for all."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Select, Table, func, literal, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from core.errors import StorageError
+from core.event import Event
+from core.ids import SessionId
+from core.session import Session, SessionSummary
+from core.slot import Slot
+from core.store import Snapshot, recent_from
+from db import mapping
+from db.faults import LOAD
+from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
+
+KEPT: Final = ("pending", "processing", "failed")
+"""States of the requests in a snapshot; the partial index `ix_llm_request_kept` has the same."""
+_BATCH: Final = 256
+_TITLE_CHARS: Final = 500
+
+
+async def read_session(connection: AsyncConnection, session_id: SessionId) -> Session:
+    """Return the session; raise StorageError when there is none."""
+    row = (await connection.execute(select(SESSION).where(SESSION.c.id == session_id))).one_or_none()
+    if row is None:
+        raise missing(session_id)
+    return mapping.to_session(row)
+
+
+def missing(session_id: SessionId) -> StorageError:
+    """Return the error for a session that is not there."""
+    return StorageError(
+        LOAD,
+        f"There is no chapter {session_id} in this database.",
+        "The chapter list shows those that are there.",
+        is_transient=False,
+    )
+
+
+async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> Snapshot:
+    """Return all that is needed to go on playing."""
+    session = await read_session(connection, session_id)
+    tab1 = (await connection.execute(rows_of(TAB1_INPUT, session_id))).one()
+    unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
+    blocks = await connection.execute(rows_of(MEMORY_BLOCK, session_id).order_by(MEMORY_BLOCK.c.from_prompt))
+    recent = await connection.execute(events_between(session_id, recent_from(session) + 1, None))
+    requests = await connection.execute(
+        rows_of(LLM_REQUEST, session_id)
+        .where(LLM_REQUEST.c.state.in_(KEPT))
+        .order_by(LLM_REQUEST.c.request_id)
+    )
+    drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)
+    return Snapshot(
+        session=session,
+        tab1=mapping.to_tab1(tab1),
+        unsent={Slot(row.slot): row.text for row in unsent},
+        blocks=tuple(map(mapping.to_block, blocks)),
+        recent=tuple(map(mapping.to_event, recent)),
+        requests=tuple(map(mapping.to_request, requests)),
+        draft_count=(await connection.execute(drafts)).scalar_one(),
+    )
+
+
+def events_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:
+    """Return the query for the events of these prompts, in order."""
+    query = rows_of(EVENT, session_id).where(EVENT.c.prompt_index >= first)
+    if last is not None:
+        query = query.where(EVENT.c.prompt_index <= last)
+    return query.order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
+
+
+async def read_newest_events(
+    connection: AsyncConnection, session_id: SessionId, max_chars: int
+) -> Sequence[Event]:
+    """Walk the log backwards in batches along its index, until the texts exceed `max_chars`."""
+    newest: list[Event] = []
+    total = 0
+    size = _BATCH
+    while total <= max_chars:
+        before = (newest[-1].prompt_index, newest[-1].ordinal) if newest else None
+        query = _newest_batch(session_id, size, before, max_chars - total)
+        batch = [mapping.to_event(row) for row in await connection.execute(query)]
+        newest += batch
+        total += sum(len(event.text) for event in batch)
+        if len(batch) < size:
+            break
+        size *= 2
+    newest.reverse()
+    return newest
+
+
+def _newest_batch(session_id: SessionId, size: int, before: tuple[int, int] | None, room: int) -> Select[Any]:
+    """Return the query for the next older events, up to the one whose text no longer fits into `room`."""
+    order = (EVENT.c.prompt_index.desc(), EVENT.c.ordinal.desc())
+    older = rows_of(EVENT, session_id).order_by(*order).limit(size)
+    if before is not None:
+        older = older.where(
+            tuple_(EVENT.c.prompt_index, EVENT.c.ordinal) < tuple_(literal(before[0]), literal(before[1]))
+        )
+    batch = older.subquery()
+    newest_first = (batch.c.prompt_index.desc(), batch.c.ordinal.desc())
+    length = func.char_length(batch.c.text)
+    newer = (func.sum(length).over(order_by=newest_first) - length).label("newer")
+    summed = select(batch, newer).subquery()
+    return (
+        select(summed)
+        .where(summed.c.newer <= room)
+        .order_by(summed.c.prompt_index.desc(), summed.c.ordinal.desc())
+    )
+
+
+async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
+    """Return the chapter list: besides `find_script` the only query that crosses sessions."""
+    drafts = (
+        select(func.count())
+        .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)
+        .scalar_subquery()
+        .label("draft_count")
+    )
+    query = (
+        select(SESSION, _beginning(TAB1_INPUT.c.chapter), _beginning(TAB1_INPUT.c.world), drafts)
+        .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+        .where(SESSION.c.archived_at.is_not(None) if is_archived else SESSION.c.archived_at.is_(None))
+        .order_by(SESSION.c.updated_at.desc(), SESSION.c.id.desc())
+    )
+    return [mapping.to_summary(row) for row in await connection.execute(query)]
+
+
+def _beginning(column: ColumnElement[str]) -> ColumnElement[str]:
+    return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
+
+
+def rows_of(table: Table, session_id: SessionId) -> Select[Any]:
+    """Return the query for the rows of one session."""
+    return select(table).where(table.c.session_id == session_id)

@@ -1,0 +1,228 @@
+"""`core.store.Store` on PostgreSQL (design 4, 6 and 11)."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Final, TypeVar, cast
+
+import psycopg
+from psycopg import AsyncConnection as DriverConnection
+from sqlalchemy import URL, Select, delete, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from core.draft import NarrativeDraft
+from core.errors import SessionLockedError
+from core.event import Event
+from core.ids import RequestId, SessionId
+from core.request import Artifact, Request
+from core.session import SessionSummary
+from core.store import Changes, Holder, Lease, Snapshot
+from db import mapping, reads, writer_lock, writes
+from db.connect import open_engine, parse_url, refuse_transaction_pooler
+from db.faults import LOAD, SAVE, guarded, is_lost_connection
+from db.follow import following
+from db.migrate import upgrade
+from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SESSION
+from db.writer_lock import WriterLease
+
+T = TypeVar("T")
+
+
+async def open_store(url: str) -> "PostgresStore":
+    """Return the store behind `url`, its schema brought up to date; raise StorageError with a sentence."""
+    parsed = parse_url(url)
+    await refuse_transaction_pooler(parsed)
+    engine = open_engine(parsed)
+    try:
+        await upgrade(engine)
+    except BaseException:
+        await engine.dispose()
+        raise
+    return PostgresStore(parsed, engine)
+
+
+class PostgresStore:
+    """Sessions in PostgreSQL. Safe to use from many tasks of one event loop."""
+
+    def __init__(self, url: URL, engine: AsyncEngine) -> None:
+        self._url: Final = url
+        self._engine: Final = engine
+        self._leases: set[WriterLease] = set()
+
+    async def create(self, changes: Changes) -> None:
+        """Store a new session with everything that `changes` bring; this is how one is imported too."""
+        await self._write(writes.creation(changes))
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        """Make `changes` true in one transaction; see `core.store.Store.commit`."""
+        if lease.session_id != changes.session_id:
+            raise ValueError("the lease is another session's")
+        if isinstance(lease, WriterLease) and lease.is_closed:
+            raise SessionLockedError("This window has given the chapter back; nothing was stored from here.")
+        await self._write(writes.commit(changes, lease.epoch))
+
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
+        """Take the writer's lock, or return who has it. Does not wait."""
+        async with guarded(LOAD):
+            lease = await writer_lock.take(self._url, session_id, label, self._leases.discard)
+        if isinstance(lease, WriterLease):
+            self._leases.add(lease)
+        return lease
+
+    async def load(self, session_id: SessionId) -> Snapshot:
+        """Return the session as it is at one instant."""
+        return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
+
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        """Return the chapter list, last played first."""
+        return await self._read(lambda connection: reads.read_sessions(connection, is_archived=is_archived))
+
+    async def find_script(self, script_key: str) -> SessionId | None:
+        """Return the newest session, not archived, that a chapter script with this key made."""
+        query = (
+            select(SESSION.c.id)
+            .where(
+                SESSION.c.script_key == script_key,
+                SESSION.c.script_key != "",
+                SESSION.c.archived_at.is_(None),
+            )
+            .order_by(SESSION.c.id.desc())
+            .limit(1)
+        )
+        rows = await self._rows(query)
+        return SessionId(rows[0].id) if rows else None
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        """Archive a session at that time, or restore it (None)."""
+
+        async def work(connection: AsyncConnection) -> None:
+            statement = update(SESSION).where(SESSION.c.id == session_id).values(archived_at=at)
+            found = await connection.execute(statement.returning(SESSION.c.id))
+            if found.one_or_none() is None:
+                raise reads.missing(session_id)
+            await connection.execute(_notify(session_id))
+
+        await self._change(work)
+
+    async def purge(self, session_id: SessionId) -> None:
+        """Delete an archived session and all below it; refuse one that is not archived, or is written in."""
+
+        async def work(connection: AsyncConnection) -> None:
+            lock = func.pg_try_advisory_xact_lock(writer_lock.lock_key(session_id))
+            if not (await connection.execute(select(lock))).scalar_one():
+                raise SessionLockedError(
+                    "Another window has this chapter open; close it there, then delete it."
+                )
+            # The one place that may: triggers refuse to delete what this setting does not name.
+            await connection.execute(select(func.set_config("storyengine.purge", str(session_id), True)))
+            gone = delete(SESSION).where(SESSION.c.id == session_id).returning(SESSION.c.id)
+            if (await connection.execute(gone)).one_or_none() is None:
+                raise reads.missing(session_id)
+            await connection.execute(_notify(session_id))
+
+        await self._change(work)
+
+    async def events(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last`, in order."""
+        return list(map(mapping.to_event, await self._rows(reads.events_between(session_id, first, last))))
+
+    async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+        """Return the newest events, in order, whose texts together just exceed `max_chars`, or all."""
+        return await self._read(
+            lambda connection: reads.read_newest_events(connection, session_id, max_chars)
+        )
+
+    async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
+        """Return every draft, oldest version first."""
+        query = reads.rows_of(NARRATIVE_DRAFT, session_id).order_by(NARRATIVE_DRAFT.c.version)
+        return list(map(mapping.to_draft, await self._rows(query)))
+
+    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+        """Return every request, oldest first, whatever its state."""
+        query = reads.rows_of(LLM_REQUEST, session_id).order_by(LLM_REQUEST.c.request_id)
+        return list(map(mapping.to_request, await self._rows(query)))
+
+    async def artifacts(
+        self, session_id: SessionId, *, request_id: RequestId | None = None
+    ) -> Sequence[Artifact]:
+        """Return the artifacts of a session or of one request, oldest first."""
+        query = reads.rows_of(LLM_ARTIFACT, session_id).order_by(LLM_ARTIFACT.c.artifact_id)
+        if request_id is not None:
+            query = query.where(LLM_ARTIFACT.c.request_id == request_id)
+        return list(map(mapping.to_artifact, await self._rows(query)))
+
+    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+        """Return the texts behind these hashes; a hash that is not there is left out."""
+        query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
+        return {row.hash: row.text for row in await self._rows(query)}
+
+    def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
+        """Yield for every commit to this session; see `core.store.Store.follow`."""
+        return following(self._url, session_id)
+
+    async def aclose(self) -> None:
+        """Give back every lock and close every connection."""
+        for lease in tuple(self._leases):
+            await lease.aclose()
+        await self._engine.dispose()
+
+    async def _write(self, work: Sequence[writes.Write]) -> None:
+        """Send a whole transaction in one go: begin, every write and the commit, then wait once."""
+
+        async def send() -> None:
+            async with self._engine.connect() as connection:
+                driver = (await connection.get_raw_connection()).driver_connection
+                async with cast(DriverConnection[Any], driver).pipeline():
+                    await connection.run_sync(writes.run, work)
+                    await connection.commit()
+
+        async with guarded(SAVE):
+            await self._once_more(send)
+
+    async def _change(self, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
+        async def run() -> None:
+            async with self._engine.begin() as connection:
+                await work(connection)
+
+        async with guarded(SAVE):
+            await self._once_more(run)
+
+    async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
+        """Read at one instant, in as many queries as it takes."""
+
+        async def run() -> T:
+            async with self._engine.connect() as connection:
+                await connection.execution_options(
+                    isolation_level="REPEATABLE READ", postgresql_readonly=True
+                )
+                return await work(connection)
+
+        async with guarded(LOAD):
+            return await self._once_more(run)
+
+    async def _rows(self, query: Select[Any]) -> Sequence[Any]:
+        async def work(connection: AsyncConnection) -> Sequence[Any]:
+            return list(await connection.execute(query))
+
+        return await self._read(work)
+
+    async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do it; where a pooled connection had died with an earlier server, once more on a new one.
+
+        Right for writes too: ids come from the program, so what was stored already is stored again as
+        it is (see `db.writes`).
+        """
+        try:
+            return await work()
+        except (SQLAlchemyError, psycopg.Error) as error:
+            if not is_lost_connection(error):
+                raise
+        await self._engine.dispose()
+        return await work()
+
+
+def _notify(session_id: SessionId) -> Any:
+    return select(func.pg_notify(writes.channel_of(session_id), ""))

@@ -1,0 +1,38 @@
+"""The tables of the store, with every rule that can be a constraint as one (design 4).
+
+Every table below `session` has a primary key that begins with `session_id`, and its foreign keys and
+unique constraints carry that column too: the schema can be sharded by it as it stands. What a
+constraint cannot say (append-only, a locked tab 1, purging from the archive alone) is a trigger in the
+first migration.
+"""
+
+from typing import Final
+
+from db.tables.columns import Row, table_of
+from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
+from db.tables.session import SessionRow, Tab1InputRow, UnsentTextRow
+from db.tables.story import EventRow, MemoryBlockRow, NarrativeDraftRow
+
+METADATA: Final = Row.metadata
+SESSION: Final = table_of(SessionRow)
+TAB1_INPUT: Final = table_of(Tab1InputRow)
+UNSENT_TEXT: Final = table_of(UnsentTextRow)
+EVENT: Final = table_of(EventRow)
+MEMORY_BLOCK: Final = table_of(MemoryBlockRow)
+NARRATIVE_DRAFT: Final = table_of(NarrativeDraftRow)
+LLM_REQUEST: Final = table_of(LlmRequestRow)
+LLM_ARTIFACT: Final = table_of(LlmArtifactRow)
+LLM_CONTENT: Final = table_of(LlmContentRow)
+
+__all__ = [
+    "EVENT",
+    "LLM_ARTIFACT",
+    "LLM_CONTENT",
+    "LLM_REQUEST",
+    "MEMORY_BLOCK",
+    "METADATA",
+    "NARRATIVE_DRAFT",
+    "SESSION",
+    "TAB1_INPUT",
+    "UNSENT_TEXT",
+]

@@ -1,0 +1,102 @@
+"""The vocabulary that the tables are written in."""
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, cast
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Computed,
+    DateTime,
+    ForeignKeyConstraint,
+    Integer,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlmodel import Field, SQLModel
+
+_NAMES = {
+    "pk": "pk_%(table_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(referred_table_name)s",
+}
+
+
+class Row(SQLModel):
+    """What all tables share: metadata of their own, apart from that of any other SQLModel program."""
+
+    metadata: ClassVar[MetaData] = MetaData(naming_convention=_NAMES)
+
+
+def table_of(row: type[Row]) -> Table:
+    """Return the Core table behind a row class; statements are made of tables, never of rows."""
+    return cast(Table, vars(row)["__table__"])
+
+
+def one_of(column: str, values: Iterable[str]) -> CheckConstraint:
+    """Return the check that a column holds one of an enumeration's values."""
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=column)
+
+
+def of_session() -> ForeignKeyConstraint:
+    """Return the key to the session, through which a purge reaches every row below it."""
+    return ForeignKeyConstraint(["session_id"], ["session.id"], ondelete="CASCADE")
+
+
+def links(
+    columns: list[str], target: str, target_columns: list[str], name: str, *, own_id: str = "session_id"
+) -> ForeignKeyConstraint:
+    """Return a foreign key within one session; checked at commit, so purge and import need no order."""
+    return ForeignKeyConstraint(
+        [own_id, *columns],
+        [f"{target}.{column}" for column in ("session_id", *target_columns)],
+        name=name,
+        deferrable=True,
+        initially="DEFERRED",
+        use_alter=own_id == "id",
+    )
+
+
+def key() -> Any:
+    """Return a part of the primary key."""
+    return Field(primary_key=True)
+
+
+def text() -> Any:
+    """Return a text without a limit; limits are the session's, and `core` holds them."""
+    return Field(sa_type=Text)
+
+
+def small(*, is_optional: bool = False) -> Any:
+    """Return a small integer: a slot, an ordinal, an agent."""
+    return Field(sa_type=SmallInteger, nullable=is_optional)
+
+
+def optional() -> Any:
+    """Return a column that may be null, of the type that its annotation says."""
+    return Field(nullable=True)
+
+
+def time(*, is_optional: bool = False) -> Any:
+    """Return a time with time zone."""
+    return Field(sa_type=cast(Any, DateTime(timezone=True)), nullable=is_optional)
+
+
+def json() -> Any:
+    """Return a JSONB value."""
+    return Field(sa_type=cast(Any, JSONB()))
+
+
+def array(of: Any) -> Any:
+    """Return an array."""
+    return Field(sa_type=cast(Any, ARRAY(of)))
+
+
+def generated(expression: str) -> Any:
+    """Return an integer that the database computes; it exists so that a foreign key can use it."""
+    return Field(default=None, sa_column=Column(Integer, Computed(expression, persisted=True)))

@@ -1,0 +1,102 @@
+"""Work for models and its provenance. Artifacts and contents are append-only."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint, text
+from sqlmodel import Field
+
+from core.request import RequestKind, RequestState
+from db.tables import columns as column
+from db.tables.columns import Row
+
+
+class LlmRequestRow(Row, table=True):
+    """One unit of work, stored before it is tried; the only row here that changes."""
+
+    __tablename__ = "llm_request"
+    __table_args__ = (
+        column.of_session(),
+        column.one_of("kind", RequestKind),
+        column.one_of("state", RequestState),
+        CheckConstraint("slot BETWEEN 1 AND 7", name="slot"),
+        CheckConstraint("kind <> 'reply' OR slot IS NOT NULL", name="speaker"),
+        CheckConstraint("attempts >= 0", name="attempts"),
+        CheckConstraint(
+            "(from_prompt IS NULL) = (to_prompt IS NULL) AND from_prompt >= 1 AND to_prompt >= from_prompt",
+            name="range",
+        ),
+        # A snapshot reads these alone, however many requests are done.
+        Index(
+            "ix_llm_request_kept",
+            "session_id",
+            "request_id",
+            postgresql_where=text("state IN ('pending', 'processing', 'failed')"),
+        ),
+    )
+
+    session_id: UUID = column.key()
+    request_id: UUID = column.key()
+    kind: str = column.text()
+    state: str = column.text()
+    priority: int = column.small()
+    slot: int | None = column.small(is_optional=True)
+    text: str = column.text()
+    from_prompt: int | None = column.optional()
+    to_prompt: int | None = column.optional()
+    attempts: int
+    retry_after: datetime | None = column.time(is_optional=True)
+    error_code: str | None = Field(sa_type=Text, nullable=True)
+    error_message: str = column.text()
+    created_at: datetime = column.time()
+    updated_at: datetime = column.time()
+
+
+class LlmContentRow(Row, table=True):
+    """A text that was sent or received, stored once in its session under its SHA-256."""
+
+    __tablename__ = "llm_content"
+    __table_args__ = (column.of_session(), CheckConstraint("hash ~ '^[0-9a-f]{64}$'", name="hash"))
+
+    session_id: UUID = column.key()
+    hash: str = Field(primary_key=True, sa_type=Text)
+    text: str = column.text()
+
+
+class LlmArtifactRow(Row, table=True):
+    """What one call sent, got back and took."""
+
+    __tablename__ = "llm_artifact"
+    __table_args__ = (
+        column.of_session(),
+        UniqueConstraint("session_id", "request_id", "attempt", "call", name="uq_llm_artifact_call"),
+        column.links(["request_id"], "llm_request", ["request_id"], "fk_llm_artifact_request"),
+        column.links(["input_ref"], "llm_content", ["hash"], "fk_llm_artifact_input"),
+        column.links(["output_ref"], "llm_content", ["hash"], "fk_llm_artifact_output"),
+        CheckConstraint("agent_id BETWEEN 0 AND 9", name="agent_id"),
+        CheckConstraint("attempt >= 1 AND call >= 1", name="count"),
+    )
+
+    session_id: UUID = column.key()
+    artifact_id: UUID = column.key()
+    request_id: UUID
+    attempt: int
+    call: int
+    agent_id: int = column.small()
+    provider: str = column.text()
+    model: str = column.text()
+    prompt_version: str = column.text()
+    input_hash: str = column.text()
+    input_ref: str = column.text()
+    output_ref: str | None = Field(sa_type=Text, nullable=True)
+    input_tokens: int | None = column.optional()
+    output_tokens: int | None = column.optional()
+    cached_tokens: int | None = column.optional()
+    reasoning_tokens: int | None = column.optional()
+    first_token_ms: int | None = column.optional()
+    total_ms: int | None = column.optional()
+    finish_reason: str = column.text()
+    error_code: str | None = Field(sa_type=Text, nullable=True)
+    error_message: str = column.text()
+    left_out: list[str] = column.array(Text)
+    created_at: datetime = column.time()

@@ -1,0 +1,83 @@
+"""The session and what the GM prepares in it: tab 1 and texts not yet sent."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, text
+from sqlmodel import Field
+
+from core.session import SessionState
+from db.tables import columns as column
+from db.tables.columns import Row
+
+
+class SessionRow(Row, table=True):
+    """One chapter. `writer_*` say who writes: a commit with an older epoch is refused.
+
+    Two keys are checked at commit: the last prompt is in the log, and once tab 1 is locked memory ends
+    where the boundary says (at 0 that is the lock block).
+    """
+
+    __tablename__ = "session"
+    __table_args__ = (
+        column.one_of("state", SessionState),
+        CheckConstraint("prompt_index >= 0", name="prompt_index"),
+        CheckConstraint("boundary BETWEEN 0 AND prompt_index", name="boundary"),
+        CheckConstraint(
+            "cardinality(slots) BETWEEN 1 AND 7 AND slots <@ '{1,2,3,4,5,6,7}'::smallint[]", name="slots"
+        ),
+        CheckConstraint("next_slot BETWEEN 1 AND 7", name="next_slot"),
+        CheckConstraint("chunk_size > 0", name="chunk_size"),
+        CheckConstraint("target_words > 0", name="target_words"),
+        column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
+        column.links(["summarised_to"], "memory_block", ["to_prompt"], "fk_session_boundary", own_id="id"),
+        Index("ix_session_script_key", "script_key", postgresql_where=text("script_key <> ''")),
+        Index("ix_session_updated_at", "updated_at"),
+    )
+
+    id: UUID = column.key()
+    title: str = column.text()
+    script_key: str = column.text()
+    state: str = column.text()
+    is_ending: bool
+    prompt_index: int
+    boundary: int
+    slots: list[int] = column.array(SmallInteger)
+    names: dict[str, str] = column.json()
+    tab1_locked: bool
+    next_slot: int = column.small()
+    definition: str = column.text()
+    target_words: int | None = column.optional()
+    chunk_size: int
+    limits: dict[str, int] = column.json()
+    created_at: datetime = column.time()
+    updated_at: datetime = column.time()
+    archived_at: datetime | None = column.time(is_optional=True)
+    writer_epoch: int = Field(sa_column_kwargs={"server_default": text("0")})
+    writer_label: str = Field(sa_type=Text, sa_column_kwargs={"server_default": text("''")})
+    writer_since: datetime | None = column.time(is_optional=True)
+    played_to: int | None = column.generated("NULLIF(prompt_index, 0)")
+    summarised_to: int | None = column.generated("CASE WHEN tab1_locked THEN boundary END")
+
+
+class Tab1InputRow(Row, table=True):
+    """What the GM wrote on tab 1; a trigger refuses changes once the session is locked."""
+
+    __tablename__ = "tab1_input"
+    __table_args__ = (column.of_session(),)
+
+    session_id: UUID = column.key()
+    world: str = column.text()
+    chapter: str = column.text()
+    identities: dict[str, str] = column.json()
+
+
+class UnsentTextRow(Row, table=True):
+    """The text that waits in the composer of a slot; empty when nothing does."""
+
+    __tablename__ = "unsent_text"
+    __table_args__ = (column.of_session(), CheckConstraint("slot BETWEEN 1 AND 7", name="slot"))
+
+    session_id: UUID = column.key()
+    slot: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    text: str = column.text()

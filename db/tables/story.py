@@ -1,0 +1,100 @@
+"""What a chapter grows: the log, structured memory and drafts. All three are append-only."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import CheckConstraint, Column, UniqueConstraint, Uuid
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field
+
+from core.event import Role
+from core.memory import BlockType
+from db.tables import columns as column
+from db.tables.columns import Row
+
+
+class EventRow(Row, table=True):
+    """The log. `needs` is the prompt that must be there first: its own for a reply, else the one before."""
+
+    __tablename__ = "event"
+    __table_args__ = (
+        column.of_session(),
+        UniqueConstraint("session_id", "prompt_index", "ordinal"),
+        UniqueConstraint("session_id", "asked"),
+        column.links(["needs"], "event", ["asked"], "fk_event_no_hole"),
+        column.one_of("role", Role),
+        CheckConstraint("prompt_index >= 1", name="prompt_index"),
+        CheckConstraint("ordinal >= 0 AND (ordinal = 0) = (role = 'user')", name="ordinal"),
+        CheckConstraint("slot BETWEEN 1 AND 7", name="slot"),
+        CheckConstraint("role <> 'agent' OR slot IS NOT NULL", name="speaker"),
+    )
+
+    session_id: UUID = column.key()
+    event_id: UUID = column.key()
+    prompt_index: int
+    ordinal: int = column.small()
+    role: str = column.text()
+    slot: int | None = column.small(is_optional=True)
+    text: str = column.text()
+    # SQLModel keeps the attribute `metadata` for itself.
+    extra: dict[str, object] = Field(sa_column=Column("metadata", JSONB, nullable=False))
+    created_at: datetime = column.time()
+    asked: int | None = column.generated("CASE WHEN ordinal = 0 THEN prompt_index END")
+    needs: int | None = column.generated(
+        "CASE WHEN ordinal = 0 THEN NULLIF(prompt_index - 1, 0) ELSE prompt_index END"
+    )
+
+
+class MemoryBlockRow(Row, table=True):
+    """Structured memory. The lock is 0 to 0; each delta `follows` the block that ends just before it.
+
+    Unique ends and that one foreign key make the blocks a single chain: no hole, no overlap.
+    """
+
+    __tablename__ = "memory_block"
+    __table_args__ = (
+        column.of_session(),
+        UniqueConstraint("session_id", "from_prompt"),
+        UniqueConstraint("session_id", "to_prompt"),
+        column.links(["follows"], "memory_block", ["to_prompt"], "fk_memory_block_no_hole"),
+        column.one_of("type", BlockType),
+        CheckConstraint(
+            "CASE type WHEN 'world_chapter_lock' THEN from_prompt = 0 AND to_prompt = 0"
+            " ELSE from_prompt >= 1 AND to_prompt >= from_prompt END",
+            name="range",
+        ),
+    )
+
+    session_id: UUID = column.key()
+    block_id: UUID = column.key()
+    type: str = column.text()
+    from_prompt: int
+    to_prompt: int
+    payload: dict[str, object] = column.json()
+    created_at: datetime = column.time()
+    follows: int | None = column.generated("CASE WHEN from_prompt > 0 THEN from_prompt - 1 END")
+
+
+class NarrativeDraftRow(Row, table=True):
+    """One version of the chapter's prose and what it was built from."""
+
+    __tablename__ = "narrative_draft"
+    __table_args__ = (
+        column.of_session(),
+        UniqueConstraint("session_id", "version"),
+        column.links(["request_id"], "llm_request", ["request_id"], "fk_narrative_draft_request"),
+        CheckConstraint("version >= 1", name="version"),
+        CheckConstraint("source_prompt_index >= 0", name="source"),
+    )
+
+    session_id: UUID = column.key()
+    draft_id: UUID = column.key()
+    version: int
+    request_id: UUID | None = column.optional()
+    definition: str = column.text()
+    target_words: int | None = column.optional()
+    source_prompt_index: int
+    source_block_ids: list[UUID] = column.array(Uuid)
+    model: str = column.text()
+    text: str = column.text()
+    created_at: datetime = column.time()

@@ -1,0 +1,112 @@
+"""The writer's lock: a Postgres advisory lock on a connection of its own, and an epoch (design 6).
+
+The lock says who may write now, and ends with its connection. The epoch fences: every new writer gets
+a higher one, and a commit with an older one is refused, so a writer that lost its connection without
+noticing cannot write over its successor.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, LiteralString, NoReturn
+
+import psycopg
+from sqlalchemy import URL
+
+from core.ids import SessionId
+from core.store import Holder
+from db.connect import Connection, close_quietly, open_connection
+from db.follow import notifications
+from db.reads import missing
+
+_ANSWER: Final = 10.0
+
+_TRY: Final[LiteralString] = "SELECT pg_try_advisory_lock(%s)"
+_UNLOCK: Final[LiteralString] = "SELECT pg_advisory_unlock(%s)"
+_TAKE: Final[LiteralString] = (
+    "UPDATE session SET writer_epoch = writer_epoch + 1, writer_label = %s, writer_since = now()"
+    " WHERE id = %s RETURNING writer_epoch"
+)
+_WHO: Final[LiteralString] = (
+    "SELECT writer_label, coalesce(writer_since, updated_at) FROM session WHERE id = %s"
+)
+
+
+def lock_key(session_id: SessionId) -> int:
+    """Return the key of a session's advisory lock: 8 bytes of the SHA-256 of its UUID, signed."""
+    return int.from_bytes(hashlib.sha256(session_id.bytes).digest()[:8], "big", signed=True)
+
+
+class WriterLease:
+    """A `core.store.Lease`: holds the lock until closed or until its connection is lost."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        session_id: SessionId,
+        epoch: int,
+        on_close: Callable[["WriterLease"], None],
+    ) -> None:
+        self.session_id: Final = session_id
+        self.epoch: Final = epoch
+        self._connection = connection
+        self._on_close = on_close
+        self._is_closed = False
+        self._watch = asyncio.create_task(_until_lost(connection), name=f"lease of {session_id}")
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection that held the lock is gone."""
+        return self._is_closed or self._watch.done() or self._connection.closed
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the lock was given back."""
+        return self._is_closed
+
+    async def aclose(self) -> None:
+        """Give the lock back; a second call does nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._on_close(self)
+        self._watch.cancel()
+        await asyncio.wait([self._watch], timeout=_ANSWER)
+        # Closing alone frees the lock too, but only once the server's process has noticed.
+        with suppress(psycopg.Error, OSError):
+            async with asyncio.timeout(_ANSWER):
+                await self._connection.execute(_UNLOCK, (lock_key(self.session_id),))
+        await close_quietly(self._connection)
+
+
+async def take(
+    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None]
+) -> WriterLease | Holder:
+    """Take the lock, or return who has it; raise StorageError when there is no such session."""
+    connection = await open_connection(url)
+    try:
+        if (await _row(connection, _TRY, lock_key(session_id)))[0]:
+            [epoch] = await _row(connection, _TAKE, label, session_id) or _refuse(session_id)
+            return WriterLease(connection, session_id, epoch, on_close)
+        holder, since = await _row(connection, _WHO, session_id) or _refuse(session_id)
+    except BaseException:
+        await close_quietly(connection)
+        raise
+    await close_quietly(connection)
+    return Holder(label=holder, since=since)
+
+
+async def _until_lost(connection: Connection) -> None:
+    with suppress(psycopg.Error, OSError):
+        async for _ in notifications(connection):
+            pass
+
+
+async def _row(connection: Connection, query: LiteralString, *values: object) -> tuple[Any, ...]:
+    """Return the first row, or an empty tuple."""
+    return await (await connection.execute(query, values)).fetchone() or ()
+
+
+def _refuse(session_id: SessionId) -> NoReturn:
+    raise missing(session_id)
