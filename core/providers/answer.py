@@ -1,0 +1,126 @@
+"""What has come in of one call, and whether it counts as an answer (design 8)."""
+
+import re
+from dataclasses import dataclass
+from typing import get_args
+
+from core.errors import ErrorCode
+from core.providers.base import Completion, FinishReason, ProviderError
+from core.request import Usage
+from core.text import clean, clean_line, is_blank
+
+_THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+_LONGEST_REFUSAL = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """What one chunk of a stream brought; every field may be empty."""
+
+    text: str = ""
+    has_reasoning: bool = False
+    refusal: str = ""
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    model: str = ""
+    response_id: str = ""
+
+    @property
+    def is_progress(self) -> bool:
+        """Whether the model did something; a chunk that only keeps the line open does not count."""
+        return bool(self.text or self.has_reasoning or self.refusal or self.finish_reason)
+
+
+class Answer:
+    """The pieces of one answer, joined."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._response_id = ""
+        self._texts: list[str] = []
+        self._refusals: list[str] = []
+        self._has_reasoning = False
+        self._finish_reason: str | None = None
+        self.usage: Usage | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the model said that it was done; only the token counts may follow."""
+        return self._finish_reason is not None
+
+    def add(self, piece: Piece) -> None:
+        """Take the next piece."""
+        self._texts.append(piece.text)
+        self._refusals.append(piece.refusal)
+        self._has_reasoning = self._has_reasoning or piece.has_reasoning
+        self._finish_reason = piece.finish_reason or self._finish_reason
+        self.usage = piece.usage or self.usage
+        self._model = piece.model or self._model
+        self._response_id = piece.response_id or self._response_id
+
+    def completion(self) -> Completion:
+        """Return the end of a call that went well; raise ProviderError when there is no answer in it.
+
+        Text that was cut off at the cap is an answer: what that means depends on what was asked for.
+        """
+        if refusal := clean_line("".join(self._refusals)):
+            shown = refusal if len(refusal) <= _LONGEST_REFUSAL else refusal[:_LONGEST_REFUSAL] + "…"
+            raise self._error(
+                ErrorCode.LLM_CONTENT_FILTERED,
+                f"The model declined to answer (“{shown}”); nothing is lost, edit the text and retry.",
+            )
+        if self._finish_reason is None:
+            raise cut_off(self.usage)
+        if self._finish_reason == "content_filter":
+            raise self._error(ErrorCode.LLM_CONTENT_FILTERED)
+        if self._finish_reason == "error":
+            raise self._error(ErrorCode.LLM_SERVER_ERROR, is_retryable=True)
+        if self._is_blank():
+            raise self._blank_error()
+        return Completion(
+            finish_reason=_known(self._finish_reason),
+            model=self._model,
+            usage=self.usage or Usage(),
+            response_id=self._response_id,
+        )
+
+    def _is_blank(self) -> bool:
+        text = "".join(self._texts)
+        return is_blank(clean(_THINKING.sub("", text) if text.lstrip().startswith("<think>") else text))
+
+    def _blank_error(self) -> ProviderError:
+        text = "".join(self._texts)
+        reasoned = self._has_reasoning or (bool(text.strip()) and "<think>" in text)
+        reasoned = reasoned or bool(self.usage and self.usage.reasoning_tokens)
+        if self._finish_reason == "length":
+            return self._error(
+                ErrorCode.LLM_TRUNCATED,
+                "The model used up its room for the answer by thinking, before it had written a word; "
+                "nothing is lost, raise its output cap and retry."
+                if reasoned
+                else "",
+            )
+        if reasoned:
+            what = "The model thought, but did not write an answer"
+        elif text:
+            what = "The model answered with nothing that can be seen"
+        else:
+            what = "The model returned an empty answer"
+        return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.", is_retryable=True)
+
+    def _error(self, code: ErrorCode, message: str = "", *, is_retryable: bool = False) -> ProviderError:
+        return ProviderError(code, message, is_retryable=is_retryable, usage=self.usage)
+
+
+def cut_off(usage: Usage | None = None) -> ProviderError:
+    """Return the error of a stream that ended before the model had."""
+    return ProviderError(
+        ErrorCode.LLM_SERVER_ERROR,
+        "The connection to the model's service broke off within the answer; nothing is lost, retry.",
+        is_retryable=True,
+        usage=usage,
+    )
+
+
+def _known(reason: str) -> FinishReason:
+    return next((known for known in get_args(FinishReason) if known == reason), "other")
