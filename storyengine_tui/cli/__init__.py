@@ -4,7 +4,11 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.cli import consent, database, exchange, model, sessions
+from storyengine_tui.cli import consent as consent
+from storyengine_tui.cli import database as database
+from storyengine_tui.cli import exchange as exchange
+from storyengine_tui.cli import model as model
+from storyengine_tui.cli import sessions as sessions
 from storyengine_tui.cli.doctor import doctor
 from storyengine_tui.cli.play import play
 

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.text import Text
 
 from core.chapter_file import write_chapter
 from core.chapter_script import ChapterScript, load_chapter_script
@@ -29,7 +28,8 @@ from storyengine_tui.cli.running import console, run
 def play(
     file: Annotated[Path, typer.Argument(help="The chapter script, a TOML file.", show_default=False)],
     provider: Annotated[
-        str | None, typer.Option(help="Who answers: local, openai or scripted.", show_default=False)
+        ProviderName | None,
+        typer.Option(help="Who answers: local, openai or scripted.", show_default=False),
     ] = None,
     replies: Annotated[
         Path | None, typer.Option(help="The file of replies of the provider scripted.", show_default=False)
@@ -42,8 +42,6 @@ def play(
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
 ) -> None:
     """Play a chapter script to its written chapter. Run it again to go on where it stopped."""
-    if provider not in (None, "local", "openai", "scripted"):
-        raise typer.BadParameter("choose local, openai or scripted", param_hint="--provider")
     run(_play(file, provider, replies, out, is_new=new, is_quiet=quiet), is_debug=debug)
 
 
@@ -67,7 +65,7 @@ async def _play(
             target = await _write(session, out or configuration.paths.downloads)
         finally:
             await session.aclose()
-    console.print(Text(str(target)) if is_quiet else Text(f"The chapter is in {target}"), soft_wrap=True)
+    say(str(target) if is_quiet else f"The chapter is in {target}")
 
 
 async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> OpenSession:
@@ -171,4 +169,4 @@ class Reporter:
     def say(self, line: str) -> None:
         """Print one line above the progress."""
         if not self._is_quiet:
-            self._console.print(Text(line), soft_wrap=True)
+            say(line)

@@ -49,6 +49,11 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
         raise typer.Exit(ExitCode.BUG) from bug
 
 
+def say(line: str, style: str = "") -> None:
+    """Print a line whose text is data, never markup; the terminal breaks it where it must."""
+    console.print(Text(line, style=style), soft_wrap=True)
+
+
 def say_error(error: StoryEngineError) -> None:
     """Print the sentence and the hint of an error; its texts are data, never markup."""
     errors.print(Text(error.message, style="bold red"))

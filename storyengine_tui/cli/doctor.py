@@ -1,0 +1,138 @@
+"""`storyengine doctor`: looks at everything that play needs, and says how to mend what is not right."""
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from core.errors import StoryEngineError
+from core.model_choice import AgentRole
+from storyengine_tui.bootstrap import Configuration, configure, running_store
+from storyengine_tui.cli.exit_codes import ExitCode
+from storyengine_tui.cli.running import console, run, say
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `mend` says what to do and is empty when all is well."""
+
+    subject: str
+    text: str
+    mend: str = ""
+
+
+def doctor(
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+) -> None:
+    """Check Python, data directory, database, schema, model and consent; say how to mend each."""
+    findings: list[Finding] = []
+    run(_doctor(findings), is_debug=debug)
+    if any(finding.mend for finding in findings):
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+async def _doctor(findings: list[Finding]) -> None:
+    async for finding in _examine():
+        findings.append(finding)
+        mark = "mend" if finding.mend else "ok  "
+        line = Text(f"{mark}  {finding.subject}: {finding.text}")
+        line.stylize("red" if finding.mend else "green", 0, 4)
+        console.print(line, soft_wrap=True)
+        if finding.mend:
+            say(f"      {finding.mend}")
+
+
+async def _examine() -> AsyncIterator[Finding]:
+    yield _python()
+    try:
+        configuration = configure()
+    except StoryEngineError as error:
+        yield Finding("settings", error.message, error.hint)
+        return
+    yield Finding("settings", f"profile {configuration.settings.profile}")
+    yield _directory("data directory", configuration.paths.data)
+    yield _directory("configuration", configuration.paths.config)
+    yield await _database(configuration)
+    yield await _attempt("model", lambda: _model(configuration))
+    yield await _attempt("consent", lambda: _consent(configuration))
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+        return Finding("Python", version)
+    return Finding("Python", f"{version} is not supported", "Install Python 3.11, 3.12 or 3.13.")
+
+
+def _directory(subject: str, path: Path) -> Finding:
+    if not path.exists():
+        parent = next((ancestor for ancestor in path.parents if ancestor.exists()), Path("/"))
+        if os.access(parent, os.W_OK):
+            return Finding(subject, f"{path} is made at the first start")
+        return Finding(
+            subject,
+            f"{path} cannot be made",
+            "Make it, or name another with STORYENGINE_DATA_DIR or STORYENGINE_CONFIG_DIR.",
+        )
+    if not os.access(path, os.W_OK):
+        return Finding(subject, f"{path} cannot be written", f"Give yourself the right: chmod u+rwx {path}")
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
+        return Finding(subject, f"{path} can be read by others", f"Close it: chmod 700 {path}")
+    return Finding(subject, str(path))
+
+
+async def _database(configuration: Configuration) -> Finding:
+    kind = "your server" if configuration.settings.database_url else "private server"
+    try:
+        async with running_store(configuration) as store:
+            count = len(await store.sessions())
+    except StoryEngineError as error:
+        return Finding("database", error.message, error.hint or "See the log in the data directory.")
+    return Finding("database", f"{kind} runs, schema up to date, {count} chapters")
+
+
+async def _attempt(subject: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return await asyncio.to_thread(check)
+    except StoryEngineError as error:
+        return Finding(subject, error.message, error.hint or "See the README, section “Your own model”.")
+
+
+def _model(configuration: Configuration) -> Finding:
+    profile = configuration.settings.active()
+    model = configuration.choices[AgentRole.CHARACTER].model
+    match profile.provider:
+        case "scripted":
+            return Finding("model", "replies come from a file; no model is called")
+        case "local":
+            from core.providers.weights import find_weights
+
+            return Finding("model", f"local, {find_weights(configuration.paths, profile.model_path).name}")
+        case "openai":
+            from core.consent import is_loopback
+            from core.keys import find_api_key
+
+            key = find_api_key(profile, configuration.settings.profile)
+            if key is None and not is_loopback(profile.base_url):
+                return Finding(
+                    "model",
+                    f"{model} at {profile.base_url} has no key",
+                    "Set STORYENGINE_API_KEY, or store one with `storyengine model key`.",
+                )
+            where = f"key from the {key.source}" if key else "no key needed"
+            return Finding("model", f"{model} at {profile.base_url}, {where}")
+
+
+def _consent(configuration: Configuration) -> Finding:
+    profile = configuration.settings.active()
+    if profile.provider != "openai":
+        return Finding("consent", "no text leaves this machine")
+    configuration.consent.check(profile.base_url)
+    return Finding("consent", f"text may be sent to {profile.base_url}")

@@ -1,0 +1,127 @@
+"""`storyengine export` and `import`: one session as text or JSON, and back into a new session."""
+
+import asyncio
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.errors import ErrorCode, StoryEngineError
+from core.export import as_new_session, from_json, read_body, to_json
+from core.ids import SessionId, new_uuid
+from core.store import Store
+from core.transcript import render_all
+from storyengine_tui.bootstrap import configure, running_store
+from storyengine_tui.cli.running import run, say
+from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
+
+LARGEST_IMPORT = 512 * 1024 * 1024
+"""Bytes; a larger file is no session of ours."""
+
+
+class ExportFormat(StrEnum):
+    """What an export holds."""
+
+    TRANSCRIPT = "transcript"
+    CHAPTER = "chapter"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("export")(export)
+    app.command("import")(import_)
+
+
+def export(
+    session: SessionArgument,
+    format: Annotated[
+        ExportFormat, typer.Option(help="The transcript or the newest chapter as text, or everything.")
+    ] = ExportFormat.JSON,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a session as text or as JSON of everything. An existing file is not written over."""
+    run(_export(session, format, out), is_debug=debug)
+
+
+async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
+    async with running_store(configure()) as store:
+        session_id = await find_session(store, name)
+        content = await _content(store, session_id, format_)
+    if out is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    await asyncio.to_thread(_write_new, out, content)
+    say(f"Written to {out}")
+
+
+async def _content(store: Store, session_id: SessionId, format_: ExportFormat) -> bytes:
+    match format_:
+        case ExportFormat.JSON:
+            body = await read_body(store, session_id)
+            return await asyncio.to_thread(to_json, body)
+        case ExportFormat.TRANSCRIPT:
+            snapshot = await store.load(session_id)
+            events = await store.events(session_id)
+            return (render_all(events, snapshot.session).text + "\n").encode()
+        case ExportFormat.CHAPTER:
+            drafts = await store.drafts(session_id)
+            if not drafts:
+                raise StoryEngineError(
+                    ErrorCode.ILLEGAL_COMMAND,
+                    "There is no chapter yet: no narrative was built in this session.",
+                    "Export the transcript with --format transcript.",
+                )
+            return (drafts[-1].text.rstrip() + "\n").encode()
+
+
+def _write_new(out: Path, content: bytes) -> None:
+    try:
+        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, f"{out} exists already; nothing was written.", "Choose another name."
+        ) from error
+    except OSError as error:
+        raise StoryEngineError(
+            ErrorCode.STORAGE_SAVE_FAILED, f"{out} cannot be written: {error.strerror}."
+        ) from error
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A JSON file written by `storyengine export`.")],
+    debug: Debug = False,
+) -> None:
+    """Read an exported session into a new one; nothing that exists is touched."""
+    run(_import(file), is_debug=debug)
+
+
+async def _import(file: Path) -> None:
+    document = await asyncio.to_thread(_read, file)
+    body = await asyncio.to_thread(from_json, document)
+    session_id = SessionId(new_uuid())
+    async with running_store(configure()) as store:
+        await store.create(as_new_session(body, session_id))
+    say(f"Imported as session {session_id}")
+
+
+def _read(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > LARGEST_IMPORT:
+            raise StoryEngineError(
+                ErrorCode.LIMIT_EXCEEDED, f"{file} is too large to be an export; nothing was changed."
+            )
+        return file.read_bytes()
+    except OSError as error:
+        raise StoryEngineError(
+            ErrorCode.STORAGE_LOAD_FAILED, f"{file} cannot be read: {error.strerror}; nothing was changed."
+        ) from error

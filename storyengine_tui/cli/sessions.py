@@ -1,0 +1,183 @@
+"""`storyengine sessions`, `show`, `context`, `archive`, `restore`, `purge`: looking at and after sessions."""
+
+import json
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.context import Context
+from core.errors import ErrorCode, StoryEngineError
+from core.ids import SessionId
+from core.session import SessionSummary
+from core.slot import Slot
+from core.store import Store
+from core.transcript import render_all
+from storyengine_tui.bootstrap import configure, running_engine, running_store
+from storyengine_tui.cli.running import console, run, say
+
+SessionArgument = Annotated[
+    str, typer.Argument(metavar="SESSION", help="Its id, the beginning of its id, or `last`.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for command in (sessions, show, context, archive, restore, purge):
+        app.command()(command)
+
+
+async def find_session(store: Store, name: str, *, is_archived: bool = False) -> SessionId:
+    """Return the session that `name` means; raise a sentence when it is none or several."""
+    listed = list(await store.sessions(is_archived=is_archived))
+    if name == "last" and listed:
+        return listed[0].id
+    wanted = name.strip().lower()
+    found = [summary.id for summary in listed if str(summary.id).startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    where = "archived session" if is_archived else "session"
+    reason = f"more than one {where} begins with" if found else f"there is no {where}"
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND,
+        f"Nothing was done: {reason} “{name}”.",
+        f"List them with `storyengine sessions{' --archived' if is_archived else ''}`.",
+    )
+
+
+def sessions(
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
+    debug: Debug = False,
+) -> None:
+    """List the chapters, last played first."""
+    run(_sessions(is_archived=archived), is_debug=debug)
+
+
+async def _sessions(*, is_archived: bool) -> None:
+    async with running_store(configure()) as store:
+        listed = await store.sessions(is_archived=is_archived)
+    if not listed:
+        say("There is no archived chapter." if is_archived else "There is no chapter yet.")
+        return
+    if not console.is_terminal:
+        for summary in listed:
+            console.print(Text("\t".join(_cells(summary, str(summary.id)))), soft_wrap=True)
+        return
+    table = Table("Session", "Title", "State", "Prompts", "Drafts", "Last played")
+    for summary in listed:
+        table.add_row(*(Text(cell) for cell in _cells(summary, str(summary.id))))
+    console.print(table)
+
+
+def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
+    played = summary.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return (
+        shown_id,
+        summary.title,
+        summary.state.value,
+        str(summary.prompt_index),
+        str(summary.draft_count),
+        played,
+    )
+
+
+def show(session: SessionArgument, debug: Debug = False) -> None:
+    """Print a chapter: state, cast, memory and transcript."""
+    run(_show(session), is_debug=debug)
+
+
+async def _show(name: str) -> None:
+    async with running_store(configure()) as store:
+        session_id = await find_session(store, name)
+        snapshot = await store.load(session_id)
+        events = await store.events(session_id)
+        drafts = await store.drafts(session_id)
+    session = snapshot.session
+    say(f"Session {session.id}")
+    say(f"State {session.state.value}, {session.prompt_index} prompts, {session.boundary} of them in memory")
+    say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in session.roster))
+    for draft in drafts:
+        say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
+    for block in snapshot.blocks:
+        span = f" of prompts {block.first}–{block.last}" if block.last else ""
+        say(f"\nMemory block {block.type.value}{span}")
+        say(json.dumps(block.payload, ensure_ascii=False, indent=2))
+    if events:
+        say("\n" + render_all(events, session).text)
+
+
+def context(
+    session: SessionArgument,
+    slot: Annotated[int, typer.Option(min=1, max=7, help="The character's slot.")],
+    prompt: Annotated[str, typer.Option(help="The GM's prompt to put at the end.")] = "",
+    debug: Debug = False,
+) -> None:
+    """Print exactly what would be sent to a character, segment by segment, with token counts."""
+    run(_context(session, Slot(slot), prompt), is_debug=debug)
+
+
+async def _context(name: str, slot: Slot, prompt: str) -> None:
+    async with running_engine(configure()) as engine:
+        session_id = await find_session(engine.store, name)
+        made = await engine.preview(session_id, slot, prompt)
+    _print_context(made)
+
+
+def _print_context(made: Context) -> None:
+    for segment in made.segments:
+        head = f"── {segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
+        say(head, style="bold")
+        say(segment.text)
+    say(
+        f"── in all about {made.tokens:,} of {made.max_input_tokens:,} tokens, "
+        f"system prompt {made.prompt_version}",
+        style="bold",
+    )
+    for line in made.left_out:
+        say(f"Left out: {line}")
+
+
+def archive(session: SessionArgument, debug: Debug = False) -> None:
+    """Take a chapter off every list; it can be restored."""
+    run(_archive(session), is_debug=debug)
+
+
+async def _archive(name: str) -> None:
+    async with running_engine(configure()) as engine:
+        session_id = await find_session(engine.store, name)
+        await engine.archive(session_id)
+    say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
+
+
+def restore(session: SessionArgument, debug: Debug = False) -> None:
+    """Bring an archived chapter back."""
+    run(_restore(session), is_debug=debug)
+
+
+async def _restore(name: str) -> None:
+    async with running_engine(configure()) as engine:
+        session_id = await find_session(engine.store, name, is_archived=True)
+        await engine.restore(session_id)
+    say(f"Restored {session_id}.")
+
+
+def purge(
+    session: SessionArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Delete an archived chapter for good."""
+    run(_purge(session, is_sure=yes), is_debug=debug)
+
+
+async def _purge(name: str, *, is_sure: bool) -> None:
+    async with running_engine(configure()) as engine:
+        session_id: UUID = await find_session(engine.store, name, is_archived=True)
+        if not is_sure and not typer.confirm(f"Delete {session_id} for good? It cannot be brought back."):
+            say("Nothing was deleted.")
+            return
+        await engine.purge(SessionId(session_id))
+    say(f"Deleted {session_id}.")
