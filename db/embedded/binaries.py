@@ -23,7 +23,7 @@ class Binaries:
         return self.root / "bin" / name
 
     def version(self) -> str:
-        """Return the version that the server names, such as `18.6`; raise EmbeddedError when it does not run."""
+        """Return the version of the server, such as `18.6`; raise EmbeddedError when it does not run."""
         try:
             result = subprocess.run(
                 [self.program("postgres"), "--version"],

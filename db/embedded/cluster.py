@@ -18,7 +18,7 @@ _LEFTOVER = "data.new-"
 
 
 def program_environment() -> dict[str, str]:
-    """Return our environment without anything that could change what PostgreSQL does: locale, time zone, PG*."""
+    """Return our environment without what changes the ways of PostgreSQL: locale, time zone, PG*."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG", "PG"))}
     return kept | {"LC_ALL": "C", "TZ": "UTC"}
 

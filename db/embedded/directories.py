@@ -15,8 +15,7 @@ SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
 
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK_FILE_SYSTEMS = frozenset(
-    ["nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ncpfs", "9p", "drvfs", "lustre", "ceph", "glusterfs"]
-    + ["fuse.sshfs", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.davfs2", "fuse.gcsfuse"]
+    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "drvfs", "lustre", "ceph", "glusterfs", "fuse.sshfs")
 )
 
 
@@ -104,7 +103,7 @@ def _fits_socket(directory: Path) -> bool:
 
 
 def refuse_network_file_system(path: Path, mounts: str | None = None) -> None:
-    """Raise EmbeddedError when `path` is on a network file system, where locks and fsync cannot be relied on."""
+    """Raise EmbeddedError when `path` is on a network file system: locks and fsync need not hold there."""
     if mounts is None:
         mounts = MOUNTS.read_text(errors="surrogateescape") if MOUNTS.exists() else ""
     kind = file_system_of(path, mounts)

@@ -106,7 +106,7 @@ class Footing:
 
 
 def enter_namespace(account: Account) -> None:
-    """Move this process into a user namespace in which it is `account`; raise OSError where that is forbidden."""
+    """Enter a user namespace in which this process is `account`; raise OSError where that is forbidden."""
     if os.environ.get(NAMESPACE_VARIABLE) == "off":
         raise PermissionError(f"{NAMESPACE_VARIABLE} is off")
     uid, gid = os.geteuid(), os.getegid()
@@ -154,15 +154,20 @@ def _without_namespace(home: Path) -> Footing:
         if can_reach(base.parent, account.uid, account.gid) and os.access(base.parent, os.W_OK):
             return _account_footing(make_private(base, account.uid), account)
     raise EmbeddedError(
-        f"PostgreSQL does not run as root, and no directory is left that the account {account.name} can reach.",
+        f"PostgreSQL does not run as root, and the account {account.name} can reach no directory for it.",
         f"Run the program as an ordinary user. {URL_HINT}",
     )
 
 
 def account_bases(home: Path) -> tuple[Path, ...]:
-    """Return where the data may be when an account of the system runs the server, in order of preference."""
+    """Return where the data may be when an account of the system runs the server, in order of preference.
+
+    Beside `home`, so that it is on the volume that the user chose; else in a system directory. Never where
+    everybody can write: another user could have put a directory there before us.
+    """
     name = f"storyengine-{tag_of(home)}"
-    return (home.with_name(f"{home.name}-account"), *(base / name for base in FALLBACK_BASES))
+    bases = (home.with_name(f"{home.name}-account"), *(base / name for base in FALLBACK_BASES))
+    return tuple(base for base in bases if base.parent.is_dir() and not base.parent.stat().st_mode & 0o002)
 
 
 def _kept_footing(home: Path) -> Footing | None:
@@ -191,7 +196,7 @@ def _can_run(footing: Footing, binaries: Binaries) -> bool:
 
 
 def _mapped_account() -> Account | None:
-    """Return whose name to bear: not the one that the kernel shows for everybody who is not in the namespace."""
+    """Return whose name to bear: not that which the kernel shows for everybody outside the namespace."""
     others = int(OVERFLOW_UID.read_text()) if OVERFLOW_UID.exists() else 65534
     names = [name for name in MAPPED_ACCOUNTS if (found := _account(name)) and found.uid != others]
     return _first_account((*names, *MAPPED_ACCOUNTS))

@@ -1,6 +1,7 @@
 """The program's side of the private PostgreSQL: attach to it, starting it when nobody has."""
 
 import asyncio
+import errno
 import logging
 import os
 import subprocess
@@ -29,7 +30,10 @@ DEFAULT_GRACE = 3.0
 DEFAULT_TIMEOUT = 60.0
 START_ATTEMPTS = 3
 SUPERVISOR_LOG_LIMIT = 1_000_000
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from db.embedded.supervisor import main; sys.exit(main(sys.argv[2:]))"
+_BOOT = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from db.embedded.supervisor import main; sys.exit(main(sys.argv[2:]))"
+)
 """Run with -I, which keeps the environment and the current directory from choosing what is imported."""
 
 log = logging.getLogger(__name__)
@@ -45,6 +49,7 @@ class ServerStatus:
     phase: Phase
     version: str
     pid: int
+    supervisor: int
     data: str
     socket_dir: str
     log: Path
@@ -61,7 +66,7 @@ class EmbeddedServer:
     """
 
     def __init__(self, home: Path, *, binaries: Binaries | None = None, grace: float = DEFAULT_GRACE) -> None:
-        self._home = Path(os.path.abspath(home))
+        self._home = Path(os.path.realpath(home))
         self._binaries = binaries
         self._grace = grace
         self._clients: FileLock | None = None
@@ -87,9 +92,9 @@ class EmbeddedServer:
         with self._guard:
             self._let_go()
 
-    async def acquire_async(self, timeout: float = DEFAULT_TIMEOUT) -> str:
+    async def acquire_async(self, within: float = DEFAULT_TIMEOUT) -> str:
         """`acquire` in a thread."""
-        return await asyncio.to_thread(self.acquire, timeout)
+        return await asyncio.to_thread(self.acquire, within)
 
     async def release_async(self) -> None:
         """`release` in a thread, as it waits for an `acquire` that is under way."""
@@ -122,13 +127,19 @@ class EmbeddedServer:
         """Return what is known of the server without touching it."""
         state = ServerState.read(self._home)
         is_supervised = is_locked(self._home / SUPERVISOR_LOCK)
+        phase = state.phase
+        if is_supervised and phase is Phase.STOPPED:
+            phase = Phase.STARTING
+        elif not is_supervised and phase is not Phase.FAILED:
+            phase = Phase.STOPPED
         return ServerStatus(
             home=self._home,
             is_running=bool(state.socket_dir) and is_accepting(Path(state.socket_dir)),
             is_supervised=is_supervised,
-            phase=state.phase if is_supervised or state.phase is Phase.FAILED else Phase.STOPPED,
+            phase=phase,
             version=state.version,
             pid=state.pid,
+            supervisor=state.supervisor,
             data=state.data,
             socket_dir=state.socket_dir,
             log=self._home / LOG_FILE,
@@ -178,7 +189,7 @@ class EmbeddedServer:
         if attempts < START_ATTEMPTS:
             return
         if os.statvfs(self._home).f_bavail == 0:
-            raise explain_os_error(OSError(28, os.strerror(28)), self._home)
+            raise explain_os_error(OSError(errno.ENOSPC, ""), self._home)
         raise EmbeddedError(
             "The private database ends as soon as it has started.",
             f"The reason may be in {self._home / SUPERVISOR_LOG}.",
@@ -187,7 +198,7 @@ class EmbeddedServer:
     def _spawn_supervisor(self, deadline: float) -> None:
         ServerState.forget(self._home)
         root = Path(__file__).resolve().parents[2]
-        arguments = [self._home, self._find_binaries().root, str(self._grace)]
+        arguments: list[str | Path] = [self._home, self._find_binaries().root, str(self._grace)]
         report = self._home / SUPERVISOR_LOG
         is_long = report.exists() and report.stat().st_size > SUPERVISOR_LOG_LIMIT
         with report.open("wb" if is_long else "ab") as output:

@@ -27,6 +27,9 @@ class ServerState:
 
     phase: Phase = Phase.STOPPED
     pid: int = 0
+    """Process of the server."""
+    supervisor: int = 0
+    """Process that owns it."""
     version: str = ""
     data: str = ""
     socket_dir: str = ""

@@ -113,6 +113,7 @@ class Supervisor:
         ServerState(
             phase=phase,
             pid=server.pid,
+            supervisor=os.getpid(),
             version=version,
             data=str(server.data),
             socket_dir=str(server.socket_dir),

@@ -22,7 +22,7 @@ from core.memory import BlockType
 from core.session import title_from
 from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration, configure, running_engine
-from storyengine_tui.cli.running import console, run
+from storyengine_tui.cli.running import console, run, say
 
 
 def play(
