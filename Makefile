@@ -1,0 +1,68 @@
+# Story Engine. `make` alone says what can be made. It takes make and Python 3.11, 3.12 or 3.13, nothing else;
+# everything is installed into .venv, from lock files (see tools/environment.sh).
+
+.DEFAULT_GOAL := help
+.SUFFIXES:
+.PHONY: help run play test check format lint types bench lock clean run-environment dev-environment
+
+# PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
+PYTHON ?=
+ARGS ?=
+CHAPTER ?= examples/the_lamp_at_grey_point.toml
+OUT ?= out
+export PYTHON
+
+BIN := .venv/bin
+TO_COMPILE := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+
+help: ## say what can be made
+	@echo 'make …'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+
+run: run-environment ## start Story Engine (ARGS="sessions" for a command)
+	@$(BIN)/storyengine $(ARGS)
+
+play: run-environment ## play the chapter of three characters with the local model, into out/
+	@$(BIN)/storyengine play "$(CHAPTER)" --provider local --out "$(OUT)" $(ARGS)
+
+test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: format lint types test ## format, then lint, types and tests: before a commit
+
+format: dev-environment ## put the code into its format
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix-only .
+
+lint: dev-environment ## find faults of style and format, and change nothing
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: dev-environment ## check the types, strictly
+	@$(BIN)/mypy
+
+bench: dev-environment ## run the benchmarks; each prints its figure and what it is compared with
+	@set -e; for file in bench/[a-z]*.py; do \
+		name=$${file##*/}; $(BIN)/python -m "bench.$${name%.py}" $(ARGS); \
+	done
+
+# uv solves for every platform at once, which pip cannot; it lives in a directory that goes afterwards.
+lock: dev-environment ## solve the lock files anew, after a change of dependencies (ARGS=--upgrade for newer ones)
+	@set -eu; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT INT TERM; \
+	$(BIN)/python -m venv "$$place"; \
+	PIP_DISABLE_PIP_VERSION_CHECK=1 "$$place/bin/python" -I -m pip install --quiet --quiet uv; \
+	compile() { "$$place/bin/uv" pip compile $(TO_COMPILE) $(ARGS) "$$@" >/dev/null; }; \
+	compile pyproject.toml -o requirements.lock; \
+	compile pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock; \
+	printf 'hatchling\neditables\n' >"$$place/build.in"; \
+	compile "$$place/build.in" -c requirements-dev.lock -o requirements-build.lock
+
+clean: ## remove .venv and caches; chapters in out/ stay
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info snapshot_report.html
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+run-environment:
+	@sh tools/environment.sh run
+
+dev-environment:
+	@sh tools/environment.sh dev

