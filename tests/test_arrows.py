@@ -1,0 +1,118 @@
+"""Arrows point one way: `storyengine_tui → core ← db`, and each heavy library has one door (design 3).
+
+Read twice: from the syntax tree, which sees every import wherever it stands, and from `sys.modules` of
+a fresh interpreter, which sees what an import drags in.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("core", "db", "migrations", "storyengine_tui")
+
+
+def sources(package: str) -> list[Path]:
+    return sorted((ROOT / package).rglob("*.py"))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield every module that the file imports, by its full dotted name."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively, which hides the arrow"
+            assert node.module is not None
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def importers(library: str) -> set[str]:
+    """Return the files, relative to the root, that import the library or a part of it."""
+    return {
+        path.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in sources(package)
+        if any(name.split(".")[0] == library for name in imported(path))
+    }
+
+
+def within(files: set[str], *places: str) -> bool:
+    return all(file.startswith(places) for file in files)
+
+
+def module_names(package: str) -> list[str]:
+    """Return the dotted names of all modules of a package."""
+    names = []
+    for path in sources(package):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return names
+
+
+def loaded_by(modules: list[str]) -> set[str]:
+    """Return the top-level packages that a fresh interpreter holds after importing `modules`."""
+    program = (
+        "import importlib, json, sys\n"
+        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(modules)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+    )
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("library", ["db", "migrations", "storyengine_tui"])
+def test_core_knows_nothing_of_the_others(library: str) -> None:
+    assert not {file for file in importers(library) if file.startswith("core/")}
+
+
+@pytest.mark.parametrize("library", ["textual", "storyengine_tui"])
+def test_only_the_screen_knows_the_screen(library: str) -> None:
+    assert within(importers(library), "storyengine_tui/")
+
+
+@pytest.mark.parametrize("library", ["sqlalchemy", "sqlmodel", "alembic"])
+def test_only_the_store_speaks_sql(library: str) -> None:
+    assert within(importers(library), "db/", "migrations/")
+
+
+def test_only_the_bootstrap_puts_core_and_store_together() -> None:
+    outside = {file for file in importers("db") if not file.startswith(("db/", "migrations/"))}
+    assert outside <= {"storyengine_tui/bootstrap.py"}
+
+
+@pytest.mark.parametrize(
+    ("library", "door"),
+    [("openai", "core/providers/openai.py"), ("xllamacpp", "core/providers/local_child.py")],
+)
+def test_a_heavy_library_has_one_door(library: str, door: str) -> None:
+    assert importers(library) == {door}
+
+
+def test_the_store_is_reached_without_the_screen() -> None:
+    assert not loaded_by(module_names("db")) & {"storyengine_tui", "textual"}
+
+
+def test_core_loads_no_storage_and_no_screen() -> None:
+    # The child of the local model replaces its process; it is no module to import.
+    modules = [name for name in module_names("core") if name != "core.providers.local_child"]
+    unwanted = {"db", "migrations", "storyengine_tui", "textual", "sqlalchemy", "sqlmodel", "psycopg"}
+    assert not loaded_by(modules) & unwanted
+
+
+def test_the_engine_starts_without_a_vendor() -> None:
+    modules = [name for name in module_names("core") if not name.startswith("core.providers.")]
+    assert "core.engine" in {name.rpartition(".")[0] for name in modules} | set(modules)
+    assert not loaded_by(modules) & {"openai", "httpx", "httpx2", "xllamacpp"}

@@ -1,0 +1,81 @@
+"""What every file of the repository keeps to: size, no traces of a machine, hashed lock files."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAX_LINES = 400
+LOCK_FILES = (
+    "requirements.lock",
+    "requirements-dev.lock",
+    "requirements-build.lock",
+    "requirements-model.txt",
+)
+# Written in parts, or this file would find itself.
+_HOME = r"(?:/ro" + r"ot|/ho" + r"me|/Us" + r"ers)/\w"
+_WORK = r"(?<![\w.])/wo" + r"rk/(?:main|shared)"
+MACHINE = re.compile(f"{_HOME}|{_WORK}")
+REGISTRY = re.compile(
+    r"(?:pypi|pytho" + r"nhosted)\.(?:org|io)|--(?:extra-)?index-u" + r"rl\b|--find-l" + r"inks", re.I
+)
+
+
+def tracked() -> list[Path]:
+    """Return the files that git tracks, or all that is there when this is no clone."""
+    git = ["git", "ls-files", "-z"]
+    done = shutil.which("git") and subprocess.run(git, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done and done.returncode == 0:
+        return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+    return [path for path in ROOT.rglob("*") if path.is_file() and ".venv" not in path.parts]
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def test_no_source_file_is_longer_than_one_can_hold_in_mind() -> None:
+    long = {
+        str(path): count
+        for path in tracked()
+        if path.suffix == ".py" and (count := len(text_of(path).splitlines())) > MAX_LINES
+    }
+    assert not long
+
+
+@pytest.mark.parametrize("pattern", [MACHINE, REGISTRY], ids=["machine path", "registry"])
+def test_no_file_names_a_machine_or_a_registry(pattern: re.Pattern[str]) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group()}"
+        for path in tracked()
+        for match in pattern.finditer(text_of(path))
+    ]
+    assert not found
+
+
+@pytest.mark.parametrize("name", LOCK_FILES)
+def test_every_library_is_pinned_and_hashed(name: str) -> None:
+    entries = re.split(r"(?<!\\)\n", re.sub(r"(?m)^#.*\n", "", text_of(ROOT / name)).strip())
+    assert entries
+    assert not [
+        entry for entry in entries if not re.match(r"[\w.-]+==\S+.*--hash=sha256:[0-9a-f]{64}", entry, re.S)
+    ]
+
+
+def pins(name: str) -> dict[str, str]:
+    return dict(re.findall(r"(?m)^([\w.-]+)==(\S+)", text_of(ROOT / name)))
+
+
+@pytest.mark.parametrize("part", ["requirements.lock", "requirements-build.lock"])
+def test_what_is_tested_is_what_runs(part: str) -> None:
+    everything = pins("requirements-dev.lock")
+    assert pins(part).items() <= everything.items()
+
+
+def test_every_dependency_is_locked() -> None:
+    declared = re.findall(r'(?m)^  "([A-Za-z][\w.-]*)', text_of(ROOT / "pyproject.toml"))
+    locked = {name.lower().replace("_", "-") for name in pins("requirements-dev.lock")}
+    assert {name.lower() for name in declared} <= locked
