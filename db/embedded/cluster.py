@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 
 from db.embedded.binaries import Binaries, major_of
-from db.embedded.directories import SOCKET_NAME, can_reach, sync_directory
+from db.embedded.directories import can_reach, sync_directory
 from db.embedded.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
 from db.embedded.privileges import Footing
-from db.embedded.probe import is_alive, read_pid_file, server_processes
 
 ROLE = DATABASE = "storyengine"
 INITDB_TIMEOUT = 300.0
@@ -126,42 +125,32 @@ def _replace(footing: Footing, path: Path, text: str) -> None:
     os.replace(draft, path)
 
 
-def forget_stale_pid_file(data: Path) -> None:
-    """Remove a pid file whose number belongs to a program that is not the server of `data`.
-
-    PostgreSQL itself sees to a number that nobody has; it refuses to start when another program has it, as
-    happens after a restart of the machine or of a container.
-    """
-    found = read_pid_file(data)
-    if found is None:
-        (data / "postmaster.pid").unlink(
-            missing_ok=True
-        )  # empty or torn: no server writes such a file for long
-        return
-    if sys.platform != "linux" or not is_alive(found.pid) or server_processes(data):
-        return
-    (data / "postmaster.pid").unlink(missing_ok=True)
-    if found.socket_dir:
-        for leftover in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
-            (found.socket_dir / leftover).unlink(missing_ok=True)
-
-
 def reachable_binaries(footing: Footing, binaries: Binaries, version: str) -> Binaries:
     """Return programs that the server's account can reach: ours, or a copy in its directory.
 
     A program that root installed for itself is under /root, where no other account gets in.
     """
     account = footing.account
-    if account is None or can_reach(binaries.root / "bin", account.uid, account.gid):
+    parts = [path for path in (binaries.root, binaries.libraries) if path.exists()]
+    if account is None or all(can_reach(path, account.uid, account.gid) for path in parts):
         return binaries
-    copy = footing.base / f"pginstall-{version}"
+    copy = footing.base / f"programs-{version}"
     if not copy.exists():
-        draft = footing.base / f"pginstall.new-{os.getpid()}"
-        try:
-            shutil.copytree(binaries.root, draft, symlinks=True)
-            os.rename(draft, copy)
-        except OSError as error:
-            raise explain_os_error(error, draft) from error
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
-    return Binaries(copy)
+        _copy_programs(binaries, parts, copy)
+    return Binaries(copy / binaries.root.relative_to(binaries.root.parents[1]))
+
+
+def _copy_programs(binaries: Binaries, parts: list[Path], copy: Path) -> None:
+    """Copy what the programs find by paths relative to themselves, under one directory."""
+    draft = copy.with_name(f"programs.new-{os.getpid()}")
+    try:
+        for part in parts:
+            place = draft / part.relative_to(binaries.root.parents[1])
+            shutil.copytree(part, place, symlinks=True)
+        for directory in (draft, draft / binaries.root.parent.name):
+            directory.chmod(0o755)
+        os.rename(draft, copy)
+    except OSError as error:
+        raise explain_os_error(error, draft) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)

@@ -15,7 +15,20 @@ SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
 
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK_FILE_SYSTEMS = frozenset(
-    ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "drvfs", "lustre", "ceph", "glusterfs", "fuse.sshfs")
+    (
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "afs",
+        "9p",
+        "drvfs",
+        "lustre",
+        "ceph",
+        "glusterfs",
+        "fuse.sshfs",
+    )
 )
 
 

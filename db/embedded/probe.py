@@ -62,10 +62,25 @@ def is_alive(pid: int) -> bool:
 
 def server_processes(data: Path) -> list[int]:
     """Return the processes of PostgreSQL that work in this data directory; empty where there is no /proc."""
-    found = []
-    for entry in PROC.glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            is_server = os.path.basename(os.readlink(entry / "exe")).startswith("postgres")
-            if is_server and os.path.samefile(entry / "cwd", data):
-                found.append(int(entry.name))
-    return found
+    pids = (int(entry.name) for entry in PROC.glob("[0-9]*"))
+    return [pid for pid in pids if _is_server_process(pid, data)]
+
+
+def _is_server_process(pid: int, data: Path) -> bool:
+    try:
+        is_server = os.path.basename(os.readlink(PROC / str(pid) / "exe")).startswith("postgres")
+        return is_server and os.path.samefile(PROC / str(pid) / "cwd", data)
+    except (
+        PermissionError
+    ):  # root in a container may not look into processes of others; arguments it may read
+        return _is_called_for(pid, data)
+    except OSError:
+        return False
+
+
+def _is_called_for(pid: int, data: Path) -> bool:
+    try:
+        arguments = (PROC / str(pid) / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return os.path.basename(arguments[0]) == b"postgres" and os.fsencode(data) in arguments

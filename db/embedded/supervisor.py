@@ -15,11 +15,11 @@ from collections import deque
 from pathlib import Path
 
 from db.embedded.binaries import Binaries
-from db.embedded.cluster import forget_stale_pid_file, prepare_cluster, reachable_binaries
+from db.embedded.cluster import prepare_cluster, reachable_binaries
 from db.embedded.directories import choose_socket_dir
 from db.embedded.failure import EmbeddedError, explain_os_error, explain_output
 from db.embedded.locks import FileLock
-from db.embedded.postmaster import LOG_FILE, Postmaster, end_orphans
+from db.embedded.postmaster import LOG_FILE, Postmaster, end_orphans, forget_stale_pid_file
 from db.embedded.privileges import Footing, choose_footing
 from db.embedded.state import Phase, ServerState
 
@@ -30,8 +30,8 @@ LOCK_TIMEOUT = 90.0
 READY_TIMEOUT = 600.0
 """Seconds that recovery after a crash may take."""
 WATCH_INTERVAL = 0.25
-CRASH_PAUSE = 0.25
-CRASH_LIMIT, CRASH_WINDOW = 8, 60.0
+CRASH_PAUSE = 0.2
+CRASH_LIMIT, CRASH_WINDOW = 5, 60.0
 """So many crashes within so many seconds, and we give up."""
 LOG_TAIL = 4096
 
