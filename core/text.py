@@ -15,6 +15,8 @@ _LINE_ENDS = re.compile(r"\r\n?|[\x85\u2028\u2029]")
 # Bidirectional overrides and isolates can make a line read as something else than what is stored.
 _BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 
+_ZERO_WIDTH = frozenset("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad")
+
 
 def clean(text: str) -> str:
     """Return `text` without control characters and escape sequences.
@@ -34,8 +36,8 @@ def clean_line(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether nothing would be seen of `text`: white space and zero-width characters only."""
-    return not text.strip().strip("\u200b\u200c\u200d\u2060\ufeff\u00ad").strip()
+    """Whether nothing would be seen of `text`: white space and zero-width characters only, in any order."""
+    return all(character.isspace() or character in _ZERO_WIDTH for character in text)
 
 
 def word_count(text: str) -> int:
