@@ -119,12 +119,21 @@ class Consent:
         return normal
 
     def revoke(self, url: str) -> bool:
-        """Take the consent for `url` back; return False when the settings still grant it."""
+        """Take the consent for `url` back; return whether it had been granted.
+
+        Raises StoryEngineError when the settings grant it, because they would go on doing so.
+        """
         normal = normalise_base_url(url)
-        stored = set(_valid(self._stored()))
+        stored = _valid(self._stored())
         if normal in stored:
             self._write(stored - {normal})
-        return normal not in _valid(self._settings)
+        if normal in _valid(self._settings):
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND,
+                f"The settings still grant {normal}, so text may go there; take it out of them.",
+                "Look for STORYENGINE_CONSENT in the environment, and for `consent` in config.toml.",
+            )
+        return normal in stored
 
     def _stored(self) -> tuple[str, ...]:
         try:

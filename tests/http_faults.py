@@ -11,7 +11,7 @@ A step of a reply may be an `asyncio.Event`: the server waits for it, so no test
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -36,9 +36,9 @@ Step = bytes | asyncio.Event | Cut
 
 @dataclass(frozen=True)
 class Reply:
-    """What one request gets: a status line, headers, and the body step by step."""
+    """What one request gets: a status line, headers, and the body step by step, endless if need be."""
 
-    steps: Sequence[Step] = ()
+    steps: Iterable[Step] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: dict(_SSE))
 
@@ -232,12 +232,11 @@ async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
     for step in reply.steps:
         match step:
             case Cut():
-                await writer.drain()
                 return
             case asyncio.Event():
-                await writer.drain()
                 await asyncio.wait_for(step.wait(), _WAIT_SECONDS)
             case bytes() if step:
                 writer.write(b"%x\r\n%b\r\n" % (len(step), step))
+                await writer.drain()
     writer.write(b"0\r\n\r\n")
     await writer.drain()

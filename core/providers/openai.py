@@ -33,7 +33,8 @@ T = TypeVar("T")
 _PLACEHOLDER_KEY = "none"
 """Keeps the SDK from looking for a key of its own; it never leaves, because our hook sets the header."""
 _END = object()
-_MOST_ADAPTATIONS = 6
+_MOST_TRIES = 8
+"""One more than there are fields to be refused, and one to spare."""
 _TAIL_SECONDS = 5.0
 """How long the token counts are waited for once the answer is complete."""
 _CONNECT_SECONDS = 15.0
@@ -114,7 +115,7 @@ class OpenAIProvider:
         """Start the call, in simpler and simpler dialects while the service refuses a field."""
         dialect: Dialect | None = self._dialects.get(request.model) or Dialect.of(request.model)
         fault = ServiceFault(status=None)
-        for _ in range(_MOST_ADAPTATIONS):
+        for _ in range(_MOST_TRIES):
             if dialect is None:
                 break
             opened = await self._try(request, dialect)
@@ -199,7 +200,7 @@ def _checked(key: str) -> str:
         raise ProviderError(
             ErrorCode.LLM_AUTH_ERROR,
             "The key contains characters that no key has; nothing was sent, set it again.",
-            hint="Set STORYENGINE_API_KEY, or put the key into the keyring.",
+            hint="Set STORYENGINE_API_KEY, or store the key with `storyengine model key`.",
         )
     return key
 

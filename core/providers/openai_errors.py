@@ -177,7 +177,7 @@ def _message(code: ErrorCode, fault: ServiceFault, key: str) -> str:
 def _hint(code: ErrorCode, fault: ServiceFault, key: str) -> str:
     match code:
         case ErrorCode.LLM_AUTH_ERROR:
-            return "Set STORYENGINE_API_KEY, or put the key into the keyring."
+            return "Set STORYENGINE_API_KEY, or store the key with `storyengine model key`."
         case ErrorCode.LLM_RATE_LIMITED if fault.retry_after:
             return f"The service asks for {math.ceil(fault.retry_after)} s of patience."
         case ErrorCode.LLM_REQUEST_ERROR:
