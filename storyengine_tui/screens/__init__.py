@@ -1,0 +1,1 @@
+"""Screens, panes and dialogs; each with its styles beside it."""

@@ -1,0 +1,63 @@
+"""What the three tabs share: the open session, its notices, and errors that become a banner."""
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from textual.containers import VerticalScroll
+from textual.message import Message
+
+from core.engine.notices import Notice
+from core.engine.open_session import OpenSession
+from core.errors import StoryEngineError
+
+T = TypeVar("T")
+
+
+class EnginePane(VerticalScroll):
+    """One tab's page. It calls the open session and hears its notices; it knows no other tab.
+
+    Subclasses fill in `attached`, `hear` and `flush`.
+    """
+
+    class CommandFailed(Message):
+        """A command was refused or could not be stored; the text is still on screen."""
+
+        def __init__(self, error: StoryEngineError) -> None:
+            super().__init__()
+            self.error = error
+
+    _session: OpenSession | None = None
+
+    @property
+    def session(self) -> OpenSession:
+        """The open session; raises RuntimeError before there is one."""
+        if self._session is None:
+            raise RuntimeError("no session is open yet")
+        return self._session
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether a session is open."""
+        return self._session is not None
+
+    async def attach(self, session: OpenSession) -> None:
+        """Show this session from now on."""
+        self._session = session
+        await self.attached()
+
+    async def attached(self) -> None:
+        """Show what the session holds now."""
+
+    def hear(self, notice: Notice) -> None:
+        """Show what is new."""
+
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
+
+    async def perform(self, command: Awaitable[T]) -> T | None:
+        """Await a command of the session; what it refuses is posted as CommandFailed and gives None."""
+        try:
+            return await command
+        except StoryEngineError as error:
+            self.post_message(self.CommandFailed(error))
+            return None
