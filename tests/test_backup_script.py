@@ -1,0 +1,285 @@
+"""The backup service's script, tried against a real server: dump, retention, restore, and the daily round."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+from psycopg.rows import TupleRow
+
+from db.connect import open_engine, parse_url
+from db.embedded.server import EmbeddedServer
+from db.migrate import upgrade
+
+SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"
+PATIENCE = 30.0
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script runs in a Linux container")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedServer]:
+    # A socket's path is short: pytest's own directories are too deep.
+    with tempfile.TemporaryDirectory(prefix="story-") as home:
+        server = EmbeddedServer(Path(home), grace=0.0)
+        server.acquire()
+        yield server
+        server.release()
+        wait_until(lambda: not server.status().is_supervised)
+
+
+def connect(server: EmbeddedServer, database: str = "postgres") -> psycopg.Connection[TupleRow]:
+    where = make_conninfo("", **server.connection_parameters(database))
+    return psycopg.connect(where, autocommit=True)
+
+
+def wait_until(predicate: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not predicate():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def database(server: EmbeddedServer) -> Iterator[str]:
+    """A database of its own, with the real schema."""
+    name = f"backup_{time.monotonic_ns()}"
+    with connect(server) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        asyncio.run(migrate(server.url(name)))
+        yield name
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+async def migrate(url: str) -> None:
+    engine = open_engine(parse_url(url))
+    await upgrade(engine)
+    await engine.dispose()
+
+
+@pytest.fixture
+def environment(server: EmbeddedServer, database: str, tmp_path: Path) -> dict[str, str]:
+    programs = server.program("pg_dump").parent
+    return server.program_environment(database) | {
+        "BACKUP_DIRECTORY": str(tmp_path / "back ups"),
+        "BACKUP_POLL_SECONDS": "1",
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+    }
+
+
+@pytest.fixture
+def backups(environment: dict[str, str]) -> Path:
+    place = Path(environment["BACKUP_DIRECTORY"])
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def connection(server: EmbeddedServer, database: str) -> Iterator[psycopg.Connection[TupleRow]]:
+    with connect(server, database) as connection:
+        connection.execute("CREATE TABLE tale (line integer PRIMARY KEY, text text NOT NULL)")
+        connection.execute(
+            "INSERT INTO tale SELECT n, 'Zeile ' || n || ' — ☃' FROM generate_series(1, 500) n"
+        )
+        yield connection
+
+
+def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", str(SCRIPT), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def dumps(backups: Path) -> list[Path]:
+    return sorted(backups.glob("*.dump"))
+
+
+def put(backups: Path, age: timedelta) -> Path:
+    """Make a dump of that age, by its name."""
+    path = backups / f"storyengine-{datetime.now(UTC) - age:%Y%m%dT%H%M%SZ}.dump"
+    path.write_bytes(b"old")
+    return path
+
+
+def tables(connection: psycopg.Connection[TupleRow]) -> set[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+    return {row[0] for row in rows}
+
+
+def checksum(connection: psycopg.Connection[TupleRow]) -> object:
+    return connection.execute(
+        "SELECT count(*), md5(string_agg(line || text, ',' ORDER BY line)) FROM tale"
+    ).fetchone()
+
+
+def test_a_restore_brings_back_what_was_dumped_and_nothing_else(
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow]
+) -> None:
+    tables_then, tale_then = tables(connection), checksum(connection)
+    assert run(environment, "dump").returncode == 0
+    (dump,) = dumps(backups)
+    connection.execute("UPDATE tale SET text = 'spoilt'")
+    connection.execute("CREATE TABLE of_a_later_version (n integer)")
+    time.sleep(1.1)  # a dump's name has its second
+
+    restored = run(environment, "restore", str(dump))
+
+    assert restored.returncode == 0, restored.stderr
+    assert checksum(connection) == tale_then
+    assert tables(connection) == tables_then
+    assert {"session", "event", "alembic_version"} <= tables_then
+    # What was there before the restore was dumped as well, so that a restore can be taken back.
+    assert len(dumps(backups)) == 2
+    assert run(environment, "restore", str(dumps(backups)[1])).returncode == 0
+    assert "of_a_later_version" in tables(connection)
+    assert not list(backups.glob("restore-*"))
+
+
+def test_a_damaged_dump_changes_nothing(
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow]
+) -> None:
+    before = checksum(connection)
+    run(environment, "dump")
+    (dump,) = dumps(backups)
+    damaged = backups / "damaged"
+    damaged.write_bytes(dump.read_bytes()[: dump.stat().st_size * 2 // 3])
+    refused = run(environment, "restore", str(damaged))
+    assert refused.returncode == 1
+    assert "no dump, or it is damaged" in refused.stderr
+    assert checksum(connection) == before
+
+
+def test_a_restore_into_a_database_in_use_is_given_up_and_changes_nothing(
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow]
+) -> None:
+    run(environment, "dump")
+    (dump,) = dumps(backups)
+    time.sleep(1.1)
+    with connection.transaction():
+        before = checksum(connection)
+        refused = run(environment, "restore", str(dump))
+    assert refused.returncode == 1
+    assert "stop Story Engine and try again" in refused.stderr
+    assert checksum(connection) == before
+
+
+def test_dumps_are_for_the_owner_alone(environment: dict[str, str], backups: Path) -> None:
+    run(environment, "dump")
+    (dump,) = dumps(backups)
+    assert dump.stat().st_mode & 0o777 == 0o600
+    assert run(environment, "list").stdout.split("\n")[0] == str(dump)
+
+
+def test_a_failed_dump_leaves_no_file_and_says_why(environment: dict[str, str], backups: Path) -> None:
+    failed = run(environment | {"PGDATABASE": "no_such_database"}, "dump")
+    assert failed.returncode != 0
+    assert "no_such_database" in failed.stderr
+    assert not list(backups.iterdir())
+
+
+def test_what_is_older_than_the_days_to_keep_is_removed(environment: dict[str, str], backups: Path) -> None:
+    old, kept, new = (put(backups, timedelta(days=days)) for days in (15, 13, 0))
+    foreign = backups / "notes.txt"
+    foreign.touch()
+    assert run(environment, "prune").returncode == 0
+    assert not old.exists()
+    assert kept.exists()
+    assert new.exists()
+    assert foreign.exists()
+
+
+def test_the_newest_dump_stays_however_old(environment: dict[str, str], backups: Path) -> None:
+    put(backups, timedelta(days=400))
+    newest = put(backups, timedelta(days=90))
+    run(environment, "prune")
+    assert dumps(backups) == [newest]
+
+
+def test_less_than_a_week_is_refused(environment: dict[str, str], backups: Path) -> None:
+    put(backups, timedelta(days=6))
+    refused = run(environment | {"BACKUP_KEEP_DAYS": "3"}, "prune")
+    assert refused.returncode == 1
+    assert "7 days at least" in refused.stderr
+    assert len(dumps(backups)) == 1
+
+
+def test_the_check_wants_a_dump_of_the_last_day(environment: dict[str, str], backups: Path) -> None:
+    assert run(environment, "check").returncode == 1
+    put(backups, timedelta(hours=27))
+    assert run(environment, "check").returncode == 1
+    put(backups, timedelta(hours=1))
+    assert run(environment, "check").returncode == 0
+
+
+def test_the_daily_round_dumps_what_is_due_once_and_prunes(
+    environment: dict[str, str], backups: Path
+) -> None:
+    # A leading zero must not be read as octal; and the hour must not strike during the test.
+    hour = "08" if datetime.now(UTC).hour not in (7, 8) else "0"
+    old = put(backups, timedelta(days=30))
+    command = ["sh", str(SCRIPT), "daily"]
+    with subprocess.Popen(command, env=environment | {"BACKUP_HOUR": hour}) as service:
+        wait_until(lambda: not old.exists())
+        time.sleep(2.5)
+        service.send_signal(signal.SIGTERM)
+        assert service.wait(PATIENCE) == 0
+    assert len(dumps(backups)) == 1
+
+
+def test_the_daily_round_tries_again_after_a_failure_and_removes_nothing(
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow]
+) -> None:
+    old = put(backups, timedelta(days=30))
+    absent = environment["PGDATABASE"] + "_later"
+    with subprocess.Popen(["sh", str(SCRIPT), "daily"], env=environment | {"PGDATABASE": absent}) as service:
+        time.sleep(1.5)
+        assert dumps(backups) == [old]
+        connection.execute(f"CREATE DATABASE {absent}".encode())
+        wait_until(lambda: len(dumps(backups)) == 1 and not old.exists())
+        service.terminate()
+        service.wait(PATIENCE)
+    connection.execute(f"DROP DATABASE {absent} WITH (FORCE)".encode())
+
+
+def test_the_password_may_come_from_a_file(
+    environment: dict[str, str], backups: Path, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, body in (
+        ("pg_dump", f'echo "$PGPASSWORD" >"{tmp_path}/seen"; exit 1'),
+        ("pg_restore", "exit 1"),
+    ):
+        (programs / name).write_text(f"#!/bin/sh\n{body}\n")
+        (programs / name).chmod(0o700)
+    secret = tmp_path / "secret"
+    secret.write_text("pass word\n")
+    path = f"{programs}{os.pathsep}{environment['PATH']}"
+    run(environment | {"PATH": path, "PGPASSWORD_FILE": str(secret)}, "dump")
+    assert (tmp_path / "seen").read_text() == "pass word\n"
+    assert not dumps(backups)
+
+
+def test_the_entrypoint_turns_secrets_into_the_environment(tmp_path: Path) -> None:
+    program = tmp_path / "storyengine"
+    program.write_text('#!/bin/sh\necho "$PGPASSWORD|$STORYENGINE_API_KEY|$1"\n')
+    program.chmod(0o700)
+    secret = tmp_path / "secret"
+    secret.write_text("a $b'c\"\n")
+    environment = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "PGPASSWORD_FILE": str(secret)}
+    done = subprocess.run(
+        ["sh", str(SCRIPT.parent / "entrypoint.sh"), "two words"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "a $b'c\"||two words\n"
