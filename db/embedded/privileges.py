@@ -7,13 +7,11 @@ directory of its own. `STORYENGINE_USER_NAMESPACE=off` forbids the namespace.
 """
 
 import contextlib
-import ctypes
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 with contextlib.suppress(ImportError):  # absent on Windows, where find_binaries refuses with a sentence
     import pwd
@@ -30,8 +28,7 @@ OVERFLOW_UID = Path("/proc/sys/kernel/overflowuid")
 _CLONE_NEWUSER = 0x10000000
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(NamedTuple):
     """One entry of the account list."""
 
     name: str
@@ -39,8 +36,7 @@ class Account:
     gid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Footing:
+class Footing(NamedTuple):
     """How the server's programs run, and where they keep their files."""
 
     base: Path
@@ -109,6 +105,8 @@ def enter_namespace(account: Account) -> None:
     """Enter a user namespace in which this process is `account`; raise OSError where that is forbidden."""
     if os.environ.get(NAMESPACE_VARIABLE) == "off":
         raise PermissionError(f"{NAMESPACE_VARIABLE} is off")
+    import ctypes  # an ordinary user, who waits for our start, needs none
+
     uid, gid = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWUSER) != 0:

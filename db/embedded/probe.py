@@ -3,8 +3,8 @@
 import contextlib
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from db.embedded.directories import SOCKET_NAME
 
@@ -23,8 +23,7 @@ def is_accepting(socket_dir: Path, timeout: float = 2.0) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class PidFile:
+class PidFile(NamedTuple):
     """What `postmaster.pid` says; it may be stale, and half written."""
 
     pid: int

@@ -1,12 +1,10 @@
 """What the supervisor tells the clients: one small file in the server's home, replaced as a whole."""
 
-import dataclasses
 import json
 import os
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 STATE_FILE = "state.json"
 
@@ -21,8 +19,7 @@ class Phase(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class ServerState:
+class ServerState(NamedTuple):
     """The last word of the supervisor."""
 
     phase: Phase = Phase.STOPPED
@@ -50,7 +47,7 @@ class ServerState:
     def write(self, home: Path) -> None:
         """Replace the file; a reader sees the old text or the new."""
         draft = home / f"{STATE_FILE}.new"
-        draft.write_text(json.dumps(dataclasses.asdict(self)), encoding="utf-8")
+        draft.write_text(json.dumps(self._asdict()), encoding="utf-8")
         os.replace(draft, home / STATE_FILE)
 
     @staticmethod

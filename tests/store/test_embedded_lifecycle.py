@@ -8,7 +8,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_fixtures import (
+from sqlalchemy import create_engine, text
+
+from db.embedded.server import EmbeddedServer
+from db.embedded.state import Phase
+from tests.store.embedded_fixtures import (
     PATIENCE,
     Client,
     ask,
@@ -20,10 +24,6 @@ from embedded_fixtures import (
     serving,
     wait_until,
 )
-from sqlalchemy import create_engine, text
-
-from db.embedded.server import EmbeddedServer
-from db.embedded.state import Phase
 
 __all__ = ["empty_home", "home", "made_home"]
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_fixtures import (
+
+from db.embedded.directories import SOCKET_NAME
+from tests.store.embedded_fixtures import (
     Client,
     ask,
     connect,
@@ -19,8 +21,6 @@ from embedded_fixtures import (
     serving,
     stop,
 )
-
-from db.embedded.directories import SOCKET_NAME
 
 __all__ = ["empty_home", "home", "made_home", "open_dir"]
 

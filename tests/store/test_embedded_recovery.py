@@ -9,7 +9,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from embedded_fixtures import (
+
+from db.embedded.directories import SOCKET_NAME
+from db.embedded.probe import is_accepting, is_alive, server_processes
+from db.embedded.server import EmbeddedServer
+from db.embedded.state import Phase
+from tests.store.embedded_fixtures import (
     Client,
     ask,
     connect,
@@ -20,11 +25,6 @@ from embedded_fixtures import (
     serving,
     wait_until,
 )
-
-from db.embedded.directories import SOCKET_NAME
-from db.embedded.probe import is_accepting, is_alive, server_processes
-from db.embedded.server import EmbeddedServer
-from db.embedded.state import Phase
 
 __all__ = ["empty_home", "home", "made_home"]
 

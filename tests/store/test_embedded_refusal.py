@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from embedded_fixtures import empty_home, home, is_stopped, made_home, needs_root, serving, stop
 
 from core.errors import ErrorCode, StorageError
 from db.embedded.binaries import Binaries, find_binaries, major_of
@@ -16,6 +15,7 @@ from db.embedded.failure import EmbeddedError
 from db.embedded.locks import FileLock
 from db.embedded.server import EmbeddedServer
 from db.embedded.supervisor import CLIENTS_LOCK
+from tests.store.embedded_fixtures import empty_home, home, is_stopped, made_home, needs_root, serving, stop
 
 __all__ = ["empty_home", "home", "made_home"]
 

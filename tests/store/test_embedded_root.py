@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from embedded_fixtures import (
+
+from core.errors import StorageError
+from db.embedded.binaries import Binaries, find_binaries
+from db.embedded.directories import can_reach
+from db.embedded.failure import EmbeddedError
+from db.embedded.privileges import MAPPED_ACCOUNTS, NAMESPACE_VARIABLE, account_bases, choose_footing
+from db.embedded.server import EmbeddedServer
+from tests.store.embedded_fixtures import (
     Client,
     ask,
     connect,
@@ -22,13 +29,6 @@ from embedded_fixtures import (
     stop,
     wait_until,
 )
-
-from core.errors import StorageError
-from db.embedded.binaries import Binaries, find_binaries
-from db.embedded.directories import can_reach
-from db.embedded.failure import EmbeddedError
-from db.embedded.privileges import MAPPED_ACCOUNTS, NAMESPACE_VARIABLE, account_bases, choose_footing
-from db.embedded.server import EmbeddedServer
 
 __all__ = ["home", "made_home", "open_dir"]
 

@@ -1,0 +1,141 @@
+"""How long the private database takes: cold, warm and attached, next to PostgreSQL's own programs.
+
+`initdb` and `pg_ctl start --wait` do the bare minimum with their defaults; the ratio says what our life cycle
+adds to them or saves. Run `python -m bench.start [RUNS]`.
+"""
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from db.embedded.binaries import Binaries, find_binaries
+from db.embedded.cluster import program_environment
+from db.embedded.privileges import Footing, choose_footing
+from db.embedded.server import EmbeddedServer
+
+DEFAULT_RUNS = 5
+TIMEOUT = 120.0
+
+
+@dataclass
+class Figures:
+    """Seconds of every run, by what was measured."""
+
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def measure(self, name: str, action: Callable[[], object]) -> None:
+        """Add the time that `action` takes."""
+        started = time.perf_counter()
+        action()
+        self.seconds.setdefault(name, []).append(time.perf_counter() - started)
+
+    def median(self, name: str) -> float:
+        """Return the median of the runs, in seconds."""
+        return statistics.median(self.seconds[name])
+
+
+class BarePostgres:
+    """PostgreSQL's own programs with nothing around them, run as the private server would be."""
+
+    def __init__(self, footing: Footing, binaries: Binaries) -> None:
+        self._footing = footing
+        self._binaries = binaries
+        self._data = footing.base / "data"
+
+    def initdb(self) -> None:
+        """Make a data directory with the defaults."""
+        self._run(
+            "initdb", "-D", str(self._data), "--username=storyengine", "--auth=peer", "--no-instructions"
+        )
+
+    def start(self) -> None:
+        """Start the server and wait until it takes connections."""
+        options = f"-c listen_addresses= -c unix_socket_directories={self._footing.base}"
+        self._control("start", "-l", str(self._footing.base / "log"), "-o", options)
+
+    def stop(self) -> None:
+        """Stop the server."""
+        self._control("stop", "-m", "fast")
+
+    def _control(self, command: str, *arguments: str) -> None:
+        self._run("pg_ctl", command, "--wait", "--silent", "-D", str(self._data), *arguments)
+
+    def _run(self, name: str, *arguments: str) -> None:
+        program = self._binaries.program(name)
+        result = self._footing.run([program, *arguments], program_environment(), TIMEOUT)
+        if result.returncode:
+            raise subprocess.CalledProcessError(result.returncode, name, result.stdout, result.stderr)
+
+
+def measure_ours(figures: Figures, home: Path) -> None:
+    """Start once cold and once warm, attach once, stop in between."""
+    server, second = EmbeddedServer(home, grace=0.0), EmbeddedServer(home, grace=0.0)
+    figures.measure("cold", server.acquire)
+    stop(server)
+    figures.measure("warm", server.acquire)
+    figures.measure("attach", second.acquire)
+    second.release()
+    stop(server)
+
+
+def stop(server: EmbeddedServer) -> None:
+    """Let go and wait until the server is gone."""
+    server.release()
+    deadline = time.monotonic() + TIMEOUT
+    while server.status().is_supervised:
+        if time.monotonic() > deadline:
+            raise TimeoutError("the server did not stop")
+        time.sleep(0.01)
+
+
+def measure_bare(figures: Figures, base: Path, binaries: Binaries) -> None:
+    """Make, start and stop a server by PostgreSQL's own programs."""
+    base.mkdir(mode=0o700)
+    bare = BarePostgres(choose_footing(base, binaries), binaries)
+    figures.measure("initdb", bare.initdb)
+    figures.measure("pg_ctl", bare.start)
+    bare.stop()
+
+
+def table(figures: Figures) -> str:
+    """Return the medians, and each of ours as a multiple of the bare programs that do the same work."""
+    bare_warm = figures.median("pg_ctl")
+    bare_cold = figures.median("initdb") + bare_warm
+    rows = [
+        ("bare initdb", figures.median("initdb"), None),
+        ("bare pg_ctl start --wait", bare_warm, None),
+        ("cold start (initdb + start)", figures.median("cold"), bare_cold),
+        ("warm start", figures.median("warm"), bare_warm),
+        ("attach", figures.median("attach"), bare_warm),
+    ]
+    lines = [f"{'':<30}{'median ms':>12}{'of bare':>10}"]
+    for name, seconds, bare in rows:
+        ratio = f"{seconds / bare:.2f}" if bare else ""
+        lines.append(f"{name:<30}{seconds * 1000:>12.1f}{ratio:>10}".rstrip())
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> None:
+    """Measure and print."""
+    runs = int(arguments[0]) if arguments else DEFAULT_RUNS
+    figures, binaries = Figures(), find_binaries()
+    base = Path(tempfile.mkdtemp(prefix="storyengine-bench-"))
+    try:
+        for run in range(runs):
+            measure_ours(figures, base / f"ours-{run}")
+            measure_bare(figures, base / f"bare-{run}", binaries)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    print(f"private database, {runs} runs, {os.cpu_count()} cores, PostgreSQL {binaries.version()}")
+    print(table(figures))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
