@@ -17,6 +17,11 @@ _BIDI_CONTROLS = re.compile(r"[\u202a-\u202e\u2066-\u2069]")
 
 _ZERO_WIDTH = frozenset("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\u00ad")
 
+# Most text holds none of these, and is returned as it is after one look.
+_SUSPECT = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+
 
 def clean(text: str) -> str:
     """Return `text` without control characters and escape sequences.
@@ -24,6 +29,8 @@ def clean(text: str) -> str:
     Tabs, newlines and every printable script stay; line ends become newlines. Lone surrogates and
     NUL, which PostgreSQL's JSONB refuses, go as well. Cleaning twice changes nothing more.
     """
+    if _SUSPECT.search(text) is None:
+        return text
     text = _LINE_ENDS.sub("\n", text)
     text = _SEQUENCES.sub("", text)
     text = _CONTROLS.sub("", text)
