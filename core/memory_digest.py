@@ -1,5 +1,7 @@
 """Structured memory as it goes into an input: compact, in order, and within a budget (design 7).
 
+A block is one line of JSON without spaces and empty fields; for a very small model, its phrases alone.
+
 When memory is over its budget the oldest turn deltas shrink to their canon locks. The cut moves in
 steps of four deltas and depends on the blocks and the budget alone, so that the inputs of several
 blocks in a row begin with the same bytes. Canon locks are kept, each once; the world_chapter_lock is
@@ -7,7 +9,7 @@ never touched.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.ids import BlockId
@@ -84,7 +86,7 @@ class MemoryDigester:
         """Return the compact form of `block`, made once."""
         known = self._compact.get(block.id)
         if known is None:
-            text = compact_json(without_empty(block.payload))
+            text = _line(block.payload, self._style)
             canon = block.payload.get("canon_locks")
             locks = (
                 tuple(lock for lock in canon if isinstance(lock, str))
@@ -100,6 +102,25 @@ class MemoryDigester:
 def compact_json(value: object) -> str:
     """Return `value` as JSON without spaces, every script as it is written."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _line(payload: Mapping[str, object], style: PromptStyle) -> str:
+    """Return a payload as one line: compact JSON, or for a small model, which JSON confuses, its phrases."""
+    if style is PromptStyle.FULL:
+        return compact_json(without_empty(payload))
+    told = {key: value for key, value in payload.items() if key not in ("memory_type", "range", "agents")}
+    return " ".join(dict.fromkeys(_phrases(told)))
+
+
+def _phrases(value: object) -> Iterator[str]:
+    if isinstance(value, str) and value not in ("", "unknown"):
+        yield " ".join(value.split())
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from () if key in ("name", "participants") else _phrases(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _phrases(inner)
 
 
 class _Canon:
@@ -133,7 +154,8 @@ class _Canon:
         if self._span is None:
             return ""
         markers = {"from_marker": f"{self._span.first})", "to_marker": f"{self._span.last})"}
-        return compact_json({"memory_type": "turn_delta", "range": markers, "canon_locks": locks})
+        shell = {"memory_type": "turn_delta", "range": markers, "canon_locks": locks}
+        return compact_json(shell) if self._style is PromptStyle.FULL else " ".join(locks)
 
 
 def _key(lock: str) -> str:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from core.agents.extract import EMPTY_LIST, clauses, pick, stretches, tuple_of
 from core.agents.json_output import InvalidMemoryError, read_object, refuse_longer_than_source, validated
-from core.agents.schema import fixed, one_of, schema_of, tighten
+from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
-from core.event import Event
+from core.event import Event, Role
 from core.fence import SegmentName
 from core.memory import BlockType, MemoryBlock, TurnDelta
 from core.model_choice import PromptStyle
@@ -13,11 +14,11 @@ from core.prompt_range import PromptRange
 from core.providers.base import OutputSchema
 from core.segment import Context
 from core.session import Session
-from core.transcript import render_events
+from core.transcript import in_order, render_events
 
 AGENT_ID = 8
 
-_SMALL_ITEMS = {"major_events": 2, "character_actions": 2, "participants": 2}
+_SMALL_EVENTS = 4
 
 
 def build_context(
@@ -39,7 +40,7 @@ def build_context(
     return setup.context(
         AGENT_ID,
         (memory, source),
-        schema=output_schema(session, chunk, setup.style),
+        schema=output_schema(session, chunk, events, setup.style),
         left_out=digest.left_out,
     )
 
@@ -49,17 +50,19 @@ def chunk_text(session: Session, chunk: PromptRange, events: Sequence[Event]) ->
     return render_events((event for event in events if event.prompt_index in chunk), session)
 
 
-def output_schema(session: Session, chunk: PromptRange, style: PromptStyle) -> OutputSchema:
-    """Return the schema of the delta with type, range and cast fixed; tighter for a small model."""
+def output_schema(
+    session: Session, chunk: PromptRange, events: Sequence[Event], style: PromptStyle
+) -> OutputSchema:
+    """Return the schema of the delta with type, range and cast fixed; a small model picks from the chunk."""
+    if style is PromptStyle.SMALL:
+        return OutputSchema(BlockType.TURN_DELTA.value, _small_schema(session, chunk, events))
     schema = schema_of(TurnDelta)
     properties = schema["properties"]
     properties["memory_type"] = fixed(BlockType.TURN_DELTA.value)
-    properties["range"]["properties"] = {key: fixed(value) for key, value in range_json(chunk).items()}
+    properties["range"] = _range_schema(chunk)
     actor = properties["character_actions"]["items"]["properties"]
     actor["agent_slot"] = one_of(*(slot.value for slot, _ in session.roster))
     actor["name"] = one_of(*(name for _, name in session.roster))
-    if style is PromptStyle.SMALL:
-        tighten(schema, text=70, items=_SMALL_ITEMS, default_items=1)
     return OutputSchema(BlockType.TURN_DELTA.value, schema)
 
 
@@ -83,6 +86,55 @@ def parse(text: str, session: Session, chunk: PromptRange, source_length: int) -
     payload = validated(TurnDelta, value).model_dump()
     refuse_longer_than_source(payload, source_length)
     return payload
+
+
+def _range_schema(chunk: PromptRange) -> Schema:
+    return record(**{key: fixed(value) for key, value in range_json(chunk).items()})
+
+
+def _small_schema(session: Session, chunk: PromptRange, events: Sequence[Event]) -> Schema:
+    played = [event for event in in_order(events) if event.prompt_index in chunk]
+    told = clauses("\n".join(event.text for event in played if event.role is Role.USER))
+    happened = [
+        record(
+            event=pick(stretch),
+            cause=fixed(""),
+            effect=fixed(""),
+            participants={"type": "array", "items": one_of(*dict(session.roster).values()), "maxItems": 2},
+        )
+        for stretch in stretches(told, _SMALL_EVENTS)
+    ]
+    done = [
+        record(
+            agent_slot=fixed(slot.value),
+            name=fixed(name),
+            did=pick(
+                clauses(
+                    "\n".join(
+                        event.text for event in played if event.role is Role.AGENT and event.slot is slot
+                    )
+                )
+            ),
+            intent=fixed(""),
+            result=fixed("unknown"),
+        )
+        for slot, name in session.roster
+        if any(event.role is Role.AGENT and event.slot is slot for event in played)
+    ]
+    open_thread = record(thread=pick(told[-4:]), stakes=fixed(""), next_likely_trigger=fixed(""))
+    return record(
+        memory_type=fixed(BlockType.TURN_DELTA.value),
+        range=_range_schema(chunk),
+        location_updates=record(where=pick(told, optional=True), notable_environment_changes=EMPTY_LIST),
+        major_events=tuple_of(happened),
+        character_actions=tuple_of(done),
+        state_changes=EMPTY_LIST,
+        relationship_shifts=EMPTY_LIST,
+        items_clues_discovered=EMPTY_LIST,
+        unresolved_threads=tuple_of([open_thread] if told else []),
+        canon_locks=EMPTY_LIST,
+        contradictions_or_questions=EMPTY_LIST,
+    )
 
 
 def _with_cast(actions: object, session: Session) -> object:

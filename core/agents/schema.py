@@ -31,18 +31,14 @@ def one_of(*values: str | int) -> Schema:
     return {"type": "integer" if isinstance(distinct[0], int) else "string", "enum": distinct}
 
 
-def tighten(schema: Schema, *, text: int, items: Mapping[str, int], default_items: int) -> None:
-    """Lower the bounds of `schema` in place: strings to `text` characters, arrays by their key."""
-    for key, inner in schema.get("properties", {}).items():
-        if inner.get("type") == "array" and "const" not in inner:
-            bound = items.get(key, default_items)
-            inner["maxItems"] = max(inner.get("minItems", 0), min(inner["maxItems"], bound))
-            tighten(
-                {"properties": {key: inner["items"]}}, text=text, items=items, default_items=default_items
-            )
-        elif inner.get("type") == "string" and "maxLength" in inner:
-            inner["maxLength"] = min(inner["maxLength"], text)
-        tighten(inner, text=text, items=items, default_items=default_items)
+def record(**properties: Schema) -> Schema:
+    """Return the schema of an object with exactly these keys."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _inline(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
@@ -50,10 +46,7 @@ def _inline(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
         return _inline(definitions[node["$ref"].rpartition("/")[2]], definitions)
     result: Schema = {key: node[key] for key in _KEPT if key in node}
     if "properties" in node:
-        properties = {key: _inline(inner, definitions) for key, inner in node["properties"].items()}
-        result["properties"] = properties
-        result["required"] = list(properties)
-        result["additionalProperties"] = False
+        return record(**{key: _inline(inner, definitions) for key, inner in node["properties"].items()})
     if "items" in node:
         result["items"] = _inline(node["items"], definitions)
     return result

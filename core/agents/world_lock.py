@@ -1,7 +1,8 @@
 """Agent 0: world, chapter and cast become the first memory block."""
 
+from core.agents.extract import EMPTY_LIST, clauses, pick, pick_any, picks
 from core.agents.json_output import read_object, validated
-from core.agents.schema import Schema, fixed, one_of, schema_of, tighten
+from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup
 from core.fence import SegmentName
 from core.memory import BlockType, WorldChapterLock
@@ -20,7 +21,7 @@ def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Cont
         setup.fenced(SegmentName.CHAPTER_TEXT, tab1.chapter),
         setup.fenced(SegmentName.AGENT_ROSTER, roster_text(session)),
     )
-    return setup.context(AGENT_ID, segments, schema=output_schema(session, setup.style))
+    return setup.context(AGENT_ID, segments, schema=output_schema(session, tab1, setup.style))
 
 
 def roster_text(session: Session) -> str:
@@ -34,13 +35,20 @@ def roster_json(session: Session) -> list[dict[str, object]]:
     return [{"slot": slot.value, "color": slot.colour, "name": name} for slot, name in session.roster]
 
 
-def output_schema(session: Session, style: PromptStyle) -> OutputSchema:
-    """Return the schema of the lock with type and roster fixed; bounds are tighter for a small model."""
-    schema = schema_of(WorldChapterLock)
-    schema["properties"]["memory_type"] = fixed(BlockType.WORLD_CHAPTER_LOCK.value)
-    schema["properties"]["agents"] = _roster_schema(schema["properties"]["agents"], session, style)
+def output_schema(session: Session, tab1: Tab1Inputs, style: PromptStyle) -> OutputSchema:
+    """Return the schema of the lock with type and roster fixed; a small model picks from the texts."""
     if style is PromptStyle.SMALL:
-        tighten(schema, text=80, items={}, default_items=2)
+        return OutputSchema(BlockType.WORLD_CHAPTER_LOCK.value, _small_schema(session, tab1))
+    schema = schema_of(WorldChapterLock)
+    properties = schema["properties"]
+    properties["memory_type"] = fixed(BlockType.WORLD_CHAPTER_LOCK.value)
+    count = len(session.roster)
+    properties["agents"] |= {"minItems": count, "maxItems": count}
+    properties["agents"]["items"]["properties"] = {
+        "slot": one_of(*(slot.value for slot, _ in session.roster)),
+        "color": one_of(*(slot.colour for slot, _ in session.roster)),
+        "name": one_of(*(name for _, name in session.roster)),
+    }
     return OutputSchema(BlockType.WORLD_CHAPTER_LOCK.value, schema)
 
 
@@ -51,13 +59,33 @@ def parse(text: str, session: Session) -> dict[str, object]:
     return validated(WorldChapterLock, value).model_dump()
 
 
-def _roster_schema(schema: Schema, session: Session, style: PromptStyle) -> Schema:
-    roster = roster_json(session)
-    if style is PromptStyle.SMALL:
-        return {"type": "array", "const": roster, "minItems": len(roster), "maxItems": len(roster)}
-    schema["items"]["properties"] = {
-        "slot": one_of(*(slot.value for slot, _ in session.roster)),
-        "color": one_of(*(slot.colour for slot, _ in session.roster)),
-        "name": one_of(*(name for _, name in session.roster)),
-    }
-    return {**schema, "minItems": len(roster), "maxItems": len(roster)}
+def _small_schema(session: Session, tab1: Tab1Inputs) -> Schema:
+    of_chapter = clauses(tab1.chapter)
+    of_world = clauses(tab1.world) or of_chapter
+    of_chapter = of_chapter or of_world
+    world = record(
+        genre=pick(of_world),
+        tone=pick(of_world),
+        themes=EMPTY_LIST,
+        rules_of_reality=picks(of_world, 2),
+        factions_or_powers=EMPTY_LIST,
+        key_lore=picks(of_world, 4),
+        safety_or_boundaries=pick_any(of_world, 1),
+    )
+    chapter = record(
+        premise=pick(of_chapter),
+        location=pick(of_chapter),
+        time=pick(of_chapter, optional=True),
+        environment=picks(of_chapter, 3),
+        active_threats=pick_any(of_chapter, 1),
+        open_mysteries=pick_any(of_chapter, 1),
+        chapter_goals=pick_any(of_chapter, 1),
+    )
+    return record(
+        memory_type=fixed(BlockType.WORLD_CHAPTER_LOCK.value),
+        world=world,
+        chapter=chapter,
+        agents={"type": "array", "const": roster_json(session)},
+        canon_locks=picks(of_world, 2),
+        assumptions=EMPTY_LIST,
+    )
