@@ -1,0 +1,171 @@
+"""A banner in the flow of the page: what happened, that all is safe, and what can be done (design 10)."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.css.query import NoMatches
+from textual.message import Message
+from textual.reactive import reactive
+from textual.timer import Timer
+from textual.widgets import Button, Static
+
+from core.text import clean
+from storyengine_tui.widgets.elapsed import elapsed_text
+
+
+class Tone(StrEnum):
+    """How grave it is; a word in front says so as well, for no meaning rests on colour alone."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+_WORDS = {Tone.ERROR: "Error: ", Tone.WARNING: "Note: ", Tone.INFO: ""}
+
+
+@dataclass(frozen=True, slots=True)
+class BannerAction:
+    """A button of a banner. `key_label` names the key that does the same, which the screen binds."""
+
+    name: str
+    label: str
+    key_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BannerText:
+    """What a banner says. `retry_at` is on the banner's clock; the count-down to it is shown."""
+
+    sentence: str
+    hint: str = ""
+    actions: tuple[BannerAction, ...] = ()
+    tone: Tone = Tone.ERROR
+    retry_at: float | None = None
+
+
+class Banner(Vertical):
+    """Takes no room while it has nothing to say."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    Banner {
+        height: auto; display: none;
+        &.-shown { display: block; }
+        .banner--sentence, .banner--hint { width: 1fr; height: auto; }
+        .banner--actions { height: 1; }
+        .banner--countdown { width: 1fr; height: 1; }
+        Button { width: auto; }
+    }
+    """
+
+    content: reactive[BannerText | None] = reactive(None, recompose=True)
+    """What it says; set through `show` and `hide`."""
+
+    @dataclass
+    class ActionChosen(Message):
+        """The user pressed the button of this action."""
+
+        banner: "Banner"
+        action: str
+
+        @property
+        def control(self) -> "Banner":
+            """The banner that sent this."""
+            return self.banner
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._clock = clock
+        self._timer: Timer | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether it says something."""
+        return self.content is not None
+
+    def show(
+        self,
+        sentence: str,
+        *,
+        hint: str = "",
+        actions: Sequence[BannerAction] = (),
+        tone: Tone = Tone.ERROR,
+        retry_in: float | None = None,
+    ) -> None:
+        """Say this; with `retry_in` seconds, count them down."""
+        retry_at = None if retry_in is None else self._clock() + retry_in
+        self.content = BannerText(clean(sentence), clean(hint), tuple(actions), tone, retry_at)
+
+    def hide(self) -> None:
+        """Say nothing."""
+        self.content = None
+
+    def stop_countdown(self) -> None:
+        """Go on without counting, as when the retry has begun."""
+        if self.content is not None:
+            self.content = replace(self.content, retry_at=None)
+
+    def compose(self) -> ComposeResult:
+        """Compose sentence, hint, and a row of buttons and count-down."""
+        if self.content is None:
+            return
+        text = self.content
+        yield _PlainText(Content(_WORDS[text.tone] + text.sentence), classes="banner--sentence")
+        if text.hint:
+            yield _PlainText(Content(text.hint), classes="banner--hint")
+        if text.actions or text.retry_at is not None:
+            with Horizontal(classes="banner--actions"):
+                for action in text.actions:
+                    yield Button(Content(_button_label(action)), name=action.name, compact=True)
+                yield _PlainText(self._countdown_text(), classes="banner--countdown")
+
+    def watch_content(self, content: BannerText | None) -> None:
+        """Take room or give it back, and tick while there is something to count."""
+        self.set_class(content is not None, "-shown")
+        for tone in Tone:
+            self.set_class(content is not None and content.tone is tone, f"-{tone}")
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        if content is not None and content.retry_at is not None:
+            self._timer = self.set_interval(1, self._tick)
+
+    def _tick(self) -> None:
+        try:
+            line = self.query_one(".banner--countdown", _PlainText)
+        except NoMatches:
+            return  # It is being composed again.
+        line.update(self._countdown_text(), layout=False)
+
+    def _countdown_text(self) -> Content:
+        if self.content is None or self.content.retry_at is None:
+            return Content("")
+        left = self.content.retry_at - self._clock()
+        return Content(f"Tries again by itself in {elapsed_text(left)}" if left > 0 else "Trying again now…")
+
+    @on(Button.Pressed)
+    def _tell(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.name:
+            self.post_message(self.ActionChosen(self, event.button.name))
+
+
+class _PlainText(Static):
+    ALLOW_SELECT = False
+
+
+def _button_label(action: BannerAction) -> str:
+    return f"{action.label} ({action.key_label})" if action.key_label else action.label

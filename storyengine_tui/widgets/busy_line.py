@@ -1,0 +1,103 @@
+"""One quiet line that says what is going on, for how long, and how to cancel it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.timer import Timer
+from textual.widget import Widget
+
+from core.text import clean_line
+from storyengine_tui.widgets.elapsed import elapsed_text
+
+_SEPARATOR = " · "
+
+
+class BusyLine(Widget):
+    """Empty while nothing goes on. It ticks once a second: a spinner would keep a slow link busy."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "BusyLine { height: 1; }"
+
+    @dataclass
+    class CancelRequested(Message):
+        """The user clicked on the words about cancelling."""
+
+        busy_line: "BusyLine"
+
+        @property
+        def control(self) -> "BusyLine":
+            """The line that sent this."""
+            return self.busy_line
+
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._clock = clock
+        self._what = ""
+        self._style = ""
+        self._cancel = ""
+        self._since = 0.0
+        self._timer: Timer | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is going on."""
+        return bool(self._what)
+
+    def begin(self, what: str, *, style: str = "", cancel: str = "Esc cancels") -> None:
+        """Say `what` is going on from now; the time starts at nought. An empty `cancel` offers none."""
+        self._since = self._clock()
+        self._what, self._style, self._cancel = clean_line(what), style, cancel
+        self._tick_every_second()
+        self.refresh()
+
+    def say(self, what: str, *, style: str = "") -> None:
+        """Change the words and let the time go on."""
+        self._what, self._style = clean_line(what), style
+        self.refresh()
+
+    def end(self) -> None:
+        """Say nothing any more."""
+        self._what = ""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        self.refresh()
+
+    def on_mount(self) -> None:
+        """Tick from now on if it began before."""
+        self._tick_every_second()
+
+    def _tick_every_second(self) -> None:
+        if self.is_busy and self._timer is None and self.is_running:
+            self._timer = self.set_interval(1, self.refresh)
+
+    def render(self) -> Content:
+        """Return the line: what, since when, how to cancel."""
+        if not self._what:
+            return Content("")
+        parts = [(self._what, self._style), (self._before_cancel(), "")]
+        if self._cancel:
+            parts.append((self._cancel, "underline"))
+        return Content.assemble(*parts)
+
+    def _before_cancel(self) -> str:
+        spent = _SEPARATOR + elapsed_text(self._clock() - self._since)
+        return spent + _SEPARATOR if self._cancel else spent
+
+    def on_click(self, event: events.Click) -> None:
+        """Ask for the end where it is offered."""
+        if self._what and self._cancel:
+            start = Content(self._what + self._before_cancel()).cell_length
+            if 0 <= event.x - self.gutter.left - start < Content(self._cancel).cell_length:
+                event.stop()
+                self.post_message(self.CancelRequested(self))

@@ -1,0 +1,167 @@
+"""A text area that stops at a limit: typing, paste, drop and load alike (design 10)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from core.grapheme import head, is_safe_cut
+from core.text import clean
+
+
+def fitting(text: str, room: int) -> str:
+    """Return the beginning of `text` that has room for `room` characters, never half of one that is seen."""
+    if room <= 0:
+        return ""
+    part = head(text, room)
+    return part if is_safe_cut(text, len(part)) else ""
+
+
+class CappedTextArea(TextArea):
+    """A text area for at most `limit` characters of clean text.
+
+    What does not fit is not taken: the bell rings and `LimitReached` says how much stayed outside. The
+    cursor stands at the end of a text that was loaded. Read only, it can still be selected and copied.
+    """
+
+    @dataclass
+    class Edited(Message):
+        """The user changed the text; loading one is not an edit. The owner decides when to store it."""
+
+        text_area: "CappedTextArea"
+        text: str
+
+        @property
+        def control(self) -> "CappedTextArea":
+            """The text area that sent this."""
+            return self.text_area
+
+    @dataclass
+    class LimitReached(Message):
+        """`refused` characters were not taken, for there are at most `limit`."""
+
+        text_area: "CappedTextArea"
+        limit: int
+        refused: int
+
+        @property
+        def control(self) -> "CappedTextArea":
+            """The text area that sent this."""
+            return self.text_area
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        limit: int,
+        placeholder: str = "",
+        read_only: bool = False,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        super().__init__(
+            fitting(clean(text), limit),
+            placeholder=placeholder,
+            read_only=read_only,
+            highlight_cursor_line=False,
+            name=name,
+            id=id,
+            classes=classes,
+            disabled=disabled,
+        )
+        self.limit = limit
+        self.cursor_blink = False
+        self.move_cursor(self.document.end)
+
+    @property
+    def length(self) -> int:
+        """The number of characters in it."""
+        return len(self.text)
+
+    def load_text(self, text: str) -> None:
+        """Show another text from its end, and forget what could be undone."""
+        cleaned = clean(text)
+        taken = fitting(cleaned, self.limit)
+        super().load_text(taken)
+        self.move_cursor(self.document.end)
+        self._refuse(len(cleaned) - len(taken))
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Do as much of `edit` as fits."""
+        text = clean(edit.text)
+        replaced = len(self.get_text_range(edit.top, edit.bottom))
+        taken = fitting(text, self.limit - (self.length - replaced))
+        if text and not taken:
+            self._refuse(len(text))
+            return EditResult(end_location=self.cursor_location, replaced_text="")
+        edit.text = taken
+        result = super().edit(edit)
+        self._refuse(len(text) - len(taken))
+        if taken or result.replaced_text:
+            self.post_message(self.Edited(self, self.text))
+        return result
+
+    def undo(self) -> None:
+        """Undo the last edits."""
+        before = self.text
+        super().undo()
+        self._tell_if_edited(before)
+
+    def redo(self) -> None:
+        """Do again what was undone."""
+        before = self.text
+        super().redo()
+        self._tell_if_edited(before)
+
+    def _tell_if_edited(self, before: str) -> None:
+        text = self.text
+        if text != before:
+            self.post_message(self.Edited(self, text))
+
+    def _refuse(self, count: int) -> None:
+        if count > 0:
+            self.app.bell()
+            self.post_message(self.LimitReached(self, self.limit, count))
+
+
+class ComposerTextArea(CappedTextArea):
+    """A capped text area where Enter sends and Ctrl+J, or Shift+Enter where it arrives, is a new line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Send"),
+        Binding("ctrl+j,shift+enter,alt+enter", "new_line", "New line", key_display="^j"),
+    ]
+
+    @dataclass
+    class Submitted(Message):
+        """The user sends `text`; it stays in the text area until the owner takes it away."""
+
+        text_area: "ComposerTextArea"
+        text: str
+
+        @property
+        def control(self) -> "ComposerTextArea":
+            """The text area that sent this."""
+            return self.text_area
+
+    async def on_key(self, event: events.Key) -> None:
+        """Take Enter before the text area makes a line break of it."""
+        if event.key == "enter":
+            event.stop()
+            event.prevent_default()
+            self.action_submit()
+
+    def action_submit(self) -> None:
+        """Hand the text to the owner."""
+        if not self.read_only:
+            self.post_message(self.Submitted(self, self.text))
+
+    def action_new_line(self) -> None:
+        """Break the line at the cursor, or in place of what is selected."""
+        self._replace_via_keyboard("\n", *self.selection)

@@ -1,0 +1,165 @@
+"""Named, numbered entries at the bottom of a cell that switch its panels (design 10)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len, set_cell_size
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from core.text import clean_line
+
+_AROUND = 2
+"""Cells that an entry takes beside its label: brackets when it is the active one, else spaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelEntry:
+    """One entry. The name is anybody's text; a mark, such as `✎`, stands behind it.
+
+    `style` is a colour or style such as `$slot-red`; without one the cell's own colour is taken.
+    """
+
+    key: str
+    number: int
+    name: str
+    style: str = ""
+    mark: str = ""
+
+
+def entry_labels(entries: Sequence[PanelEntry], width: int) -> list[str]:
+    """Return the labels of `entries` so that all fit into `width` cells: the longest names give way first."""
+    names = [clean_line(entry.name) for entry in entries]
+    marks = [f" {entry.mark}" if entry.mark else "" for entry in entries]
+    fixed = sum(
+        _AROUND + len(f"{entry.number} ") + cell_len(mark) for entry, mark in zip(entries, marks, strict=True)
+    )
+    widest = max((cell_len(name) for name in names), default=0)
+    cap = next(
+        (
+            cap
+            for cap in range(widest, 1, -1)
+            if fixed + sum(min(cell_len(name), cap) for name in names) <= width
+        ),
+        0,
+    )
+    return [
+        f"{entry.number} {_shortened(name, cap)}".rstrip() + mark
+        for entry, name, mark in zip(entries, names, marks, strict=True)
+    ]
+
+
+def _shortened(name: str, cells: int) -> str:
+    if cell_len(name) <= cells:
+        return name
+    return set_cell_size(name, cells - 1).rstrip() + "…" if cells > 1 else ""
+
+
+class PanelSwitcher(Widget, can_focus=True):
+    """One row of entries. Arrows, digits and the mouse pick one; `Picked` tells.
+
+    The active entry stands in brackets and reversed, so it is seen without colour as well. Names get
+    shorter where the row is narrow; the number always stays.
+    """
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "PanelSwitcher { height: 1; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left", "step(-1)", "Previous", show=False),
+        Binding("right", "step(1)", "Next", show=False),
+        *(Binding(str(number), f"pick_number({number})", show=False) for number in range(1, 10)),
+    ]
+
+    active: reactive[str] = reactive("")
+    """The key of the active entry; setting it sends no message."""
+
+    @dataclass
+    class Picked(Message):
+        """The user picked the entry with this key; it is active now."""
+
+        switcher: "PanelSwitcher"
+        key: str
+
+        @property
+        def control(self) -> "PanelSwitcher":
+            """The switcher that sent this."""
+            return self.switcher
+
+    def __init__(
+        self,
+        entries: Sequence[PanelEntry] = (),
+        *,
+        active: str = "",
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._entries = tuple(entries)
+        self.set_reactive(PanelSwitcher.active, active or (entries[0].key if entries else ""))
+
+    @property
+    def entries(self) -> tuple[PanelEntry, ...]:
+        """The entries, in order."""
+        return self._entries
+
+    def set_entries(self, entries: Sequence[PanelEntry]) -> None:
+        """Show other entries; the active one stays active if it is among them."""
+        if tuple(entries) == self._entries:
+            return
+        self._entries = tuple(entries)
+        if self._entries and self.active not in {entry.key for entry in self._entries}:
+            self.active = self._entries[0].key
+        self.refresh()
+
+    def pick(self, key: str) -> None:
+        """Do as if the user had picked this entry; do nothing when there is none such."""
+        if key in {entry.key for entry in self._entries}:
+            self.active = key
+            self.post_message(self.Picked(self, key))
+
+    def action_step(self, step: int) -> None:
+        """Pick the entry `step` places on, around at the ends."""
+        keys = [entry.key for entry in self._entries]
+        if keys:
+            here = keys.index(self.active) if self.active in keys else 0
+            self.pick(keys[(here + step) % len(keys)])
+
+    def action_pick_number(self, number: int) -> None:
+        """Pick the entry with this number, if there is one."""
+        for entry in self._entries:
+            if entry.number == number:
+                self.pick(entry.key)
+
+    def key_at(self, x: int) -> str | None:
+        """Return the key of the entry in column `x` of the content, or None beside all of them."""
+        end = 0
+        for entry, label in zip(self._entries, self._labels(), strict=True):
+            end += cell_len(label) + _AROUND
+            if x < end:
+                return entry.key if x >= 0 else None
+        return None
+
+    def on_click(self, event: events.Click) -> None:
+        """Pick what was clicked."""
+        key = self.key_at(event.x - self.gutter.left)
+        if key is not None:
+            event.stop()
+            self.pick(key)
+
+    def render(self) -> Content:
+        """Return the row."""
+        parts: list[tuple[str, str]] = []
+        for entry, label in zip(self._entries, self._labels(), strict=True):
+            if entry.key == self.active:
+                parts.append((f"[{label}]", f"{entry.style} bold reverse".strip()))
+            else:
+                parts.append((f" {label} ", entry.style))
+        return Content.assemble(*parts)
+
+    def _labels(self) -> list[str]:
+        return entry_labels(self._entries, self.content_size.width)

@@ -1,0 +1,52 @@
+"""What every test of the screen shares: a still environment, and snapshots that do not hide a crash."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol
+
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+
+
+@pytest.fixture(autouse=True)
+def _still_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clear what changes colours or output behind a test's back."""
+    for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS", "TMUX", "STORYENGINE_PLAIN_OUTPUT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Textual runs on asyncio alone."""
+    return "asyncio"
+
+
+class SnapCompare(Protocol):
+    """Compare a picture of `app` with the one that was accepted."""
+
+    def __call__(
+        self,
+        app: App[Any],
+        press: Iterable[str] = (),
+        terminal_size: tuple[int, int] = (80, 24),
+        run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
+    ) -> bool: ...
+
+
+@pytest.fixture
+def snapshot_of(snap_compare: Callable[..., bool]) -> SnapCompare:
+    """Like `snap_compare`, and raises what the app recorded: a crash still yields a picture (style.md)."""
+
+    def compare(
+        app: App[Any],
+        press: Iterable[str] = (),
+        terminal_size: tuple[int, int] = (80, 24),
+        run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
+    ) -> bool:
+        matches = snap_compare(app, press=press, terminal_size=terminal_size, run_before=run_before)
+        # Private, and Textual is pinned: nothing public tells after the run.
+        if app._exception is not None:
+            raise app._exception
+        return matches
+
+    return compare

@@ -1,0 +1,181 @@
+"""The text area that stops at its limit, whatever way the text comes in."""
+
+import pytest
+from textual import events
+
+from storyengine_tui.widgets.capped_text_area import CappedTextArea, ComposerTextArea, fitting
+from tests.tui.widget_app import WidgetApp
+
+pytestmark = pytest.mark.anyio
+
+FAMILY = "👩‍👩‍👧"
+
+
+def area_app(text: str = "", *, limit: int = 10, read_only: bool = False) -> WidgetApp:
+    return WidgetApp(lambda: [CappedTextArea(text, limit=limit, read_only=read_only)])
+
+
+def area_of(app: WidgetApp) -> CappedTextArea:
+    return app.query_one(CappedTextArea)
+
+
+async def test_typing_stops_at_the_limit_and_says_so() -> None:
+    app = area_app(limit=3)
+    async with app.running() as pilot:
+        await pilot.press(*"abcd")
+        assert area_of(app).text == "abc"
+        assert app.bells == 1
+        assert [message.refused for message in app.heard_of(CappedTextArea.LimitReached)] == [1]
+        assert [message.text for message in app.heard_of(CappedTextArea.Edited)] == ["a", "ab", "abc"]
+
+
+async def test_a_paste_is_taken_up_to_the_limit() -> None:
+    app = area_app("1234567", limit=10)
+    async with app.running() as pilot:
+        app.post_message(events.Paste("abcdef"))
+        await pilot.pause()
+        assert area_of(app).text == "1234567abc"
+        assert [message.refused for message in app.heard_of(CappedTextArea.LimitReached)] == [3]
+
+
+async def test_a_paste_in_place_of_a_selection_has_the_room_of_what_it_replaces() -> None:
+    app = area_app("1234567890", limit=10)
+    async with app.running() as pilot:
+        area_of(app).select_all()
+        app.post_message(events.Paste("abcdefghij"))
+        await pilot.pause()
+        assert area_of(app).text == "abcdefghij"
+        assert app.bells == 0
+
+
+async def test_a_refused_edit_leaves_the_selection_and_the_text() -> None:
+    app = area_app("abc", limit=3)
+    async with app.running() as pilot:
+        area_of(app).limit = 1
+        area_of(app).selection = area_of(app).selection._replace(start=(0, 2), end=(0, 3))
+        await pilot.press("x")
+        assert area_of(app).text == "abc"
+        assert area_of(app).selected_text == "c"
+
+
+async def test_control_characters_of_a_paste_go_and_line_breaks_stay() -> None:
+    app = area_app(limit=50)
+    async with app.running() as pilot:
+        app.post_message(events.Paste("a\x1b[31mb\x07\r\nc\td"))
+        await pilot.pause()
+        assert area_of(app).text == "ab\nc\td"
+
+
+async def test_undo_and_redo_stay_within_the_limit_and_tell() -> None:
+    app = area_app("12345678", limit=10)
+    async with app.running() as pilot:
+        app.post_message(events.Paste("abcdef"))
+        await pilot.pause()
+        await pilot.press("ctrl+z")
+        assert area_of(app).text == "12345678"
+        await pilot.press("ctrl+y", "ctrl+y")
+        assert area_of(app).text == "12345678ab"
+        assert [message.text for message in app.heard_of(CappedTextArea.Edited)] == [
+            "12345678ab",
+            "12345678",
+            "12345678ab",
+        ]
+
+
+async def test_a_loaded_text_is_clean_shown_from_its_end_and_no_edit() -> None:
+    app = area_app(limit=20)
+    async with app.running() as pilot:
+        area_of(app).load_text("one\r\ntwo\x1b[2J")
+        await pilot.pause()
+        assert area_of(app).text == "one\ntwo"
+        assert area_of(app).cursor_location == (1, 3)
+        assert app.heard_of(CappedTextArea.Edited) == []
+
+
+async def test_the_first_text_too_is_shown_from_its_end() -> None:
+    app = area_app("one\ntwo", limit=20)
+    async with app.running() as pilot:
+        await pilot.press("!")
+        assert area_of(app).text == "one\ntwo!"
+
+
+async def test_a_load_stops_at_the_limit_and_says_what_stayed_outside() -> None:
+    app = area_app(limit=3)
+    async with app.running() as pilot:
+        area_of(app).text = "abcdef"
+        await pilot.pause()
+        assert area_of(app).text == "abc"
+        assert [message.refused for message in app.heard_of(CappedTextArea.LimitReached)] == [3]
+
+
+async def test_read_only_takes_nothing_and_can_be_copied() -> None:
+    app = area_app("abc", read_only=True)
+    async with app.running() as pilot:
+        await pilot.press("x")
+        app.post_message(events.Paste("y"))
+        await pilot.press("ctrl+a")
+        area_of(app).select_all()
+        await pilot.press("ctrl+c")
+        assert area_of(app).text == "abc"
+        assert app.copied == ["abc"]
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "expected"),
+    [
+        ("abc", 5, "abc"),
+        ("abc", 2, "ab"),
+        ("abc", 0, ""),
+        ("abc", -1, ""),
+        (f"a{FAMILY}", 3, "a"),
+        (FAMILY, 2, ""),
+        ("e\u0301x", 1, ""),
+    ],
+)
+async def test_what_fits_ends_between_characters_that_are_seen(text: str, room: int, expected: str) -> None:
+    assert fitting(text, room) == expected
+
+
+def composer_app() -> WidgetApp:
+    return WidgetApp(lambda: [ComposerTextArea(limit=100)])
+
+
+async def test_enter_sends_and_the_text_stays_until_the_owner_takes_it() -> None:
+    app = composer_app()
+    async with app.running() as pilot:
+        await pilot.press("h", "i", "enter")
+        assert [message.text for message in app.heard_of(ComposerTextArea.Submitted)] == ["hi"]
+        assert app.query_one(ComposerTextArea).text == "hi"
+
+
+@pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "alt+enter"])
+async def test_a_new_line_has_its_own_keys(key: str) -> None:
+    app = composer_app()
+    async with app.running() as pilot:
+        await pilot.press("a", key, "b")
+        assert app.query_one(ComposerTextArea).text == "a\nb"
+        assert app.heard_of(ComposerTextArea.Submitted) == []
+
+
+async def test_a_pasted_line_break_sends_nothing() -> None:
+    app = composer_app()
+    async with app.running() as pilot:
+        app.post_message(events.Paste("one\ntwo\n"))
+        await pilot.pause()
+        assert app.query_one(ComposerTextArea).text == "one\ntwo\n"
+        assert app.heard_of(ComposerTextArea.Submitted) == []
+
+
+async def test_a_read_only_composer_sends_nothing() -> None:
+    app = composer_app()
+    async with app.running() as pilot:
+        app.query_one(ComposerTextArea).read_only = True
+        await pilot.press("enter", "ctrl+j")
+        assert app.heard_of(ComposerTextArea.Submitted) == []
+        assert app.query_one(ComposerTextArea).text == ""
+
+
+async def test_the_cursor_does_not_blink() -> None:
+    app = area_app()
+    async with app.running():
+        assert not area_of(app).cursor_blink

@@ -1,0 +1,60 @@
+"""An app that shows one or a few widgets with the program's own theme, and keeps their messages."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path, PurePath
+from typing import ClassVar, TypeVar
+
+from textual.app import App, ComposeResult
+from textual.message import Message
+from textual.pilot import Pilot
+from textual.widget import Widget
+
+import storyengine_tui.widgets
+from storyengine_tui.theme import STORY_THEME, theme_variables
+
+MessageType = TypeVar("MessageType", bound=Message)
+
+WIDGET_STYLES = Path(storyengine_tui.widgets.__file__).parent / "widgets.tcss"
+
+
+class WidgetApp(App[None]):
+    """Shows what `build` returns."""
+
+    CSS_PATH: ClassVar[list[str | PurePath] | None] = [WIDGET_STYLES]
+
+    def __init__(self, build: Callable[[], Sequence[Widget]]) -> None:
+        super().__init__()
+        self._build = build
+        self.heard: list[Message] = []
+        self.bells = 0
+        self.copied: list[str] = []
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+
+    def compose(self) -> ComposeResult:
+        yield from self._build()
+
+    def running(self, size: tuple[int, int] = (80, 24)) -> AbstractAsyncContextManager[Pilot[None]]:
+        """Run without a terminal and keep every message in `heard`."""
+        return self.run_test(size=size, message_hook=self._hear)
+
+    def _hear(self, message: Message) -> None:
+        # The hook is called at every place that a message passes on its way up.
+        if not any(message is known for known in self.heard):
+            self.heard.append(message)
+
+    def bell(self) -> None:
+        self.bells += 1
+
+    def copy_to_clipboard(self, text: str) -> None:
+        self.copied.append(text)
+        super().copy_to_clipboard(text)
+
+    def heard_of(self, kind: type[MessageType]) -> list[MessageType]:
+        return [message for message in self.heard if isinstance(message, kind)]
