@@ -1,0 +1,70 @@
+"""How long a character's input is as the story grows, and how much of it consecutive inputs share.
+
+    python -m bench.context
+
+The input must stay within the budget at 7, 70, 700 and 7,000 prompts; while no block is added,
+consecutive inputs of one character must share at least 70 % of the shorter one, so that a
+provider's prompt cache hits.
+"""
+
+import os.path
+
+from bench.made_up import blocks, events, sentences, session, tab1
+from bench.measure import Figure, print_table
+from core.context import Context, ContextBuilder
+from core.ids import SessionId, new_uuid
+from core.model_choice import AgentRole, choose_model
+from core.settings import ProfileSettings, ProviderName
+from core.slot import Slot
+from core.store import recent_from
+
+LENGTHS = (7, 70, 700, 7_000)
+
+
+def input_at(builder: ContextBuilder, session_id: SessionId, prompts: int) -> Context:
+    """Return the input of the first character after `prompts` prompts."""
+    played = session(session_id, prompts)
+    recent = events(session_id, recent_from(played) + 1, prompts)
+    memory = blocks(session_id, played.boundary)
+    return builder.character(played, tab1(), memory, recent, Slot.RED, sentences(25, prompts))
+
+
+def shared(first: Context, second: Context) -> float:
+    """Return the share of the shorter input that both begin with, in characters."""
+    texts = ["\n".join(message.content for message in context.messages) for context in (first, second)]
+    return len(os.path.commonprefix(texts)) / min(map(len, texts))
+
+
+def figures(provider: ProviderName) -> list[Figure]:
+    """Measure with the default model of `provider`."""
+    profile = ProfileSettings(provider=provider)
+    builder = ContextBuilder({role: choose_model(profile, role) for role in AgentRole})
+    session_id = SessionId(new_uuid())
+    made: list[Figure] = []
+    for prompts in LENGTHS:
+        context = input_at(builder, session_id, prompts)
+        made.append(
+            Figure(
+                f"input at prompt {prompts:,}",
+                context.tokens,
+                "tokens",
+                context.tokens / context.max_input_tokens,
+                "≤ 1 × budget",
+            )
+        )
+    for prompts in LENGTHS:
+        start = prompts // 7 * 7
+        # One character answers every third prompt of three; between two blocks that is twice.
+        share = shared(input_at(builder, session_id, start + 1), input_at(builder, session_id, start + 4))
+        made.append(Figure(f"shared prefix after prompt {start:,}", share * 100, "%", share, "≥ 0.70"))
+    return made
+
+
+def main() -> None:
+    """Measure and print."""
+    for provider in ("openai", "local"):
+        print_table(f"A character's input, provider {provider}", figures(provider))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Opening a session and rendering its window, at 100 events and at 100,000.
+
+    python -m bench.opening [--events 100000] [--runs 15]
+
+Both have events of the same length, so that the window is as long; the long one must open within 1.5
+times of the short one. Runs alternate, so that what else the machine does falls on both.
+"""
+
+import argparse
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from bench.made_up import whole
+from bench.measure import Figure, print_table
+from core.ids import SessionId
+from core.store import Store
+from core.transcript import render_window
+from db.embedded.server import EmbeddedServer
+from db.store import open_store
+
+WINDOW = 9_000
+"""Characters: what fits into the window of the short session as well."""
+
+
+async def open_once(store: Store, session_id: SessionId) -> float:
+    """Load a session, read its newest events, render the window; return the seconds."""
+    began = time.perf_counter()
+    snapshot = await store.load(session_id)
+    newest = await store.newest_events(session_id, WINDOW)
+    render_window(newest, snapshot.session, WINDOW, is_complete=False)
+    return time.perf_counter() - began
+
+
+async def measure(long_events: int, runs: int, home: Path) -> list[Figure]:
+    """Make both sessions and open them in turn."""
+    server = EmbeddedServer(home)
+    store = await open_store(await asyncio.to_thread(server.acquire))
+    try:
+        short, long = whole(50), whole(long_events // 2)
+        await store.create(short)
+        await store.create(long)
+        times: dict[SessionId, list[float]] = {short.session_id: [], long.session_id: []}
+        for _ in range(runs):
+            for session_id, taken in times.items():
+                taken.append(await open_once(store, session_id))
+        first, second = (statistics.median(taken) for taken in times.values())
+        return [
+            Figure("opening at 100 events", first * 1000, "ms"),
+            Figure(f"opening at {long_events:,} events", second * 1000, "ms", second / first, "≤ 1.5 ×"),
+        ]
+    finally:
+        await store.aclose()
+        await asyncio.to_thread(server.release)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=15)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
+        figures = asyncio.run(measure(arguments.events, arguments.runs, Path(folder) / "postgres"))
+    print_table("Opening a session", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""What the engine itself costs per prompt, at the beginning and at the end of a very long chapter.
+
+    python -m bench.playing [--prompts 10000]
+
+Plays a chapter with the scripted provider at full speed on the private server, and between prompts
+commits a bare single row on the same server through the bare driver. Printed as medians and ratios:
+
+- engine work per prompt (submitting to settled, less the time inside the provider) against that commit;
+- the same near the last prompt against that near the tenth;
+- resident memory near the last prompt against that near the tenth.
+"""
+
+import argparse
+import asyncio
+import gc
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import psycopg
+
+from bench.measure import Figure, print_table, resident_bytes
+from core.engine.commands import Tab1Edit
+from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
+from core.model_choice import AgentRole, choose_model
+from core.providers.base import Completion, ModelRequest, TextDelta
+from core.providers.scripted import ScriptedProvider
+from core.settings import ProfileSettings
+from core.slot import Slot, following
+from db.embedded.server import EmbeddedServer
+from db.store import open_store
+
+PROMPT = "The tide is on the turn and the lamp is dark. What do you do, and what do you say to the others?"
+NEAR = 200
+"""How many prompts around the tenth and around the last are looked at."""
+
+
+class TimedProvider(ScriptedProvider):
+    """The scripted provider, with a count of the seconds spent inside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 0.0
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        """Stream as the scripted provider does."""
+        items = super().stream(request)
+        while True:
+            began = time.perf_counter()
+            try:
+                item = await anext(items)
+            except StopAsyncIteration:
+                return
+            finally:
+                self.seconds += time.perf_counter() - began
+            yield item
+
+
+class BareCommits:
+    """A single row, committed by the bare driver: the floor under every stored thing."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+        self._connection = connection
+
+    @classmethod
+    async def connect(cls, conninfo: str) -> "BareCommits":
+        """Connect, and make the table."""
+        connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
+        await connection.execute("CREATE SCHEMA bench")
+        await connection.execute("CREATE TABLE bench.bare (id bigserial PRIMARY KEY, body text)")
+        return cls(connection)
+
+    async def commit(self) -> float:
+        """Commit one row and return the seconds that it took."""
+        began = time.perf_counter()
+        await self._connection.execute("INSERT INTO bench.bare (body) VALUES (%s)", [PROMPT])
+        return time.perf_counter() - began
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self._connection.close()
+
+
+async def measure(prompts: int, home: Path) -> list[Figure]:
+    """Play `prompts` prompts and return the figures."""
+    server = EmbeddedServer(home)
+    url = await asyncio.to_thread(server.acquire)
+    store = await open_store(url)
+    provider = TimedProvider()
+    profile = ProfileSettings(provider="scripted")
+    engine = Engine(store, provider, {role: choose_model(profile, role) for role in AgentRole}, label="bench")
+    conninfo = " ".join(f"{key}='{value}'" for key, value in server.connection_parameters().items())
+    bare = await BareCommits.connect(conninfo)
+    try:
+        session = await engine.open(await engine.create())
+        try:
+            return await _play(session, provider, bare, prompts)
+        finally:
+            await session.aclose()
+    finally:
+        await bare.aclose()
+        await engine.aclose()
+        await asyncio.to_thread(server.release)
+
+
+async def _play(
+    session: OpenSession, provider: TimedProvider, bare: BareCommits, prompts: int
+) -> list[Figure]:
+    await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
+    await session.wait(await session.lock())
+    work: list[float] = []
+    commits: list[float] = []
+    memory: list[int] = []
+    slot = Slot.RED
+    for index in range(prompts):
+        await session.wait_idle()
+        if index % 5 == 0:
+            commits.append(await bare.commit())
+        inside = provider.seconds
+        began = time.perf_counter()
+        await session.wait(await session.submit_prompt(slot, f"{PROMPT} ({index})"))
+        work.append(time.perf_counter() - began - (provider.seconds - inside))
+        slot = following(slot, session.snapshot.session.slots)
+        if index in (9, prompts - 1):
+            gc.collect()
+            memory.append(resident_bytes())
+    return _figures(work, commits, memory, prompts)
+
+
+def _figures(work: list[float], commits: list[float], memory: list[int], prompts: int) -> list[Figure]:
+    near = min(NEAR, prompts // 3)
+    early, late = statistics.median(work[9 : 9 + near]), statistics.median(work[-near:])
+    early_commit = statistics.median(commits[: max(1, near // 5)])
+    late_commit = statistics.median(commits[-max(1, near // 5) :])
+    return [
+        Figure("a bare single-row commit", statistics.median(commits) * 1000, "ms"),
+        Figure(
+            "engine work per prompt, near prompt 10", early * 1000, "ms", early / early_commit, "≤ 4 × bare"
+        ),
+        Figure(
+            f"engine work per prompt, near prompt {prompts:,}",
+            late * 1000,
+            "ms",
+            late / late_commit,
+            "≤ 4 × bare",
+        ),
+        Figure("the last against the tenth", late * 1000, "ms", late / early, "≤ 1.3 ×"),
+        Figure("resident memory at prompt 10", memory[0] / 2**20, "MB"),
+        Figure(
+            f"resident memory at prompt {prompts:,}",
+            memory[-1] / 2**20,
+            "MB",
+            memory[-1] / memory[0],
+            "< 1.2 ×",
+        ),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prompts", type=int, default=10_000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
+        figures = asyncio.run(measure(arguments.prompts, Path(folder) / "postgres"))
+    print_table(f"Playing {arguments.prompts:,} prompts", figures)
+
+
+if __name__ == "__main__":
+    main()
