@@ -13,6 +13,7 @@ from core.errors import ErrorCode, StoryEngineError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\Z")
+_BRACKETED = re.compile(r"\[[0-9a-fA-F:.]+\](?::\d*)?\Z")
 # Nothing outside printable ASCII: what looks like a digit or a dot elsewhere in Unicode may become one on
 # the way to the resolver. A backslash or a user part is read differently by different parsers.
 _ODD = re.compile(r"[^\x21-\x7e]|[\\@?#]")
@@ -54,9 +55,12 @@ def _canonical_host(parts: SplitResult) -> str:
     host = parts.hostname or ""
     if parts.netloc.startswith("["):
         try:
-            return f"[{ipaddress.IPv6Address(host).compressed}]"
+            address = ipaddress.IPv6Address(host)
         except ValueError:
             raise InvalidAddressError("its host is not a valid IPv6 address") from None
+        if address.scope_id is not None or not _BRACKETED.match(parts.netloc):
+            raise InvalidAddressError("its host is not a plain IPv6 address")
+        return f"[{address.compressed}]"
     if not _HOST_NAME.match(host):
         raise InvalidAddressError("its host is not a valid name")
     return host

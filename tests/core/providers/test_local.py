@@ -1,0 +1,295 @@
+"""The provider `local` with the real model: one child, gone with its parent, back when it died."""
+
+import asyncio
+import importlib.util
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from core.consent import Consent
+from core.errors import ErrorCode
+from core.paths import Paths
+from core.providers import local_server
+from core.providers.base import Message, ModelRequest, ProviderError
+from core.providers.local import LocalProvider
+from core.providers.local_server import LocalServer
+from core.providers.make import make_provider
+from core.settings import ProfileSettings
+from tests.core.providers.asking import GENEROUS, TINY_SCHEMA, ask, fail, request
+
+ROOT = Path(__file__).parents[3]
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="signals"),
+]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
+    home = tmp_path_factory.mktemp("home")
+    return Paths(home / "data", home / "config", home / "logs", home)
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str, paths: Paths) -> AsyncIterator[tuple[LocalProvider, LocalServer]]:
+    server = LocalServer(paths.logs, alias="small", context_window=4_096)
+    provider = LocalProvider(paths, Consent((), paths.consent_file), server=server)
+    yield provider, server
+    await provider.aclose()
+
+
+@pytest.fixture
+def provider(shared: tuple[LocalProvider, LocalServer]) -> LocalProvider:
+    return shared[0]
+
+
+@pytest.fixture
+def server(shared: tuple[LocalProvider, LocalServer]) -> LocalServer:
+    return shared[1]
+
+
+def short(text: str = "Say hello.", **changes: object) -> ModelRequest:
+    return request(text, max_output_tokens=8, **{"timeout": 60.0, **changes})
+
+
+async def test_calls_that_come_together_start_one_child(provider: LocalProvider, server: LocalServer) -> None:
+    first, second = await asyncio.gather(ask(provider, short()), ask(provider, short("Say goodbye.")))
+    assert server.pid is not None
+    assert first[0]
+    assert second[0]
+    assert first[1].model == "small"
+    assert first[1].usage.input_tokens
+    assert (provider.name, provider.base_url) == ("local", None)
+
+
+async def test_the_key_is_on_no_command_line_and_the_log_is_private(
+    provider: LocalProvider, server: LocalServer, paths: Paths
+) -> None:
+    await ask(provider, short())
+    endpoint = server._endpoint
+    assert endpoint is not None
+    if sys.platform == "linux":
+        process = Path(f"/proc/{server.pid}")
+        for part in ("cmdline", "environ"):
+            assert endpoint.api_key.encode() not in (process / part).read_bytes()
+    assert endpoint.base_url.startswith("http://127.0.0.1:")
+    log = paths.logs / local_server.LOG_NAME
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert endpoint.api_key not in log.read_text()
+
+
+async def test_another_process_without_the_key_is_refused(
+    provider: LocalProvider, server: LocalServer
+) -> None:
+    await ask(provider, short())
+    assert server._endpoint is not None
+    wrong = local_server.Endpoint(server._endpoint.base_url, "guess")
+    await fail(provider._client_for(wrong), ErrorCode.LLM_AUTH_ERROR, short())
+
+
+async def test_json_follows_the_schema(provider: LocalProvider) -> None:
+    text, completion = await ask(provider, request(schema=TINY_SCHEMA, timeout=60.0))
+    made = json.loads(text)
+    assert set(made) == {"memory_type", "what"}
+    assert made["memory_type"] == "turn_delta"
+    assert completion.finish_reason == "stop"
+
+
+async def test_stop_strings_stop(provider: LocalProvider) -> None:
+    asked = (Message("user", "Count: one two three four five six seven. Now repeat it."),)
+    text, _ = await ask(
+        provider, request(messages=asked, stop=("four", "Four"), temperature=0.0, timeout=60.0)
+    )
+    assert "four" not in text.lower()
+
+
+async def test_too_long_a_prompt_is_an_overflow(provider: LocalProvider) -> None:
+    await fail(provider, ErrorCode.LLM_CONTEXT_OVERFLOW, short("word " * 6_000))
+
+
+async def test_cancelling_while_the_prompt_is_read_frees_the_model(provider: LocalProvider) -> None:
+    """The next call must not wait for a long prompt to be read; how long that takes is measured first."""
+    began = time.monotonic()
+    await ask(provider, short("sun and snow " * 45))
+    seconds_for_a_twelfth = time.monotonic() - began
+    long = asyncio.create_task(ask(provider, short("wind and rain " * 540)))
+    await asyncio.wait({long}, timeout=seconds_for_a_twelfth)
+    assert not long.done()
+    long.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await long
+    began = time.monotonic()
+    await ask(provider, short())
+    assert time.monotonic() - began < 4 * seconds_for_a_twelfth
+
+
+async def test_the_event_loop_goes_on_while_the_model_works(provider: LocalProvider) -> None:
+    asking = asyncio.create_task(ask(provider, request("Tell me more.", max_output_tokens=20, timeout=60.0)))
+    longest, before = 0.0, time.monotonic()
+    while not asking.done():
+        await asyncio.sleep(0.005)
+        now = time.monotonic()
+        longest, before = max(longest, now - before), now
+    await asking
+    assert longest < 0.5
+
+
+async def test_a_child_that_died_is_started_again(provider: LocalProvider, server: LocalServer) -> None:
+    await ask(provider, short())
+    before = server.pid
+    assert before is not None
+    items = provider.stream(request("Tell me a long story.", max_output_tokens=400, timeout=60.0))
+    await anext(items)
+    os.kill(before, signal.SIGKILL)
+    with pytest.raises(ProviderError) as caught:
+        async for _ in items:
+            pass
+    assert caught.value.code is ErrorCode.LLM_SERVER_ERROR
+    assert caught.value.is_retryable
+    assert "local model stopped" in caught.value.message
+    assert (await ask(provider, short()))[0]
+    assert server.pid not in (None, before)
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from core.providers.local_server import LocalServer
+from core.providers.weights import find_weights
+from core.paths import Paths
+
+async def main():
+    home = Path(sys.argv[1])
+    server = LocalServer(home, alias="small", context_window=512)
+    await server.ensure(find_weights(Paths(home, home, home, home), None))
+    print(server.pid, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+async def test_the_child_goes_with_a_parent_that_was_killed(tmp_path: Path) -> None:
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(tmp_path)), cwd=ROOT, stdout=subprocess.PIPE
+    )
+    assert parent.stdout is not None
+    child = int(await asyncio.wait_for(parent.stdout.readline(), 60))
+    os.kill(child, 0)
+    parent.kill()
+    await parent.wait()
+    await eventually(lambda: not is_alive(child))
+
+
+async def test_closing_ends_the_child(tmp_path: Path, paths: Paths) -> None:
+    server = LocalServer(tmp_path, alias="small", context_window=512)
+    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    await ask(provider, short())
+    child = server.pid
+    assert child is not None
+    await provider.aclose()
+    assert not server.is_running
+    assert not is_alive(child)
+
+
+DEATHS = {
+    "import os, signal; os.kill(os.getpid(), signal.SIGILL)": "AVX2",
+    "import os; os._exit(3)": "xllamacpp",
+    "import os; os._exit(4)": "could not read",
+    "import os; os._exit(1)": local_server.LOG_NAME,
+    "print('not JSON', flush=True); input()": "did not start as it should",
+    "print('[]', flush=True); input()": "did not start as it should",
+}
+
+
+@pytest.mark.parametrize("program", DEATHS)
+async def test_a_start_that_fails_gives_a_sentence(tmp_path: Path, paths: Paths, program: str) -> None:
+    server = LocalServer(tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program))
+    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    error = await fail(provider, ErrorCode.LLM_SERVER_ERROR)
+    assert DEATHS[program] in error.message
+    assert "STORYENGINE_PROVIDER" in error.hint
+    await provider.aclose()
+    assert not server.is_running
+
+
+async def test_a_start_that_hangs_can_be_cancelled_and_leaves_nothing(tmp_path: Path, paths: Paths) -> None:
+    program = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); sys.stdin.read()"
+    note = tmp_path / "pid"
+    server = LocalServer(
+        tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program, str(note))
+    )
+    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    asking = asyncio.create_task(ask(provider))
+    await eventually(lambda: note.exists() and bool(note.read_text()))
+    child = int(note.read_text())
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await eventually(lambda: not is_alive(child))
+    await provider.aclose()
+
+
+async def test_a_start_that_takes_too_long_is_given_up(
+    tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_server, "_START_SECONDS", 0.5)
+    command = (sys.executable, "-c", "import sys; sys.stdin.read()")
+    server = LocalServer(tmp_path, alias="x", context_window=512, command=command)
+    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    assert "in time" in (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).message
+    await provider.aclose()
+    assert not server.is_running
+
+
+async def test_a_missing_runtime_gives_a_sentence(
+    tmp_path: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(name: str) -> None:
+        return None
+
+    server = LocalServer(tmp_path, alias="x", context_window=512)
+    monkeypatch.setattr(importlib.util, "find_spec", find_nothing)
+    with pytest.raises(ProviderError, match="xllamacpp, which is not installed"):
+        await server.ensure(tmp_path / "any.gguf")
+
+
+async def test_a_gguf_that_is_none_inside_gives_a_sentence(tmp_path: Path, paths: Paths) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + b"\x00" * 1_000)
+    profile = ProfileSettings(model_path=broken)
+    provider = make_provider(profile, paths, Consent((), tmp_path / "consent.json"))
+    assert "could not read" in (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).message
+    await provider.aclose()
+
+
+async def eventually(is_true: Callable[[], bool]) -> None:
+    """Wait for what another process does, which nothing here can announce."""
+    async with asyncio.timeout(GENEROUS):
+        while not is_true():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a dead one that nobody has reaped yet does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")

