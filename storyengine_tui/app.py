@@ -1,13 +1,16 @@
 """The application: what is on screen before there is an engine, and what opens and closes sessions."""
 
 import asyncio
-import signal
-import sys
+import logging
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import ClassVar
 
-from textual.app import App
+from textual import on
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from core.engine.engine import Engine
@@ -15,20 +18,27 @@ from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from core.ids import SessionId
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.runtime import EngineFailed, EngineReady, Runtime, StartEngine
+from storyengine_tui.last_session import read_last_session, write_last_session
+from storyengine_tui.palette import commands_of
+from storyengine_tui.runtime import EngineFailed, EngineReady, Runtime
 from storyengine_tui.screens.chapter_screen import ChapterScreen
+from storyengine_tui.terminal import Terminal
 from storyengine_tui.theme import STORY_THEME, theme_variables
+
+log = logging.getLogger(__name__)
+
+StartEngine = Callable[[Configuration], AbstractAsyncContextManager[Engine]]
 
 
 class StoryEngineApp(App[None]):
     """Paints at once; the engine comes up behind the first paint."""
 
     TITLE = "Story Engine"
-    CSS_PATH = "app.tcss"
-    ENABLE_COMMAND_PALETTE = True
-
+    CSS_PATH = ["app.tcss", "widgets/widgets.tcss"]
+    HELP = "Every text is stored by itself. Ctrl+P finds every command by its name."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "Help"),
+        Binding("question_mark", "help", "Help", show=False),
         Binding("f5", "chapters", "Chapters"),
         Binding("f6", "model", "Model"),
         Binding("f7", "provenance", "Calls"),
@@ -38,14 +48,26 @@ class StoryEngineApp(App[None]):
     def __init__(self, start: StartEngine, configuration: Configuration) -> None:
         super().__init__()
         self.configuration = configuration
-        self._runtime = Runtime(start)
+        self.chapter = ChapterScreen()
+        self._start = start
+        self._runtime = Runtime(partial(start, configuration))
         self._engine: Engine | None = None
         self._session: OpenSession | None = None
+        self._opening = asyncio.Lock()
+        self._terminal = Terminal(self)
         self._is_leaving = False
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give every theme our own variables."""
         return theme_variables()
+
+    def get_default_screen(self) -> Screen[None]:
+        """Return the chapter, over which everything else lies."""
+        return self.chapter
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer what can be done now in the command palette."""
+        return commands_of(self)
 
     @property
     def engine(self) -> Engine | None:
@@ -57,18 +79,17 @@ class StoryEngineApp(App[None]):
         """The open session, once there is one."""
         return self._session
 
-    async def on_mount(self) -> None:
+    def on_mount(self) -> None:
         """Paint, then start the engine."""
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name
-        self.chapter = ChapterScreen()
-        await self.push_screen(self.chapter)
-        self._heed_hang_up()
+        self._terminal.heed_hang_up()
         self.call_after_refresh(self.start_engine)
 
+    @on(ChapterScreen.StartRequested)
     def start_engine(self) -> None:
         """Start the engine, or start it again after it failed."""
-        self.run_worker(self._start_engine(), name="start", exclusive=True, group="engine")
+        self.run_worker(self._start_engine(), group="engine", exclusive=True, exit_on_error=False)
 
     async def _start_engine(self) -> None:
         self.chapter.show_progress("Starting the database …")
@@ -80,17 +101,27 @@ class StoryEngineApp(App[None]):
                 await self._open_last()
 
     async def _open_last(self) -> None:
-        """Open the session that was played last; a newcomer is led by hand."""
+        """Open the session that was open last; a newcomer is led by hand."""
         engine = self.require_engine()
         try:
-            sessions = await engine.sessions()
-            session_id = sessions[0].id if sessions else await engine.create()
-            await self.open_session(session_id)
+            known = [summary.id for summary in await engine.sessions()]
+            last = read_last_session(self.configuration.paths)
+            wanted = last if last in known else next(iter(known), None)
+            await self.open_session(wanted or await engine.create())
         except StoryEngineError as error:
             self.chapter.show_start_failure(error)
             return
-        if not sessions:
+        if not known:
             self.action_welcome()
+
+    async def reconfigure(self, configuration: Configuration) -> None:
+        """Go on with other settings: the engine is stopped, everything stored, and started anew."""
+        self.configuration = configuration
+        await self.close_session()
+        self._engine = None
+        await self._runtime.stop()
+        self._runtime = Runtime(partial(self._start, configuration))
+        self.start_engine()
 
     def require_engine(self) -> Engine:
         """Return the engine; raise RuntimeError before it runs."""
@@ -100,19 +131,26 @@ class StoryEngineApp(App[None]):
 
     async def open_session(self, session_id: SessionId) -> None:
         """Close the open session, everything typed stored, and open another."""
-        engine = self.require_engine()
-        self.chapter.show_progress("Opening the chapter …")
-        await self.close_session()
-        self._session = await engine.open(session_id)
-        await self.chapter.attach(self._session)
+        async with self._opening:
+            if self._session is not None:
+                await self._close_session()
+            self.chapter.show_progress("Opening the chapter …")
+            self._session = await self.require_engine().open(session_id)
+            await self.chapter.attach(self._session)
+            write_last_session(self.configuration.paths, session_id)
+            self.refresh_bindings()
 
     async def close_session(self) -> None:
         """Store what is typed, settle what runs, give the writer's lock back."""
+        async with self._opening:
+            await self._close_session()
+
+    async def _close_session(self) -> None:
         if self._session is None:
             return
         await self.chapter.detach()
-        await self._session.aclose()
-        self._session = None
+        session, self._session = self._session, None
+        await session.aclose()
 
     def action_welcome(self) -> None:
         """Lead a newcomer by hand."""
@@ -125,6 +163,10 @@ class StoryEngineApp(App[None]):
         from storyengine_tui.screens.chapters_screen import ChaptersScreen
 
         self.push_screen(ChaptersScreen())
+
+    async def action_new_chapter(self) -> None:
+        """Start with an empty world."""
+        await self.open_session(await self.require_engine().create())
 
     def action_model(self) -> None:
         """Show who answers, and how to connect another model."""
@@ -153,30 +195,29 @@ class StoryEngineApp(App[None]):
             return True if self._session is not None else None
         return True
 
-    async def action_leave(self) -> None:
+    def action_leave(self) -> None:
         """Store everything and end."""
-        await self._leave()
+        self.run_worker(self.leave(), group="leave", exit_on_error=False)
 
-    async def _leave(self) -> None:
+    async def leave(self) -> None:
+        """Store everything and end."""
         if self._is_leaving:
             return
         self._is_leaving = True
         self.chapter.show_progress("Storing and closing …")
         try:
+            await self.close_everything()
+        finally:
+            self.exit()
+
+    async def close_everything(self) -> None:
+        """Store what is typed, settle what runs, stop the engine; doing it again does nothing."""
+        try:
             await self.close_session()
         finally:
             await self._runtime.stop()
-            self.exit()
-
-    def _heed_hang_up(self) -> None:
-        """A dropped line or a polite kill ends the program as Ctrl+Q does: stored, settled, closed."""
-        if sys.platform == "win32":
-            return
-        loop = asyncio.get_running_loop()
-        for sent in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(sent, partial(self.run_worker, self._leave(), name="leave"))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A worker that failed is a bug: it ends the program with its traceback in the log."""
-        if event.state is WorkerState.ERROR and event.worker.error is not None:
-            self.log.error(event.worker.error)
+        """A worker that failed is a bug."""
+        if event.state is WorkerState.ERROR and isinstance(event.worker.error, Exception):
+            self._handle_exception(event.worker.error)

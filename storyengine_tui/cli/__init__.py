@@ -15,7 +15,6 @@ from storyengine_tui.cli.play import play
 app = typer.Typer(
     name="storyengine",
     help="Write a chapter with one to seven AI characters. You are the Game Master.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -38,13 +37,21 @@ def _version(is_wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Write a chapter with one to seven AI characters. You are the Game Master."""
+    """Write a chapter with one to seven AI characters. You are the Game Master.
+
+    Without a command the screen opens.
+    """
+    if context.invoked_subcommand is None:
+        from storyengine_tui.cli.open_app import open_app
+
+        open_app()
 
 
 def main() -> None:

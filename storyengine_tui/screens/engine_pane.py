@@ -13,10 +13,11 @@ from core.errors import StoryEngineError
 T = TypeVar("T")
 
 
-class EnginePane(VerticalScroll):
+class EnginePane(VerticalScroll, can_focus=False):
     """One tab's page. It calls the open session and hears its notices; it knows no other tab.
 
-    Subclasses fill in `attached`, `hear` and `flush`.
+    Subclasses fill in `attached`, `hear` and `flush`. `attached` comes again when another session is
+    opened, and when this window became the writer of the session that it only read.
     """
 
     class CommandFailed(Message):
@@ -44,6 +45,10 @@ class EnginePane(VerticalScroll):
         """Show this session from now on."""
         self._session = session
         await self.attached()
+
+    def detach(self) -> None:
+        """Let go of the session; what was typed has been flushed."""
+        self._session = None
 
     async def attached(self) -> None:
         """Show what the session holds now."""

@@ -1,0 +1,33 @@
+"""`storyengine` without a command: the screen."""
+
+import asyncio
+
+import typer
+
+from core.errors import StoryEngineError
+from core.paths import find_paths
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.bootstrap import configure, running_engine
+from storyengine_tui.cli.exit_codes import ExitCode
+from storyengine_tui.cli.running import say_error, start_log
+
+
+def open_app() -> None:
+    """Open the screen and return when the GM has left it."""
+    start_log(find_paths())
+    try:
+        configuration = configure()
+    except StoryEngineError as error:
+        say_error(error)
+        raise typer.Exit(ExitCode.USAGE) from error
+    app = StoryEngineApp(running_engine, configuration)
+    asyncio.run(_run(app))
+    raise typer.Exit(app.return_code or 0)
+
+
+async def _run(app: StoryEngineApp) -> None:
+    try:
+        await app.run_async()
+    finally:
+        # However the screen ended: what is typed is stored, what runs is settled.
+        await app.close_everything()

@@ -1,0 +1,55 @@
+"""What the program says to the terminal beside the screen, and what it does when the terminal is gone."""
+
+import asyncio
+import select
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from core.text import clean_line
+
+if TYPE_CHECKING:
+    from storyengine_tui.app import StoryEngineApp
+
+WATCH_SECONDS = 2.0
+"""How often is looked whether the terminal is still there."""
+
+
+class Terminal:
+    """The window's title, and the end of the line."""
+
+    def __init__(self, app: "StoryEngineApp") -> None:
+        self._app = app
+
+    def set_title(self, title: str) -> None:
+        """Show `title` in the window's frame, where the terminal has one."""
+        driver = self._app._driver  # Textual has no other way to it.
+        if driver is None or self._app.is_headless:
+            return
+        driver.write(f"\x1b]2;{clean_line(title)[:120]}\x07")
+
+    def heed_hang_up(self) -> None:
+        """A dropped line or a polite kill ends the program as Ctrl+Q does: stored, settled, closed."""
+        if self._app.is_headless:
+            return
+        self._app.set_interval(WATCH_SECONDS, self._leave_when_gone)
+        if sys.platform == "win32":
+            return
+        loop = asyncio.get_running_loop()
+        for sent in (signal.SIGHUP, signal.SIGTERM):
+            loop.add_signal_handler(sent, self._app.action_leave)
+
+    def _leave_when_gone(self) -> None:
+        """End at the end of file: without a hang-up signal nobody else notices it."""
+        if self._is_gone():
+            self._app.action_leave()
+
+    def _is_gone(self) -> bool:
+        if sys.platform == "win32" or sys.__stdin__ is None:
+            return False
+        with suppress(OSError, ValueError):
+            watch = select.poll()
+            watch.register(sys.__stdin__.fileno(), 0)
+            return bool(watch.poll(0))
+        return True
