@@ -1,7 +1,5 @@
 """How the database is reached: URLs, the pool, single connections, and what every connection sets."""
 
-import json
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -66,7 +64,6 @@ def open_engine(url: URL) -> AsyncEngine:
         pool_timeout=10,
         pool_recycle=1_800,
         connect_args=_reach(url),
-        json_serializer=_to_json,
     )
     event.listen(engine.sync_engine, "connect", _set_limits)
     return engine
@@ -140,14 +137,3 @@ def _set_limits(connection: Any, _: object) -> None:
     cursor.execute(_LIMITS)
     cursor.close()
     connection.commit()
-
-
-def _to_json(value: object) -> str:
-    """Return JSON that JSONB takes; NaN and infinities are refused here, as the server would."""
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, default=_plain)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import psycopg
 from psycopg import errors
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from core.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
@@ -25,7 +25,7 @@ _TRANSIENT_CLASSES = ("08", "53", "40", "57", "58")
 _TRANSIENT_STATES = ("55P03", "25006", "25P03")
 _REFUSED_AT_THE_DOOR = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
 
-DRIVER_ERRORS = (SQLAlchemyError, psycopg.Error, OSError, UnicodeEncodeError)
+DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
 """What a driver raises: its own errors, time-outs and dead sockets, and text that UTF-8 cannot hold."""
 
 

@@ -100,6 +100,11 @@ def to_tab1(row: Any) -> Tab1Inputs:
     return Tab1Inputs(world=row.world, chapter=row.chapter, identities=_to_slots(row.identities))
 
 
+def unsent_values(session_id: SessionId, slot: Slot, text: str) -> Values:
+    """Return the row of the text that waits in a composer."""
+    return {"session_id": session_id, "slot": int(slot), "text": text}
+
+
 def event_values(event: Event) -> Values:
     """Return the row of an event."""
     return {

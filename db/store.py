@@ -3,12 +3,11 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection as DriverConnection
 from sqlalchemy import URL, Select, delete, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.draft import NarrativeDraft
@@ -23,6 +22,7 @@ from db.connect import open_engine, parse_url, refuse_transaction_pooler
 from db.faults import LOAD, SAVE, guarded, is_lost_connection
 from db.follow import following
 from db.migrate import upgrade
+from db.pen import Pen
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SESSION
 from db.writer_lock import WriterLease
 
@@ -48,11 +48,13 @@ class PostgresStore:
     def __init__(self, url: URL, engine: AsyncEngine) -> None:
         self._url: Final = url
         self._engine: Final = engine
+        self._pen: Final = Pen(url)
         self._leases: set[WriterLease] = set()
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything that `changes` bring; this is how one is imported too."""
-        await self._write(writes.creation(changes))
+        async with guarded(SAVE):
+            await self._pen.send_once(writes.creation(changes))
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Make `changes` true in one transaction; see `core.store.Store.commit`."""
@@ -60,7 +62,8 @@ class PostgresStore:
             raise ValueError("the lease is another session's")
         if isinstance(lease, WriterLease) and lease.is_closed:
             raise SessionLockedError("This window has given the chapter back; nothing was stored from here.")
-        await self._write(writes.commit(changes, lease.epoch))
+        async with guarded(SAVE):
+            await self._pen.send(writes.commit(changes, lease.epoch))
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
         """Take the writer's lock, or return who has it. Does not wait."""
@@ -167,20 +170,8 @@ class PostgresStore:
         """Give back every lock and close every connection."""
         for lease in tuple(self._leases):
             await lease.aclose()
+        await self._pen.aclose()
         await self._engine.dispose()
-
-    async def _write(self, work: Sequence[writes.Write]) -> None:
-        """Send a whole transaction in one go: begin, every write and the commit, then wait once."""
-
-        async def send() -> None:
-            async with self._engine.connect() as connection:
-                driver = (await connection.get_raw_connection()).driver_connection
-                async with cast(DriverConnection[Any], driver).pipeline():
-                    await connection.run_sync(writes.run, work)
-                    await connection.commit()
-
-        async with guarded(SAVE):
-            await self._once_more(send)
 
     async def _change(self, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
         async def run() -> None:
@@ -210,14 +201,10 @@ class PostgresStore:
         return await self._read(work)
 
     async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do it; where a pooled connection had died with an earlier server, once more on a new one.
-
-        Right for writes too: ids come from the program, so what was stored already is stored again as
-        it is (see `db.writes`).
-        """
+        """Do it; where a pooled connection had died with an earlier server, once more on a new one."""
         try:
             return await work()
-        except (SQLAlchemyError, psycopg.Error) as error:
+        except (DBAPIError, psycopg.Error) as error:
             if not is_lost_connection(error):
                 raise
         await self._engine.dispose()

@@ -1,19 +1,46 @@
-"""What one commit writes, as Core statements in the order that its triggers need (design 6).
+"""What one commit writes, as one statement (design 6).
 
-None of them returns rows, so that a commit can be sent in one go. Rows that are only ever added are
-inserted unless their id is there: ids are made once, by the program, so a commit whose answer was lost
-can be sent again and makes true what it made true before.
+Every table that a commit touches is one part of it, fed by one JSON parameter whatever the number of
+rows. So a commit is a transaction by itself, costs one round trip and one flush, and its text depends
+only on which tables it touches: it is compiled once for each such shape.
+
+Rows that are only ever added are inserted unless their id is there. Ids are made by the program, once;
+so a commit whose answer was lost can be sent again, and makes true what it made true before.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import cache
+from typing import Any, Final
+from uuid import UUID
 
-from sqlalchemy import Connection, Executable, Table, Uuid, bindparam, func, insert, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import (
+    CTE,
+    URL,
+    Column,
+    FromClause,
+    Function,
+    Integer,
+    Table,
+    Text,
+    Uuid,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal_column,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 
+from core.errors import StorageError
 from core.ids import SessionId
 from core.store import Changes
 from db import mapping
+from db.connect import DRIVER
+from db.faults import SAVE
 from db.mapping import Values
 from db.tables import (
     EVENT,
@@ -21,16 +48,19 @@ from db.tables import (
     LLM_CONTENT,
     LLM_REQUEST,
     MEMORY_BLOCK,
+    METADATA,
     NARRATIVE_DRAFT,
     SESSION,
     TAB1_INPUT,
     UNSENT_TEXT,
 )
 
-Write = tuple[Executable, Values | Sequence[Values]]
+Write = tuple[str, dict[str, object]]
+"""The text of a statement and its parameters, as the driver takes them."""
 
-# Set at creation, and moved by `acquire`: no commit of a session touches them.
-_FIXED = frozenset({"id", "created_at"})
+_FIXED: Final = frozenset({"id", "session_id", "created_at"})
+"""Columns that no commit moves, besides those that say who writes: `acquire` does that."""
+_REPLACED: Final = frozenset({"llm_request", "unsent_text"})
 
 
 def channel_of(session_id: SessionId) -> str:
@@ -38,108 +68,150 @@ def channel_of(session_id: SessionId) -> str:
     return f"storyengine_{session_id.hex}"
 
 
-def run(connection: Connection, writes: Sequence[Write]) -> None:
-    """Send the writes; for use with `run_sync`."""
-    for statement, values in writes:
-        connection.execute(statement, values)
-
-
-def creation(changes: Changes) -> list[Write]:
-    """Return the writes that store a new session with everything that `changes` bring."""
+def creation(changes: Changes) -> Write:
+    """Return the statement that stores a new session with everything that `changes` bring."""
     if changes.session is None or changes.tab1 is None:
         raise ValueError("a new session needs its row and its tab 1")
-    return [
-        (insert(SESSION), mapping.session_values(changes.session)),
-        (insert(TAB1_INPUT), mapping.tab1_values(changes.session_id, changes.tab1)),
-        *_additions(changes),
-        _notification(changes.session_id),
-    ]
+    rows = _rows_of(changes)
+    return _text_of_creation(tuple(rows)), {**_parameters(rows), "channel": channel_of(changes.session_id)}
 
 
-def commit(changes: Changes, epoch: int) -> list[Write]:
-    """Return the writes of a commit; the first fails unless `epoch` is the writer's."""
-    writes: list[Write] = [(_check_writer(), {"id": changes.session_id, "epoch": epoch})]
-    if changes.tab1 is not None:
-        # Before the session: the commit that locks tab 1 may bring its last words along.
-        values = mapping.tab1_values(changes.session_id, changes.tab1)
-        writes.append((_update_tab1(), {f"new_{name}": value for name, value in values.items()}))
-    if changes.session is not None:
-        values = mapping.session_values(changes.session)
-        writes.append((_update_session(), {f"new_{name}": value for name, value in values.items()}))
-    return [*writes, *_additions(changes), _notification(changes.session_id)]
+def commit(changes: Changes, epoch: int) -> Write:
+    """Return the statement of a commit, which fails unless `epoch` is the writer's."""
+    rows = _rows_of(changes)
+    fence = {"writer_of": changes.session_id, "epoch": epoch, "channel": channel_of(changes.session_id)}
+    return _text_of_commit(tuple(rows)), {**_parameters(rows), **fence}
 
 
-def _additions(changes: Changes) -> Iterator[Write]:
-    unsent = [
-        {"session_id": changes.session_id, "slot": int(slot), "text": text}
-        for slot, text in changes.unsent.items()
-    ]
-    contents = {content.hash: content for content in changes.contents}.values()
-    rows: list[tuple[Executable, list[Values]]] = [
-        (_replace(UNSENT_TEXT), unsent),
-        (_add(LLM_CONTENT), [mapping.content_values(changes.session_id, content) for content in contents]),
-        (_replace(LLM_REQUEST), [mapping.request_values(request) for request in changes.requests]),
-        (_add(LLM_ARTIFACT), [mapping.artifact_values(artifact) for artifact in changes.artifacts]),
-        (_add(EVENT), [mapping.event_values(event) for event in changes.events]),
-        (_add(MEMORY_BLOCK), [mapping.block_values(block) for block in changes.blocks]),
-        (_add(NARRATIVE_DRAFT), [mapping.draft_values(draft) for draft in changes.drafts]),
-    ]
-    return ((statement, values) for statement, values in rows if values)
-
-
-def _notification(session_id: SessionId) -> Write:
-    return _notify(), {"channel": channel_of(session_id)}
-
-
-@cache
-def _notify() -> Executable:
-    return select(func.pg_notify(bindparam("channel"), ""))
-
-
-@cache
-def _check_writer() -> Executable:
-    return select(func.storyengine_check_writer(bindparam("id", type_=Uuid), bindparam("epoch")))
-
-
-@cache
-def _update_session() -> Executable:
-    values = {
-        column.name: bindparam(f"new_{column.name}", type_=column.type)
-        for column in SESSION.columns
-        if column.name not in _FIXED and not column.name.startswith("writer_") and column.computed is None
+def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
+    """Return the rows of every table that the changes touch, in a fixed order of tables."""
+    session_id = changes.session_id
+    contents = {content.hash: content for content in changes.contents}
+    requests = {request.id: request for request in changes.requests}
+    rows: dict[Table, Sequence[Values]] = {
+        TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
+        SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
+        UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
+        LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
+        LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],
+        LLM_ARTIFACT: [mapping.artifact_values(artifact) for artifact in changes.artifacts],
+        EVENT: [mapping.event_values(event) for event in changes.events],
+        MEMORY_BLOCK: [mapping.block_values(block) for block in changes.blocks],
+        NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
     }
-    # A writer may archive its session; only `Store.archive` takes one out of the archive, so that a
-    # window with an older copy does not.
-    archived = func.coalesce(values["archived_at"], SESSION.c.archived_at)
-    return (
-        update(SESSION)
-        .where(SESSION.c.id == bindparam("new_id", type_=SESSION.c.id.type))
-        .values(**values | {"archived_at": archived})
+    return {table.name: values for table, values in rows.items() if values}
+
+
+def _parameters(rows: Mapping[str, Sequence[Values]]) -> dict[str, object]:
+    try:
+        return {
+            name: json.dumps(values, allow_nan=False, ensure_ascii=False, default=_plain)
+            for name, values in rows.items()
+        }
+    except (ValueError, TypeError) as error:
+        raise StorageError(
+            SAVE,
+            "Something that is no JSON cannot be stored; nothing was changed.",
+            is_transient=False,
+        ) from error
+
+
+def _plain(value: object) -> object:
+    match value:
+        case UUID():
+            return str(value)
+        case datetime():
+            return value.isoformat()
+        case Mapping():
+            return dict(value)
+        case _:
+            raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+@cache
+def _text_of_creation(names: tuple[str, ...]) -> str:
+    told = select(func.pg_notify(bindparam("channel", type_=Text), literal_column("''")))
+    return _compiled(told.add_cte(*(_new(METADATA.tables[name]) for name in names)))
+
+
+@cache
+def _text_of_commit(names: tuple[str, ...]) -> str:
+    writer = func.storyengine_check_writer(
+        bindparam("writer_of", type_=Uuid), bindparam("epoch", type_=Integer)
     )
+    told = func.pg_notify(bindparam("channel", type_=Text), literal_column("''"))
+    parts: dict[str, CTE] = {}
+    for name in names:
+        parts[name] = _change(METADATA.tables[name], after=parts.get(TAB1_INPUT.name))
+    return _compiled(select(writer, told).add_cte(*parts.values()))
 
 
-@cache
-def _update_tab1() -> Executable:
+def _change(table: Table, after: CTE | None) -> CTE:
+    if table is TAB1_INPUT:
+        return _updated(table, table.c.session_id)
+    if table is SESSION:
+        return _updated(table, table.c.id, after)
+    if table.name in _REPLACED:
+        return _replaced(table)
+    return _added(table)
+
+
+def _compiled(statement: Any) -> str:
+    return str(statement.compile(dialect=URL.create(DRIVER).get_dialect()()))
+
+
+def _new(table: Table) -> CTE:
+    return _insertion(table).cte(f"new_{table.name}")
+
+
+def _added(table: Table) -> CTE:
+    statement = _insertion(table)
+    return statement.on_conflict_do_nothing(index_elements=list(table.primary_key)).cte(f"new_{table.name}")
+
+
+def _replaced(table: Table) -> CTE:
+    statement = _insertion(table)
     values = {
-        column.name: bindparam(f"new_{column.name}", type_=column.type)
-        for column in TAB1_INPUT.columns
-        if not column.primary_key
+        name: statement.excluded[name]
+        for name in (item.name for item in _stored(table) if not item.primary_key)
+        if name not in _FIXED
     }
-    key = TAB1_INPUT.c.session_id
-    return update(TAB1_INPUT).where(key == bindparam("new_session_id", type_=key.type)).values(values)
+    keys = list(table.primary_key)
+    return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
 
 
-@cache
-def _add(table: Table) -> Executable:
-    return upsert(table).on_conflict_do_nothing(index_elements=list(table.primary_key))
-
-
-@cache
-def _replace(table: Table) -> Executable:
-    statement = upsert(table)
-    new = {
-        column.name: statement.excluded[column.name]
-        for column in table.columns
-        if not column.primary_key and column.name != "created_at"
+def _updated(table: Table, key: Column[Any], after: CTE | None = None) -> CTE:
+    """Return the replacement of the one row of a session, made `after` another part."""
+    source = _source(table)
+    values: dict[str, Any] = {
+        item.name: source.c[item.name] for item in _stored(table) if item.name not in _FIXED
     }
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=new)
+    if "archived_at" in values:
+        # A writer may archive its session; only `Store.archive` takes one out of the archive, so that
+        # a window with an older copy does not.
+        values["archived_at"] = func.coalesce(source.c.archived_at, table.c.archived_at)
+    statement = update(table).where(key == source.c[key.name]).values(values).returning(key)
+    if after is not None:
+        # Parts have no order but what they need of each other, and a locked session refuses tab 1.
+        statement = statement.where(
+            select(func.count()).select_from(after).scalar_subquery() >= literal_column("0")
+        )
+    return statement.cte(f"new_{table.name}")
+
+
+def _insertion(table: Table) -> Insert:
+    source = _source(table)
+    names = [item.name for item in _stored(table)]
+    return insert(table).from_select(names, select(*(source.c[name] for name in names)))
+
+
+def _source(table: Table) -> FromClause:
+    """Return the table's parameter as rows of the table's own types."""
+    rows: Function[Any] = func.jsonb_to_recordset(cast(bindparam(table.name, type_=Text), JSONB))
+    columns = [column(item.name, item.type) for item in _stored(table)]
+    return rows.table_valued(*columns).render_derived(name=f"given_{table.name}", with_types=True)
+
+
+def _stored(table: Table) -> list[Column[Any]]:
+    """Return the columns that a commit gives: not what is generated, nor who writes."""
+    return [item for item in table.columns if item.computed is None and not item.name.startswith("writer_")]

@@ -217,7 +217,7 @@ TABLES = (
         CONSTRAINT fk_llm_artifact_output FOREIGN KEY (session_id, output_ref)
             REFERENCES llm_content (session_id, hash) DEFERRABLE INITIALLY DEFERRED,
         CONSTRAINT ck_llm_artifact_agent_id CHECK (agent_id BETWEEN 0 AND 9),
-        CONSTRAINT ck_llm_artifact_count CHECK (attempt >= 1 AND call >= 1)
+        CONSTRAINT ck_llm_artifact_count CHECK (attempt >= 1 AND call >= 0)
     )
     """,
     """
@@ -286,10 +286,7 @@ FUNCTIONS = (
     LANGUAGE plpgsql AS $$
     BEGIN
         IF TG_OP = 'UPDATE' THEN
-            IF OLD.tab1_locked AND NOT NEW.tab1_locked THEN
-                RAISE EXCEPTION 'session % is locked for good', OLD.id USING ERRCODE = 'SE002';
-            END IF;
-            RETURN NEW;
+            RAISE EXCEPTION 'session % is locked for good', OLD.id USING ERRCODE = 'SE002';
         END IF;
         IF OLD.archived_at IS NULL
             OR current_setting('storyengine.purge', true) IS DISTINCT FROM OLD.id::text
@@ -324,8 +321,11 @@ APPEND_ONLY = {
 }
 
 TRIGGERS = (
-    "CREATE TRIGGER guard BEFORE UPDATE OF tab1_locked OR DELETE ON session"
+    "CREATE TRIGGER guard_deletion BEFORE DELETE ON session"
     " FOR EACH ROW EXECUTE FUNCTION storyengine_guard_session()",
+    "CREATE TRIGGER guard_lock BEFORE UPDATE ON session"
+    " FOR EACH ROW WHEN (OLD.tab1_locked AND NOT NEW.tab1_locked)"
+    " EXECUTE FUNCTION storyengine_guard_session()",
     "CREATE TRIGGER guard BEFORE UPDATE OR DELETE ON tab1_input"
     " FOR EACH ROW EXECUTE FUNCTION storyengine_guard_tab1()",
 )
