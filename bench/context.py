@@ -7,7 +7,7 @@ consecutive inputs of one character must share at least 70 % of the shorter one,
 provider's prompt cache hits.
 """
 
-import os.path
+from itertools import takewhile
 
 from bench.made_up import blocks, events, sentences, session, tab1
 from bench.measure import Figure, print_table
@@ -32,7 +32,8 @@ def input_at(builder: ContextBuilder, session_id: SessionId, prompts: int) -> Co
 def shared(first: Context, second: Context) -> float:
     """Return the share of the shorter input that both begin with, in characters."""
     texts = ["\n".join(message.content for message in context.messages) for context in (first, second)]
-    return len(os.path.commonprefix(texts)) / min(map(len, texts))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
+    return same / min(map(len, texts))
 
 
 def figures(provider: ProviderName) -> list[Figure]:

@@ -11,13 +11,17 @@ from core.slot import Slot, first_slots, following
 from core.store import Changes
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
-WORDS = ["the", "lamp", "harbour", "salt", "wind", "keeper", "rope", "stair", "a", "of", "and", "silence", "ledger", "debt", "tide", "gull", "brass", "oil", "storm", "bell", "watch", "she", "he", "they", "turn", "open", "hold", "against", "under", "before", "after", "nothing", "promise", "door"]
+VOCABULARY = (
+    "the lamp harbour salt wind keeper rope stair a of and silence ledger debt tide gull brass oil "
+    "storm bell watch she he they turn open hold against under before after nothing promise door"
+)
 
 
 def sentences(words: int, seed: int) -> str:
     """Return about `words` words of made-up prose; the same seed gives the same text."""
     source = random.Random(seed)
-    picked = [source.choice(WORDS) for _ in range(words)]
+    vocabulary = VOCABULARY.split()
+    picked = [source.choice(vocabulary) for _ in range(words)]
     runs = [" ".join(picked[start : start + 11]) for start in range(0, words, 11)]
     return " ".join(run.capitalize() + "." for run in runs)
 
