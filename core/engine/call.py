@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -15,8 +16,11 @@ from core.ids import ArtifactId, new_uuid
 from core.model_choice import ModelChoice
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.request import Artifact, Content, Request, Usage
-from core.text import StreamCleaner, clean, is_blank
+from core.text import StreamCleaner, clean, clean_line, is_blank
 
+log = logging.getLogger(__name__)
+
+BUG = "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
 LONGEST_CALL = 10
 """A call that never falls silent still ends, after this many times its time-out."""
 
@@ -90,7 +94,7 @@ class Caller:
         task = asyncio.create_task(self._consume(context, outgoing, progress, on_text))
         cancellation.attach(task)
         try:
-            error = await _ended(task, cancellation)
+            error = await _ended(task)
         finally:
             cancellation.attach(None)
             task.cancel()
@@ -157,7 +161,7 @@ class Caller:
             call=number,
             agent_id=context.agent_id,
             provider=self._provider.name,
-            model=completion.model if completion else outgoing.model,
+            model=clean_line(completion.model) if completion else outgoing.model,
             prompt_version=context.prompt_version,
             input_hash=input_hash(outgoing),
             input_ref=manifest.hash,
@@ -167,15 +171,15 @@ class Caller:
             total_ms=total_ms,
             finish_reason=completion.finish_reason if completion else "",
             error_code=error.code if error else None,
-            error_message=error.message if error else "",
+            error_message=clean(error.message) if error else "",
             left_out=context.left_out,
             created_at=self._clock(),
         )
         return artifact, (manifest, *parts, *((output,) if output else ()))
 
 
-async def _ended(task: asyncio.Task[None], cancellation: Cancellation) -> StoryEngineError | None:
-    """Wait for the call and return what ended it early; raises only what is a bug, or our own cancelling."""
+async def _ended(task: asyncio.Task[None]) -> StoryEngineError | None:
+    """Wait for the call and return what ended it early; a bug on the way is logged."""
     await asyncio.wait({task})
     if task.cancelled():
         return StoryEngineError(ErrorCode.LLM_CANCELLED)
@@ -186,7 +190,8 @@ async def _ended(task: asyncio.Task[None], cancellation: Cancellation) -> StoryE
         case TimeoutError():
             return StoryEngineError(ErrorCode.LLM_TIMEOUT)
         case _:
-            raise error
+            log.error("a call failed by a bug", exc_info=error)
+            return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
 
 
 def model_request(context: Context, choice: ModelChoice) -> ModelRequest:

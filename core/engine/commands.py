@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.engine.settlement import move, summary_request
+from core.engine.settlement import BETWEEN, move, returned_unsent, summary_request
 from core.errors import IllegalCommandError, LimitExceededError
 from core.ids import RequestId, SessionId, new_uuid
 from core.limits import Limits
@@ -30,6 +30,8 @@ class Tab1Edit:
 
 Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
 
+LONGEST_TITLE = 200
+
 
 def new_session(now: datetime, *, session_id: SessionId, script_key: str = "") -> Changes:
     """Return an empty session in DRAFT_TAB1."""
@@ -54,8 +56,8 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
     session = replace(
         session,
         names={slot: name for slot, name in names.items() if name and name != slot.default_name},
-        title=session.title if edit.title is None else clean_line(edit.title),
-        slots=session.slots if edit.agent_count is None else first_slots(edit.agent_count),
+        title=session.title if edit.title is None else _checked_title(edit.title),
+        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count),
     )
     _refuse_double_names(session, edit.names)
     return Changes(session_id=session.id, session=session, tab1=tab1)
@@ -72,6 +74,16 @@ def within(field_name: str, text: str, limit: int) -> str:
 def checked_name(name: str, limits: Limits) -> str:
     """Return a character's name on one line; empty means the default."""
     return within("name", clean_line(name), limits.name)
+
+
+def _checked_title(title: str) -> str:
+    return within("title", clean_line(title), LONGEST_TITLE)
+
+
+def _checked_slots(count: int) -> tuple[Slot, ...]:
+    if not 1 <= count <= len(Slot):
+        raise IllegalCommandError(f"A chapter has 1 to {len(Slot)} characters; choose another number.")
+    return first_slots(count)
 
 
 def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
@@ -98,19 +110,21 @@ def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
-def submit_prompt(snapshot: Snapshot, slot: Slot, text: str, now: datetime) -> tuple[Changes, RequestId]:
+def submit_prompt(
+    snapshot: Snapshot, slot: Slot, text: str, now: datetime, *, is_typed: bool = True
+) -> tuple[Changes, RequestId]:
     """Store the GM's prompt; its composer empties in the same transaction.
 
     The same text after a failure reuses its request. Failed ones that the GM has moved on from are
-    given up; so is an end of the chapter that could not be completed.
+    given up; so is an end of the chapter that could not be completed. A text that was not typed in the
+    composer (a retry, a script) takes nothing from it but itself.
     """
     before = snapshot.session
     session = move(snapshot, before, Command.SUBMIT_PROMPT, now)
     text = within("prompt", text, session.limits.prompt).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text to send; write a prompt first.")
-    if slot not in session.slots:
-        raise IllegalCommandError(f"{session.name_of(slot)} does not play in this chapter; choose another.")
+    require_cast(session, slot)
     failed = [request for request in snapshot.requests if _has_failed(request, RequestKind.REPLY)]
     same = next((request for request in failed if request.slot is slot and request.text == text), None)
     request = _pending(same, now) if same else _request(session, RequestKind.REPLY, now, slot, text)
@@ -121,9 +135,15 @@ def submit_prompt(snapshot: Snapshot, slot: Slot, text: str, now: datetime) -> t
         session_id=session.id,
         session=session if session != replace(before, updated_at=now) else None,
         requests=(*given_up, request),
-        unsent=_unsent_without(snapshot, slot, text),
+        unsent=_unsent_without(snapshot, slot, text, is_typed=is_typed),
     )
     return changes, request.id
+
+
+def require_cast(session: Session, slot: Slot) -> None:
+    """Raise IllegalCommandError unless a character of this chapter has the slot."""
+    if slot not in session.slots:
+        raise IllegalCommandError(f"{session.name_of(slot)} does not play in this chapter; choose another.")
 
 
 def take_back(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
@@ -135,8 +155,7 @@ def take_back(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Chang
         raise IllegalCommandError("The prompt is with the model already; cancel it instead.")
     unsent = {}
     if request.state is RequestState.PENDING:
-        waiting = snapshot.unsent.get(request.slot, "")
-        unsent[request.slot] = f"{request.text}\n\n{waiting}" if waiting else request.text
+        unsent[request.slot] = returned_unsent(snapshot, request.slot, request.text)
     return Changes(session_id=request.session_id, requests=(_given_up(request, now),), unsent=unsent)
 
 
@@ -151,7 +170,15 @@ def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
 
 
 def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
-    """Try the summary that failed again, at once."""
+    """Try the summary that failed again: at once, or as soon as the reply that runs is stored."""
+    if any(_is_with_model(request) for request in snapshot.requests):
+        failed = [request for request in snapshot.requests if _has_failed(request, RequestKind.SUMMARY)]
+        if not failed:
+            raise IllegalCommandError("There is nothing to summarise now; play on.")
+        return Changes(
+            session_id=snapshot.session.id,
+            requests=tuple(replace(request, retry_after=now, updated_at=now) for request in failed),
+        )
     session = move(snapshot, snapshot.session, Command.RETRY_SUMMARY, now)
     return Changes(
         session_id=session.id, session=session, requests=(summary_request(snapshot, session, now),)
@@ -179,7 +206,7 @@ def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, Request
 
 def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:
     """Give the chapter another title, in any state; an empty one is taken from the chapter text."""
-    session = replace(snapshot.session, title=clean_line(title)[:200], updated_at=now)
+    session = replace(snapshot.session, title=_checked_title(title), updated_at=now)
     return Changes(session_id=session.id, session=session)
 
 
@@ -226,6 +253,10 @@ def _has_failed(request: Request, kind: RequestKind) -> bool:
     return request.kind is kind and request.state is RequestState.FAILED
 
 
+def _is_with_model(request: Request) -> bool:
+    return request.kind is RequestKind.REPLY and request.state is RequestState.PROCESSING
+
+
 def _pending(request: Request, now: datetime) -> Request:
     return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
 
@@ -243,10 +274,16 @@ def _short_summaries(snapshot: Snapshot) -> list[Request]:
     ]
 
 
-def _unsent_without(snapshot: Snapshot, slot: Slot, text: str) -> dict[Slot, str]:
-    """What stays in the composer once `text` is sent from it: what was typed behind a returned text."""
+def _unsent_without(snapshot: Snapshot, slot: Slot, text: str, *, is_typed: bool) -> dict[Slot, str]:
+    """What stays in the composer once `text` is sent: what was typed before or behind a returned text.
+
+    When the text was typed there, all of it was sent: what is stored may be an older state of it.
+    """
     waiting = snapshot.unsent.get(slot, "")
     if not waiting:
         return {}
-    rest = waiting.removeprefix(f"{text}\n\n")
-    return {slot: rest if rest != waiting else ""}
+    if waiting.startswith(text + BETWEEN):
+        return {slot: waiting.removeprefix(text + BETWEEN)}
+    if waiting.endswith(BETWEEN + text):
+        return {slot: waiting.removesuffix(BETWEEN + text)}
+    return {slot: ""} if is_typed or waiting.strip() == text else {}

@@ -18,7 +18,7 @@ from core.model_choice import AgentRole, ModelChoice
 from core.providers.base import Provider
 from core.session import SessionSummary
 from core.slot import Slot
-from core.store import Holder, Store
+from core.store import Holder, Lease, Snapshot, Store
 
 
 class Engine:
@@ -53,27 +53,37 @@ class Engine:
     async def open(self, session_id: SessionId) -> OpenSession:
         """Open a session to write in it, or read-only when another window does."""
         taken = await self.store.acquire(session_id, self._label)
-        snapshot = await self.store.load(session_id)
+        try:
+            opened = self._opened(await self.store.load(session_id), taken)
+        except BaseException:
+            if not isinstance(taken, Holder):
+                await taken.aclose()
+            raise
+        if isinstance(taken, Holder):
+            opened.begin_following()
+            return opened
+        try:
+            await opened.begin_writing()
+        except BaseException:
+            await opened.aclose()
+            raise
+        return opened
+
+    def _opened(self, snapshot: Snapshot, taken: Lease | Holder) -> OpenSession:
         writer = Writer(
             store=self.store,
             listeners=Listeners(),
             label=self._label,
             snapshot=snapshot,
-            lease=None,
+            lease=None if isinstance(taken, Holder) else taken,
             holder=taken if isinstance(taken, Holder) else None,
         )
         builder = ContextBuilder(self.choices)
         caller = Caller(self.provider, self._limiter, self._clock)
         executor = Executor(self.store, caller, builder, self.choices, writer.apply_patiently)
         runner = Runner(writer, executor, self._clock, self._backoff)
-        opened = OpenSession(
-            self.store, writer, runner, Follower(self.store, writer), self._clock, self._backoff
-        )
-        if isinstance(taken, Holder):
-            opened.begin_following()
-        else:
-            await opened.begin_writing(taken)
-        return opened
+        follower = Follower(self.store, writer)
+        return OpenSession(self.store, writer, runner, follower, self._clock, self._backoff)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -94,6 +104,7 @@ class Engine:
     async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
         """Return exactly what would be sent to the character in `slot`; nothing is sent."""
         snapshot = await self.store.load(session_id)
+        commands.require_cast(snapshot.session, slot)
         return ContextBuilder(self.choices).character(
             snapshot.session, snapshot.tab1, snapshot.blocks, snapshot.recent, slot, prompt_text
         )

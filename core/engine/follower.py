@@ -3,12 +3,15 @@
 import asyncio
 import logging
 
-from core.engine.notices import DraftStored, EventsAppended, MemoryAppended, SessionChanged, StorageTrouble
+from core.engine.notices import StorageTrouble
 from core.engine.writing import Writer
 from core.errors import StorageError
 from core.store import Store
 
 log = logging.getLogger(__name__)
+
+WAIT = 2.0
+"""Seconds until following begins again after the store was lost."""
 
 
 class Follower:
@@ -20,8 +23,9 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to follow."""
-        self._task = asyncio.create_task(self._follow(), name="follower")
+        """Begin to follow; does nothing when it does already."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep_following(), name="follower")
 
     async def aclose(self) -> None:
         """Stop following."""
@@ -33,32 +37,18 @@ class Follower:
             log.error("the follower ended with an error", exc_info=error)
         self._task = None
 
+    async def _keep_following(self) -> None:
+        while True:
+            try:
+                await self._follow()
+            except StorageError as error:
+                log.warning("following was interrupted", exc_info=error)
+                self._writer.listeners.publish(StorageTrouble(error))
+            await asyncio.sleep(WAIT)
+
     async def _follow(self) -> None:
         async with self._store.follow(self._writer.snapshot.session.id) as commits:
             # What was stored between the first read and the start of listening.
-            await self._catch_up()
+            await self._writer.read_along()
             async for _ in commits:
-                await self._catch_up()
-
-    async def _catch_up(self) -> None:
-        try:
-            await self._read_new()
-        except StorageError as error:
-            self._writer.listeners.publish(StorageTrouble(error))
-
-    async def _read_new(self) -> None:
-        before = self._writer.snapshot
-        now = await self._store.load(before.session.id)
-        listeners = self._writer.listeners
-        if now.session.prompt_index > before.session.prompt_index:
-            first = before.session.prompt_index + 1
-            events = await self._store.events(now.session.id, first=first, last=now.session.prompt_index)
-            listeners.publish(EventsAppended(tuple(events)))
-        known = {block.id for block in before.blocks}
-        listeners.publish(*(MemoryAppended(block) for block in now.blocks if block.id not in known))
-        if now.draft_count > before.draft_count:
-            drafts = await self._store.drafts(now.session.id)
-            listeners.publish(*(DraftStored(draft) for draft in drafts[before.draft_count :]))
-        self._writer.snapshot = now
-        if now.session != before.session:
-            listeners.publish(SessionChanged(now.session))
+                await self._writer.read_along()

@@ -49,6 +49,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._listeners: set[Listener] = set()
+        self._is_closed = False
 
     def publish(self, *notices: Notice) -> None:
         """Tell every listener."""
@@ -61,12 +62,16 @@ class Listeners:
         """Hear everything that is published inside the `with` block."""
         listener = Listener()
         self._listeners.add(listener)
+        if self._is_closed:
+            listener.close()
         try:
             yield listener
         finally:
             self._listeners.discard(listener)
+            listener.close()
 
     def close(self) -> None:
-        """End every listener's iteration."""
+        """End every listener's iteration, now and from now on."""
+        self._is_closed = True
         for listener in self._listeners:
             listener.close()

@@ -54,7 +54,8 @@ class Narrator:
             await self._save(partial(_provenance, request, result.trail))
             texts.append(self._prose(result.text))
             model = result.model
-        return NarrativeMade("\n\n".join(texts), model), Trail()
+        made = NarrativeMade("\n\n".join(texts), model, session.definition, session.target_words)
+        return made, Trail()
 
     def _error_in(self, result: CallResult) -> StoryEngineError | None:
         """A text that was cut is no chapter. The very small model alone is measured by its room: it does

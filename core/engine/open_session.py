@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 
 from core.draft import NarrativeDraft
 from core.engine import commands
@@ -15,17 +16,19 @@ from core.engine.notices import SessionReplaced, WriterChanged
 from core.engine.recovery import recover
 from core.engine.runner import Runner, next_request
 from core.engine.writing import Writer
-from core.errors import IllegalCommandError
+from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId, new_uuid
 from core.machine import Command, facts_of, is_allowed
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
-from core.store import Changes, Holder, Lease, Snapshot, Store
+from core.store import Changes, Holder, Snapshot, Store
 
 LONGEST_STOP = 30.0
 """Seconds to wait for a call that was stopped to be settled."""
+LONGEST_CLOSE = 5.0
+"""Seconds to wait for the store when a session is closed; what it misses is mended at the next opening."""
 
 
 class OpenSession:
@@ -44,6 +47,9 @@ class OpenSession:
         self._follower = follower
         self._clock = clock
         self._backoff = backoff
+        self._is_closed = False
+        writer.on_adopted = runner.wake
+        writer.on_locked_out = follower.start
 
     @property
     def id(self) -> SessionId:
@@ -97,17 +103,24 @@ class OpenSession:
         """Lock tab 1 and begin the first summary."""
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock()))
 
-    async def submit_prompt(self, slot: Slot, text: str) -> RequestId:
-        """Send a prompt to the character in `slot`, or queue it behind what runs."""
-        return await self._ask(lambda snapshot: commands.submit_prompt(snapshot, slot, text, self._clock()))
+    async def submit_prompt(self, slot: Slot, text: str, *, is_typed: bool = True) -> RequestId:
+        """Send a prompt to the character in `slot`, or queue it behind what runs.
+
+        `is_typed` says that it is what the composer of `slot` held, which empties; any other text
+        leaves alone what waits there.
+        """
+        return await self._ask(
+            lambda snapshot: commands.submit_prompt(snapshot, slot, text, self._clock(), is_typed=is_typed)
+        )
 
     async def take_back(self, request_id: RequestId) -> None:
         """Take a queued prompt back, or give up a failed one; its text is in its composer."""
         await self._writer.apply(lambda snapshot: commands.take_back(snapshot, request_id, self._clock()))
-        self._runner.wake()
 
     async def cancel(self, request_id: RequestId) -> None:
         """Stop a request: with a model, it is settled as a failure; queued, it is taken back."""
+        if self.is_read_only:
+            raise SessionLockedError()
         if self._runner.cancel(request_id):
             return
         await self.take_back(request_id)
@@ -121,10 +134,9 @@ class OpenSession:
             case RequestKind.LOCK:
                 return await self.lock()
             case RequestKind.REPLY:
-                return await self.submit_prompt(request.slot or Slot.RED, request.text)
+                return await self.submit_prompt(request.slot or Slot.RED, request.text, is_typed=False)
             case RequestKind.SUMMARY:
                 await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
-                self._runner.wake()
                 return request_id
             case RequestKind.NARRATIVE:
                 return await self.build_narrative()
@@ -132,7 +144,6 @@ class OpenSession:
     async def end_chapter(self) -> None:
         """End the chapter, after a last summary if one is needed."""
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
-        self._runner.wake()
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
         """Store the definition of the narrative agent."""
@@ -145,19 +156,26 @@ class OpenSession:
         return await self._ask(lambda snapshot: commands.build_narrative(snapshot, self._clock()))
 
     async def reset(self) -> SessionId:
-        """Archive this session and start a new one in its place; return its id (design 5)."""
+        """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
+        if self.is_read_only:
+            raise SessionLockedError()
+        self._require(Command.RESET)
         await self._stop_everything()
         resting = self.snapshot.session
-        self._require(Command.RESET)
-        now = self._clock()
-        resetting = replace(resting, state=SessionState.RESETTING, updated_at=now)
-        await self._writer.apply(lambda _: Changes(session_id=resting.id, session=resetting))
-        fresh = commands.new_session(now, session_id=SessionId(new_uuid()))
-        await self._store.create(fresh)
-        # Archived as it stood, so that it can be restored and played on.
-        archived = replace(resting, archived_at=now, updated_at=now)
-        await self._writer.apply(lambda _: Changes(session_id=resting.id, session=archived))
+        await self._writer.apply(lambda snapshot: self._in_state(snapshot, SessionState.RESETTING))
+        fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()))
+        try:
+            await self._store.create(fresh)
+            # Archived as it stood, so that it can be restored and played on.
+            await self._writer.apply(
+                lambda snapshot: self._in_state(snapshot, resting.state, archived_at=self._clock())
+            )
+        except BaseException:
+            with suppress(StoryEngineError):
+                await self._writer.apply(lambda snapshot: self._in_state(snapshot, resting.state))
+            raise
         self._writer.listeners.publish(SessionReplaced(fresh.session_id))
+        await self.aclose()
         return fresh.session_id
 
     async def events(self, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
@@ -173,19 +191,23 @@ class OpenSession:
         return await self._store.drafts(self.id)
 
     async def wait(self, request_id: RequestId) -> Request:
-        """Return the request once it is settled; at once when it already is."""
+        """Return the request once it is settled; at once when it already is.
+
+        Raises SessionLockedError when another window takes the session meanwhile, IllegalCommandError
+        when the session is closed before, or has no such request.
+        """
         for request in self.snapshot.requests:
             if request.id == request_id:
-                if not request.state.is_open:
-                    return request
-                return await self._writer.settled(request)
+                return await self._writer.settlements.wait(request_id) if request.state.is_open else request
         stored = {request.id: request for request in await self._store.requests(self.id)}
+        if request_id not in stored:
+            raise IllegalCommandError("There is no such call in this chapter.")
         return stored[request_id]
 
     async def wait_idle(self) -> None:
         """Return when no request is open."""
         while open_requests := [request for request in self.snapshot.requests if request.state.is_open]:
-            await self._writer.settled(open_requests[0])
+            await self._writer.settlements.wait(open_requests[0].id)
 
     async def take_over(self) -> bool:
         """Become the writer if the other window is gone; return whether this one writes now."""
@@ -195,18 +217,20 @@ class OpenSession:
         if isinstance(taken, Holder):
             self._writer.holder = taken
             return False
-        await self.begin_writing(taken)
+        await self._follower.aclose()
+        try:
+            await self._writer.take(taken)
+        except BaseException:
+            self._follower.start()
+            raise
+        await self.begin_writing()
         self._writer.listeners.publish(WriterChanged(None))
         return True
 
-    async def begin_writing(self, lease: Lease) -> None:
-        """Mend what a crash left, and work through what is pending."""
-        await self._follower.aclose()
-        self._writer.lease, self._writer.holder = lease, None
-        self._writer.snapshot = await self._store.load(self.id)
-        mended = recover(self._writer.snapshot, self._clock(), self._backoff)
-        if mended is not None:
-            await self._writer.apply(lambda _: mended)
+    async def begin_writing(self) -> None:
+        """Mend what a crash left, and work through what is pending; the writer's lock is held already."""
+        if recover(self.snapshot, self._clock(), self._backoff) is not None:
+            await self._writer.apply(self._recovered)
         self._runner.start()
 
     def begin_following(self) -> None:
@@ -214,13 +238,28 @@ class OpenSession:
         self._follower.start()
 
     async def aclose(self) -> None:
-        """Stop what runs, settle it, and give the writer's lock back."""
+        """Stop what runs, settle it, give the texts of queued prompts back, and let the lock go."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         await self._runner.aclose()
         await self._follower.aclose()
+        with suppress(StoryEngineError, TimeoutError):
+            async with asyncio.timeout(LONGEST_CLOSE):
+                if any(_is_queued_prompt(request) for request in self.snapshot.requests):
+                    await self._writer.apply(self._recovered)
         self._writer.listeners.close()
-        if self._writer.lease is not None:
-            await self._writer.lease.aclose()
-            self._writer.lease = None
+        await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
+
+    def _recovered(self, snapshot: Snapshot) -> Changes:
+        nothing = Changes(session_id=snapshot.session.id)
+        return recover(snapshot, self._clock(), self._backoff) or nothing
+
+    def _in_state(
+        self, snapshot: Snapshot, state: SessionState, *, archived_at: datetime | None = None
+    ) -> Changes:
+        session = replace(snapshot.session, state=state, archived_at=archived_at, updated_at=self._clock())
+        return Changes(session_id=session.id, session=session)
 
     async def _ask(self, decide: commands.Ask) -> RequestId:
         """Store a new request; when nothing runs it begins in the same transaction."""
@@ -242,20 +281,30 @@ class OpenSession:
             )
 
         await self._writer.apply(changes)
-        self._runner.wake()
         return asked[-1]
 
     async def _stop_everything(self) -> None:
-        for request in self.snapshot.requests:
-            if request.state is RequestState.PENDING and request.kind is RequestKind.REPLY:
-                await self.take_back(request.id)
-        async with asyncio.timeout(LONGEST_STOP):
-            while running := [r for r in self.snapshot.requests if r.state.is_open]:
-                settled = self._writer.settled(running[0])
-                self._runner.cancel(running[0].id)
-                self._runner.wake()
-                await settled
+        try:
+            async with asyncio.timeout(LONGEST_STOP):
+                while running := [request for request in self.snapshot.requests if request.state.is_open]:
+                    # Those that wait first, so that none of them begins when another ends.
+                    request = max(running, key=lambda request: request.order)
+                    with suppress(IllegalCommandError):  # It was settled just now.
+                        await self.cancel(request.id)
+                        if self._is_open(request.id):
+                            await self._writer.settlements.wait(request.id)
+        except TimeoutError as error:
+            raise IllegalCommandError(
+                "The call that runs could not be stopped; nothing was reset, try again in a moment."
+            ) from error
+
+    def _is_open(self, request_id: RequestId) -> bool:
+        return any(request.id == request_id and request.state.is_open for request in self.snapshot.requests)
 
     def _require(self, command: Command) -> None:
         if not self.can(command):
             raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
+
+
+def _is_queued_prompt(request: Request) -> bool:
+    return request.kind is RequestKind.REPLY and request.state.is_open

@@ -30,10 +30,12 @@ class SummaryMade:
 
 @dataclass(frozen=True, slots=True)
 class NarrativeMade:
-    """The chapter's prose, whole."""
+    """The chapter's prose, whole, and what shaped it."""
 
     text: str
     model: str
+    definition: str
+    target_words: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ from core.session import SessionState
 RETRIES = 3
 """How often a call that failed for a passing reason is tried again before the play stops."""
 
+LONGEST_WAIT = 120.0
+"""Seconds for which the play waits at most because a service asked it to."""
+
 _PASSING = frozenset(
     {
         ErrorCode.LLM_RATE_LIMITED,
@@ -132,7 +135,7 @@ class Player:
         for index, prompt in enumerate(self._script.prompts[start:], start + 1):
             name = self._session.snapshot.session.name_of(prompt.slot)
             self._step(f"Prompt {index} to {name}", index)
-            await self._insist(await self._session.submit_prompt(prompt.slot, prompt.text))
+            await self._insist(await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False))
 
     async def _end(self) -> None:
         self._step("Ending the chapter", len(self._script.prompts) + 1)
@@ -160,8 +163,15 @@ class Player:
                 return
             if not tries_left or request.error_code not in _PASSING:
                 raise _stopped(request)
-            await asyncio.sleep(self._retry_wait)
+            await asyncio.sleep(self._wait_before_retry(request))
             request_id = await self._session.retry(request_id)
+
+    def _wait_before_retry(self, request: Request) -> float:
+        """Seconds: what the service asked for, if that is longer than our own wait and not very long."""
+        if request.retry_after is None:
+            return self._retry_wait
+        asked_for = (request.retry_after - request.updated_at).total_seconds()
+        return max(self._retry_wait, min(asked_for, LONGEST_WAIT))
 
 
 def _stopped(request: Request | None) -> StoryEngineError:

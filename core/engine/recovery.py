@@ -3,18 +3,21 @@
 Pure: the snapshot of a session that nobody holds in, the changes that mend it out.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
 from core.engine.outcome import Failed, Trail
 from core.engine.settlement import returned_unsent, settle, summary_request
 from core.errors import ErrorCode, StoryEngineError
-from core.ids import ArtifactId, new_uuid
+from core.ids import ArtifactId, RequestId, new_uuid
 from core.request import Artifact, Content, Request, RequestKind, RequestState
 from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Changes, Snapshot
 
+UNKNOWN_CALL = 0
+"""The number of the artifact that stands for whatever calls an interrupted attempt had made."""
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
 _NOTHING_KNOWN = Content.of("[]")
 
@@ -55,8 +58,23 @@ def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: f
     return settle(snapshot, request, Failed(error), trail, now, backoff)
 
 
+def disowned(snapshot: Snapshot, doubtful: Collection[RequestId]) -> Changes | None:
+    """Return what takes prompts back that are stored although the GM was told that they are not.
+
+    Their texts are in their composers, and sending one again uses its request again.
+    """
+    error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED)
+    mended = snapshot
+    parts: list[Changes] = []
+    for request in reversed(snapshot.requests):
+        if request.id in doubtful and request.kind is RequestKind.REPLY and request.state.is_open:
+            parts.append(_put_back(mended, request, error, request.updated_at))
+            mended = mended.after(parts[-1])
+    return _joined(snapshot, parts) if parts else None
+
+
 def _put_back(snapshot: Snapshot, request: Request, error: StoryEngineError, now: datetime) -> Changes:
-    """A prompt that was queued behind a summary: no state to leave, only its text to give back."""
+    """A prompt that no model has: no state to leave, only its text to give back."""
     slot = request.slot or Slot.RED
     failed = replace(
         request,
@@ -80,7 +98,7 @@ def _interrupted_trail(request: Request, now: datetime) -> Trail:
         session_id=request.session_id,
         request_id=request.id,
         attempt=request.attempts,
-        call=0,
+        call=UNKNOWN_CALL,
         agent_id={RequestKind.LOCK: 0, RequestKind.SUMMARY: 8, RequestKind.NARRATIVE: 9}.get(
             request.kind, int(request.slot or 0)
         ),
@@ -105,8 +123,7 @@ def _standing(snapshot: Snapshot, now: datetime) -> Changes | None:
     )
     match session.state:
         case SessionState.RESETTING:
-            state = SessionState.ACTIVE if session.tab1_locked else SessionState.DRAFT_TAB1
-            return _with_state(session, state, now)
+            return _with_state(session, _before_reset(snapshot), now)
         case SessionState.SUMMARIZING if not has_summary:
             if session.due_chunk is None:
                 return _with_state(session, SessionState.ACTIVE, now)
@@ -117,6 +134,16 @@ def _standing(snapshot: Snapshot, now: datetime) -> Changes | None:
             return _with_state(session, SessionState.ENDED, now)
         case _:
             return None
+
+
+def _before_reset(snapshot: Snapshot) -> SessionState:
+    """Where a chapter stood whose reset was not completed. An end that left no trace is only missed:
+    nothing is unsummarised then, so ending the chapter again costs nothing."""
+    session = snapshot.session
+    if not session.tab1_locked:
+        return SessionState.DRAFT_TAB1
+    has_ended = snapshot.draft_count or session.boundary % session.limits.chunk_size
+    return SessionState.ENDED if has_ended else SessionState.ACTIVE
 
 
 def _with_state(session: Session, state: SessionState, now: datetime) -> Changes:

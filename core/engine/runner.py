@@ -2,18 +2,21 @@
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from core.engine import commands
-from core.engine.call import Cancellation
+from core.engine.call import BUG, Cancellation
 from core.engine.clock import Clock
 from core.engine.executor import Executor
 from core.engine.notices import StorageTrouble
 from core.engine.outcome import Failed, Outcome, Trail
+from core.engine.recovery import recover
 from core.engine.settlement import settle
 from core.engine.writing import Writer
-from core.errors import ErrorCode, SessionLockedError, StoryEngineError
+from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
 from core.ids import RequestId
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
@@ -34,6 +37,8 @@ class Runner:
         self._backoff = backoff
         self._wake = asyncio.Event()
         self._current: tuple[RequestId, Cancellation] | None = None
+        self._unwanted: set[RequestId] = set()
+        """Requests that were cancelled before they were with a model."""
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
 
@@ -43,7 +48,10 @@ class Runner:
         return self._current is None
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work, or go on."""
+        self._wake.set()
+        if self._task is not None and not self._task.done():
+            return
         self._task = asyncio.create_task(self._run(), name="runner")
         self._task.add_done_callback(self._ended)
 
@@ -52,19 +60,28 @@ class Runner:
             return
         log.error("the runner ended with an error", exc_info=error)
         if not isinstance(error, StoryEngineError):
-            error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _BUG)
+            error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
         self._writer.listeners.publish(StorageTrouble(error))
-        self._writer.fail_waiting(error)
+        self._writer.settlements.fail(error)
 
     def wake(self) -> None:
         """Look for work again."""
         self._wake.set()
 
     def cancel(self, request_id: RequestId) -> bool:
-        """Stop that request if it is with a model; return whether it was."""
-        if self._current is None or self._current[0] != request_id:
+        """Stop that request if it is with a model or about to be; return whether it was.
+
+        A prompt that only waits for its turn is none of this: its text can be taken back at once.
+        """
+        if self._current is not None and self._current[0] == request_id:
+            self._current[1].request()
+            return True
+        request = commands.find_request(self._writer.snapshot, request_id)
+        is_about_to = request.state is RequestState.PROCESSING or request.kind is not RequestKind.REPLY
+        if not (request.state.is_open and is_about_to):
             return False
-        self._current[1].request()
+        self._unwanted.add(request_id)
+        self._wake.set()
         return True
 
     async def aclose(self, grace: float = 10.0) -> None:
@@ -84,55 +101,73 @@ class Runner:
     async def _run(self) -> None:
         while not self._is_closing:
             self._wake.clear()
-            request = next_request(self._writer.snapshot)
-            if request is not None and self._writer.lease is not None:
-                await self._perform_while_writer(request)
-                continue
-            wait = await self._retry_due_summary()
-            if wait <= 0:
-                continue
             try:
-                async with asyncio.timeout(min(wait, LONGEST_SLEEP)):
-                    await self._wake.wait()
-            except TimeoutError:
+                wait = await self._work()
+            except SessionLockedError:
+                log.warning("another window has taken the session")
                 continue
+            if wait > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(wait, LONGEST_SLEEP)):
+                        await self._wake.wait()
 
-    async def _retry_due_summary(self) -> float:
-        """Enqueue the failed summary whose back-off is over; return the seconds until one is due."""
+    async def _work(self) -> float:
+        """Do the next piece of work, if there is any; return the seconds until there may be more."""
         if self._writer.lease is None:
             return LONGEST_SLEEP
+        request = next_request(self._writer.snapshot)
+        if request is not None:
+            await self._perform(request.id)
+            return 0.0
         due = next_retry(self._writer.snapshot)
         if due is None:
             return LONGEST_SLEEP
         now = self._clock()
-        if due > now:
-            return (due - now).total_seconds()
-        await self._writer.apply_patiently(lambda snapshot: commands.retry_summary(snapshot, now))
-        return 0.0
+        if due <= now:
+            # Meanwhile the GM may have ended the chapter, or tried again by hand.
+            with suppress(IllegalCommandError):
+                await self._writer.apply_patiently(lambda snapshot: commands.retry_summary(snapshot, now))
+            return 0.0
+        return (due - now).total_seconds()
 
-    async def _perform_while_writer(self, request: Request) -> None:
-        try:
-            await self._perform(request)
-        except SessionLockedError:
-            log.warning("another window took the session while request %s was with the model", request.id)
-            self._writer.fail_waiting(SessionLockedError())
-
-    async def _perform(self, request: Request) -> None:
+    async def _perform(self, request_id: RequestId) -> None:
         cancellation = Cancellation()
-        self._current = (request.id, cancellation)
+        self._current = (request_id, cancellation)
+        if request_id in self._unwanted:
+            cancellation.request()
         try:
-            if request.state is RequestState.PENDING:
-                begun = commands.begin(request, self._clock())
+            try:
                 await self._writer.apply_patiently(
-                    lambda snapshot: Changes(session_id=begun.session_id, requests=(begun,))
+                    lambda snapshot: _begun(snapshot, request_id, self._clock())
                 )
-                request = begun
+            except _NotItsTurnError:
+                return
+            request = commands.find_request(self._writer.snapshot, request_id)
             outcome, trail = await self._outcome(request, cancellation)
-            await self._writer.apply_patiently(
-                lambda snapshot: self._settlement(snapshot, request, outcome, trail)
-            )
+            await self._settle(request, outcome, trail)
         finally:
             self._current = None
+            self._unwanted.discard(request_id)
+
+    async def _settle(self, request: Request, outcome: Outcome, trail: Trail) -> None:
+        """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the
+        GM's text comes back and the session goes on."""
+        failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
+        for attempt in ((outcome, trail), (failed, trail), (failed, Trail())):
+            settlement = partial(self._settlement, request=request, outcome=attempt[0], trail=attempt[1])
+            try:
+                await self._writer.apply_patiently(settlement)
+            except SessionLockedError:
+                raise
+            except Exception as error:
+                log.error("request %s could not be settled", request.id, exc_info=error)
+            else:
+                return
+        await self._writer.apply_patiently(
+            lambda snapshot: (
+                recover(snapshot, self._clock(), self._backoff) or Changes(session_id=request.session_id)
+            )
+        )
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
         """Run the request in a task of its own, so that a bug in it settles the request and is logged."""
@@ -142,13 +177,13 @@ class Runner:
             await asyncio.wait({task})
         finally:
             task.cancel()
-        error = task.exception()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
             return task.result()
         if isinstance(error, StoryEngineError):
             return Failed(error), Trail()
         log.error("request %s failed by a bug", request.id, exc_info=error)
-        return Failed(StoryEngineError(ErrorCode.LLM_ERROR, _BUG)), Trail()
+        return Failed(StoryEngineError(ErrorCode.LLM_ERROR, BUG)), Trail()
 
     def _settlement(self, snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail) -> Changes:
         """Settle on the snapshot as it is now; if somebody else settled the request meanwhile, what was
@@ -161,9 +196,22 @@ class Runner:
         return settle(snapshot, current, outcome, trail, self._clock(), self._backoff)
 
 
-_BUG = (
-    "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
-)
+_UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."
+
+
+class _NotItsTurnError(Exception):
+    """The request was taken back, or something else goes first now."""
+
+
+def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
+    """Begin the request if it still is the next one; one that was stored as begun stays as it is."""
+    request = next_request(snapshot)
+    if request is None or request.id != request_id:
+        raise _NotItsTurnError
+    is_begun = request.state is RequestState.PROCESSING
+    return Changes(
+        session_id=request.session_id, requests=() if is_begun else (commands.begin(request, now),)
+    )
 
 
 def next_request(snapshot: Snapshot) -> Request | None:

@@ -13,11 +13,14 @@ from core.machine import Command, facts_of, step
 from core.memory import BlockType, MemoryBlock
 from core.prompt_range import PromptRange
 from core.request import Request, RequestKind, RequestState
-from core.session import Session
+from core.session import Session, SessionState
 from core.slot import Slot, following
 from core.store import Changes, Snapshot
+from core.text import clean
 
 LONGEST_BACKOFF = 300.0
+BETWEEN = "\n\n"
+"""What stands in a composer between a text that came back and what was typed since."""
 
 _FAILED_COMMANDS = {
     RequestKind.LOCK: Command.LOCK_FAILED,
@@ -91,7 +94,7 @@ def summary_request(snapshot: Snapshot, session: Session, now: datetime) -> Requ
 def returned_unsent(snapshot: Snapshot, slot: Slot, text: str) -> str:
     """Return what the composer of `slot` holds once `text` is back: in front of what was typed since."""
     waiting = snapshot.unsent.get(slot, "")
-    return f"{text}\n\n{waiting}" if waiting and waiting != text else text
+    return f"{text}{BETWEEN}{waiting}" if waiting and waiting != text else text
 
 
 def _summary_waits(snapshot: Snapshot, now: datetime) -> bool:
@@ -131,7 +134,7 @@ def _reply(snapshot: Snapshot, done: Request, outcome: ReplyMade, now: datetime)
     )
     session = move(snapshot, session, Command.REPLY_STORED, now)
     done = replace(done, prompts=PromptRange(index, index))
-    due = (summary_request(snapshot, session, now),) if session.state.name == "SUMMARIZING" else ()
+    due = (summary_request(snapshot, session, now),) if session.state is SessionState.SUMMARIZING else ()
     return Changes(
         session_id=session.id,
         session=session,
@@ -180,7 +183,7 @@ def _summary(snapshot: Snapshot, done: Request, outcome: SummaryMade, now: datet
         payload=outcome.payload,
         created_at=now,
     )
-    due = (summary_request(snapshot, session, now),) if session.state.name == "SUMMARIZING" else ()
+    due = (summary_request(snapshot, session, now),) if session.state is SessionState.SUMMARIZING else ()
     return Changes(session_id=session.id, session=session, blocks=(block,), requests=(done, *due))
 
 
@@ -191,8 +194,8 @@ def _narrative(snapshot: Snapshot, done: Request, outcome: NarrativeMade, now: d
         session_id=session.id,
         version=snapshot.draft_count + 1,
         request_id=done.id,
-        definition=session.definition,
-        target_words=session.target_words,
+        definition=outcome.definition,
+        target_words=outcome.target_words,
         source=SourceSnapshot(session.prompt_index, tuple(block.id for block in snapshot.blocks)),
         model=outcome.model,
         text=outcome.text,
@@ -209,7 +212,7 @@ def _failure(
         request,
         state=RequestState.FAILED,
         error_code=failed.error.code,
-        error_message=failed.error.message,
+        error_message=clean(failed.error.message),
         retry_after=_next_try(request, failed, now, backoff),
         updated_at=now,
     )
@@ -227,9 +230,12 @@ def _failure(
 
 
 def _next_try(request: Request, failed: Failed, now: datetime, backoff: float) -> datetime | None:
-    """When a summary is tried again by itself; never for what the GM stopped or has to allow."""
+    """When a summary is tried again by itself; never for what the GM stopped or has to allow.
+
+    For the other kinds, the time before which the service does not want to be asked again.
+    """
     if request.kind is not RequestKind.SUMMARY:
-        return None
+        return now + timedelta(seconds=failed.retry_after) if failed.retry_after else None
     if failed.error.code in (ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED):
         return None
     wait = min(LONGEST_BACKOFF, backoff * 2 ** min(request.attempts - 1, 16))

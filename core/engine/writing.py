@@ -4,30 +4,18 @@ Changes are decided on the snapshot, stored, and only then adopted: what a liste
 """
 
 import asyncio
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from core.engine.listeners import Listeners
-from core.engine.notices import (
-    DraftStored,
-    EventsAppended,
-    MemoryAppended,
-    Notice,
-    RequestFailed,
-    RequestQueued,
-    RequestSettled,
-    SessionChanged,
-    StorageRecovered,
-    StorageTrouble,
-    UnsentChanged,
-    WriterChanged,
-)
-from core.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
-from core.request import Request, RequestState
+from core.engine.news import News, notices_of, read_news
+from core.engine.notices import StorageRecovered, StorageTrouble, WriterChanged
+from core.engine.recovery import disowned
+from core.engine.settlements import Settlements
+from core.errors import ErrorCode, SessionLockedError, StorageError
+from core.ids import RequestId
+from core.request import Request
 from core.store import Changes, Holder, Lease, Snapshot, Store
-
-log = logging.getLogger(__name__)
 
 Decide = Callable[[Snapshot], Changes]
 
@@ -35,134 +23,177 @@ FIRST_WAIT = 0.2
 LONGEST_WAIT = 5.0
 
 
+def _nothing() -> None:
+    """What a writer without hooks does."""
+
+
 @dataclass(kw_only=True)
 class Writer:
-    """Holds the snapshot of one session and the right to write it; hands both over to nobody."""
+    """Holds the snapshot of one session and the right to write it; hands both over to nobody.
+
+    `label` names this window to others; no two windows share one. `on_adopted` is called after every
+    change of the snapshot, `on_locked_out` when another window has become the writer.
+    """
 
     store: Store
     listeners: Listeners
     label: str
     snapshot: Snapshot
-    lease: Lease | None
-    holder: Holder | None
-    is_stale: bool = False
-    """A commit failed in a way that leaves open whether it was applied; read again before the next."""
+    lease: Lease | None = None
+    holder: Holder | None = None
+    on_adopted: Callable[[], None] = _nothing
+    on_locked_out: Callable[[], None] = _nothing
 
     def __post_init__(self) -> None:
+        self.settlements = Settlements()
         self._mutex = asyncio.Lock()
-        self._settled: dict[object, asyncio.Future[Request]] = {}
+        self._tasks: set[asyncio.Task[Changes]] = set()
+        self._is_outdated = False
+        """What is stored may differ from the snapshot; read it before the next decision."""
+        self._is_fenced = False
+        """Another window has written since our lock was taken."""
+        self._in_doubt: dict[RequestId, Request] = {}
+        """Requests that may be stored although their asker was told that they are not."""
 
     async def apply(self, decide: Decide) -> Changes:
-        """Decide on the snapshot as it is, store, adopt; what the store cannot do now is raised."""
-        return await asyncio.shield(asyncio.ensure_future(self._apply(decide)))
+        """Decide on the snapshot as it is, store, adopt; what the store cannot do now is raised.
+
+        Cancelling the caller does not stop what has begun.
+        """
+        return await self._in_own_task(self._apply(decide, is_patient=False))
 
     async def apply_patiently(self, decide: Decide) -> Changes:
         """As `apply`, but wait for the store to come back: what was paid for is not given up (promise 1).
 
         Raises SessionLockedError when another window took the session meanwhile.
         """
-        return await asyncio.shield(asyncio.ensure_future(self._apply_patiently(decide)))
+        return await self._in_own_task(self._apply(decide, is_patient=True))
 
-    async def _apply(self, decide: Decide) -> Changes:
+    async def take(self, lease: Lease) -> None:
+        """Become the writer: read the session again, now that nobody else can change it.
+
+        Raises StorageError, and has given the lock back then.
+        """
         async with self._mutex:
-            await self._make_ready()
-            changes = decide(self.snapshot)
-            await self._store_and_adopt(changes)
-            return changes
+            try:
+                self._tell(await read_news(self.store, self.snapshot))
+            except BaseException:
+                await lease.aclose()
+                raise
+            self.lease, self.holder = lease, None
+            self._is_outdated = self._is_fenced = False
+            self._in_doubt.clear()
 
-    async def _apply_patiently(self, decide: Decide) -> Changes:
+    async def read_along(self) -> None:
+        """Take over what another window has stored; does nothing in the window that writes."""
+        async with self._mutex:
+            if self.lease is None:
+                self._tell(await read_news(self.store, self.snapshot))
+
+    async def aclose(self, error: BaseException) -> None:
+        """Give the lock back; whoever still waits for a request hears `error`."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self.settlements.fail(error)
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            await lease.aclose()
+
+    async def _in_own_task(self, work: Coroutine[object, object, Changes]) -> Changes:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
         async with self._mutex:
             changes: Changes | None = None
             wait = FIRST_WAIT
             while True:
                 try:
-                    if changes is None:
-                        await self._make_ready()
-                        changes = decide(self.snapshot)
                     await self._require_lease()
+                    if self._is_outdated:
+                        changes = None
+                        await self._make_current()
+                    if changes is None:
+                        changes = decide(self.snapshot)
                     await self._store_and_adopt(changes)
                 except StorageError as error:
                     if not error.is_transient:
+                        raise
+                    if not is_patient:
+                        self._doubt(changes)
                         raise
                     if wait == FIRST_WAIT:
                         self.listeners.publish(StorageTrouble(error))
                     await asyncio.sleep(wait)
                     wait = min(LONGEST_WAIT, wait * 2)
+                except SessionLockedError:
+                    if self.lease is None:
+                        raise
+                    # The store knows of a later writer. If that one is gone again, we go on after it.
+                    self._is_fenced = True
                 else:
                     if wait != FIRST_WAIT:
                         self.listeners.publish(StorageRecovered())
                     return changes
 
-    async def _make_ready(self) -> None:
-        await self._require_lease()
-        if self.is_stale:
-            self.snapshot = await self.store.load(self.snapshot.session.id)
-            self.is_stale = False
-            self.listeners.publish(SessionChanged(self.snapshot.session))
-
     async def _require_lease(self) -> None:
         """Have the writer's lock, taking it again when its connection was lost."""
         if self.lease is None:
             raise SessionLockedError()
-        if not self.lease.is_lost:
+        if not (self.lease.is_lost or self._is_fenced):
             return
+        if not self.lease.is_lost:
+            await self.lease.aclose()
         taken = await self.store.acquire(self.snapshot.session.id, self.label)
         if isinstance(taken, Holder):
-            self.lease, self.holder = None, taken
-            self.listeners.publish(WriterChanged(taken))
+            if taken.label == self.label:
+                # The server has not noticed yet that our own connection is gone.
+                raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+            self._lock_out(taken)
             raise SessionLockedError()
+        # Every writer takes the next number: a gap means that another window wrote in between.
+        self._is_outdated |= taken.epoch != self.lease.epoch + 1
+        self._is_fenced = False
         self.lease = taken
+
+    def _lock_out(self, holder: Holder) -> None:
+        self.lease, self.holder = None, holder
+        self._is_fenced = False
+        self.settlements.fail(SessionLockedError())
+        self.settlements.reopen()
+        self.listeners.publish(WriterChanged(holder))
+        self.on_locked_out()
+
+    def _doubt(self, changes: Changes | None) -> None:
+        """Remember what may be stored although it is reported as not stored."""
+        if changes is not None:
+            self._is_outdated = True
+            self._in_doubt |= {request.id: request for request in changes.requests if request.state.is_open}
+
+    async def _make_current(self) -> None:
+        """Read what is stored, and take back prompts that were stored after all though the GM was told
+        otherwise, so that sending them again does not send them twice."""
+        self._tell(await read_news(self.store, self.snapshot))
+        mended = disowned(self.snapshot, self._in_doubt)
+        if mended is not None:
+            await self._store_and_adopt(mended)
+        self._in_doubt.clear()
+        self._is_outdated = False
 
     async def _store_and_adopt(self, changes: Changes) -> None:
         if self.lease is None:
             raise SessionLockedError()
-        try:
-            await self.store.commit(changes, self.lease)
-        except StorageError:
-            self.is_stale = True
-            raise
-        self.is_stale = False
-        self.adopt(changes)
-
-    def adopt(self, changes: Changes) -> None:
-        """Take stored changes into the snapshot and tell the listeners."""
+        await self.store.commit(changes, self.lease)
         before = self.snapshot
-        self.snapshot = before.after(changes)
-        self.listeners.publish(*notices_of(before, changes))
-        for request in changes.requests:
-            if not request.state.is_open and (waiting := self._settled.pop(request.id, None)):
-                waiting.set_result(request)
+        self._tell(News(before.after(changes), tuple(notices_of(before, changes)), changes.requests))
 
-    def fail_waiting(self, error: BaseException) -> None:
-        """Tell whoever waits for a request that it will not be settled in this window."""
-        for waiting in self._settled.values():
-            waiting.set_exception(error)
-        self._settled.clear()
-
-    def settled(self, request: Request) -> "asyncio.Future[Request]":
-        """Return a future that is done when the request is settled."""
-        return self._settled.setdefault(request.id, asyncio.get_running_loop().create_future())
-
-
-def notices_of(before: Snapshot, changes: Changes) -> list[Notice]:
-    """Return what listeners hear of changes: data first, then the state, then what was settled."""
-    notices: list[Notice] = []
-    if changes.events:
-        notices.append(EventsAppended(changes.events))
-    notices += [MemoryAppended(block) for block in changes.blocks]
-    notices += [DraftStored(draft) for draft in changes.drafts]
-    notices += [UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
-    if changes.session is not None and changes.session != before.session:
-        notices.append(SessionChanged(changes.session))
-    for request in changes.requests:
-        match request.state:
-            case RequestState.PENDING:
-                notices.append(RequestQueued(request))
-            case RequestState.PROCESSING:
-                pass
-            case RequestState.FAILED:
-                error = StoryEngineError(request.error_code or ErrorCode.LLM_ERROR, request.error_message)
-                notices += [RequestFailed(request, error), RequestSettled(request)]
-            case RequestState.DONE | RequestState.CANCELLED:
-                notices.append(RequestSettled(request))
-    return notices
+    def _tell(self, news: News) -> None:
+        """Take stored changes into the snapshot and tell whoever listens or waits."""
+        self.snapshot = news.snapshot
+        self.listeners.publish(*news.notices)
+        self.settlements.settle(news.settled)
+        self.on_adopted()

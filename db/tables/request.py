@@ -74,7 +74,7 @@ class LlmArtifactRow(Row, table=True):
         column.links(["input_ref"], "llm_content", ["hash"], "fk_llm_artifact_input"),
         column.links(["output_ref"], "llm_content", ["hash"], "fk_llm_artifact_output"),
         CheckConstraint("agent_id BETWEEN 0 AND 9", name="agent_id"),
-        CheckConstraint("attempt >= 1 AND call >= 1", name="count"),
+        CheckConstraint("attempt >= 1 AND call >= 0", name="count"),
     )
 
     session_id: UUID = column.key()
