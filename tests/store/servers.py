@@ -1,0 +1,134 @@
+"""Two real servers for the store tests: the private one, and a plain one that is reached by a URL."""
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from db.embedded.binaries import find_binaries
+from db.embedded.server import EmbeddedServer
+
+PATIENCE = 30.0
+_OPTIONS = {
+    "dynamic_shared_memory_type": "mmap",
+    "fsync": "on",
+    "io_method": "sync",
+    "jit": "off",
+    "max_connections": "60",
+    "shared_buffers": "32MB",
+}
+
+
+class PlainServer:
+    """A server on a random loopback port with a password, as an administrator would run one."""
+
+    def __init__(self, home: Path) -> None:
+        self._data = home / "data"
+        self._password = secrets.token_urlsafe(12)
+        self._port = _free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        words = home / "password"
+        words.write_text(self._password)
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            for path in (home, words):
+                os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        options = ["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+        subprocess.run(
+            self._command("initdb", "-D", self._data, "-U", "gm", f"--pwfile={words}", *options),
+            check=True,
+            capture_output=True,
+            timeout=PATIENCE,
+            **_unprivileged(),
+        )
+
+    @property
+    def url(self) -> str:
+        """As a user would write it into STORYENGINE_DATABASE_URL."""
+        return f"postgres://gm:{self._password}@127.0.0.1:{self._port}/postgres"
+
+    def start(self) -> None:
+        """Start, and return once it answers."""
+        address = {"listen_addresses": "127.0.0.1", "port": str(self._port), "unix_socket_directories": ""}
+        settings = [f"--{name}={value}" for name, value in (_OPTIONS | address).items()]
+        self._process = subprocess.Popen(
+            self._command("postgres", "-D", self._data, *settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            **_unprivileged(),
+        )
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert self._process.poll() is None, "the server ended"
+            assert time.monotonic() < deadline, "the server did not start"
+            time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop at once: SIGINT ends sessions in order, SIGQUIT is a crash."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(PATIENCE)
+            self._process = None
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.url, connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    @staticmethod
+    def _command(name: str, *arguments: str | Path) -> list[str | Path]:
+        return [find_binaries().program(name), *arguments]
+
+
+@contextmanager
+def plain_server() -> Iterator[PlainServer]:
+    """Run a plain server for as long as the block lasts."""
+    home = Path(tempfile.mkdtemp(prefix="plain-pg-"))
+    server = PlainServer(home)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(signal.SIGQUIT)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@contextmanager
+def private_server() -> Iterator[str]:
+    """Run the private server and yield its URL."""
+    home = Path(tempfile.mkdtemp(prefix="private-pg-"))
+    server = EmbeddedServer(home, grace=0.0)
+    try:
+        yield server.acquire()
+    finally:
+        server.release()
+        deadline = time.monotonic() + PATIENCE
+        while server.status().is_supervised and time.monotonic() < deadline:
+            time.sleep(0.02)
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _unprivileged() -> dict[str, Any]:
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
+    user = "nobody" if os.geteuid() == 0 else None
+    return {"env": {**environment, "LC_ALL": "C", "TZ": "UTC"}, "user": user}

@@ -1,0 +1,287 @@
+"""What is stored comes back as it was; what a commit brings is there whole or not at all."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from core.errors import ErrorCode, SessionLockedError, StorageError
+from core.ids import SessionId, new_uuid
+from core.limits import Limits
+from core.prompt_range import PromptRange
+from core.request import Content, RequestKind, RequestState
+from core.session import Session, SessionState, Tab1Inputs
+from core.slot import Slot
+from core.store import Changes, Lease
+from db.store import PostgresStore
+from tests.store import chapters
+from tests.store.chapters import NOW
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_new_session_comes_back_as_it_was(store: PostgresStore) -> None:
+    session = chapters.new_session(
+        title="Aschenfeld 灰",
+        script_key="abc",
+        slots=(Slot.GREEN, Slot.RED),
+        names={Slot.GREEN: "[/x] Ann", Slot.RED: "ود"},
+        next_slot=Slot.GREEN,
+        definition="Plain.",
+        target_words=900,
+        limits=Limits(chunk_size=3, prompt=9),
+    )
+    tab1 = Tab1Inputs(world="w\n\t'\"\\", chapter="%s {} :x", identities={Slot.GREEN: "I keep the gate."})
+    await store.create(chapters.creation(session, tab1))
+    snapshot = await store.load(session.id)
+    assert snapshot.session == session
+    assert snapshot.tab1 == tab1
+    assert (snapshot.blocks, snapshot.recent, snapshot.requests, snapshot.unsent) == ((), (), (), {})
+
+
+async def test_everything_a_commit_can_bring_comes_back(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    changes = chapters.turn(session)
+    session = replace(changes.session or session, boundary=1, next_slot=Slot.ORANGE)
+    block = chapters.delta(session, 1, 1)
+    draft = chapters.draft(session, 1, changes.requests[0].id)
+    failed = chapters.request(
+        session,
+        kind=RequestKind.SUMMARY,
+        slot=None,
+        state=RequestState.FAILED,
+        prompts=PromptRange(1, 1),
+        retry_after=NOW,
+        error_code=ErrorCode.LLM_TIMEOUT,
+        error_message="slow",
+    )
+    await store.commit(
+        replace(
+            changes,
+            session=session,
+            blocks=(block,),
+            drafts=(draft,),
+            requests=(*changes.requests, failed),
+            unsent={Slot.RED: "half a thou", Slot.BLUE: ""},
+        ),
+        lease,
+    )
+    snapshot = await store.load(session.id)
+    assert snapshot.session == session
+    assert snapshot.blocks[1:] == (block,)
+    assert snapshot.recent == changes.events
+    assert snapshot.requests == (failed,)
+    assert snapshot.unsent == {Slot.RED: "half a thou"}
+    assert snapshot.draft_count == 1
+    assert await store.events(session.id) == list(changes.events)
+    assert await store.drafts(session.id) == [draft]
+    assert await store.requests(session.id) == [*changes.requests, failed]
+    assert await store.artifacts(session.id) == list(changes.artifacts)
+    assert await store.artifacts(session.id, request_id=failed.id) == []
+    texts = {content.hash: content.text for content in changes.contents}
+    assert await store.contents(session.id, [*texts, "0" * 64]) == texts
+
+
+async def test_the_snapshot_in_memory_and_the_stored_one_agree(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    snapshot = await store.load(session.id)
+    for index in range(1, 18):
+        changes = chapters.turn(session)
+        session = changes.session or session
+        if index in (7, 14):
+            session = replace(session, boundary=index)
+            changes = replace(changes, session=session, blocks=(chapters.delta(session, index - 6, index),))
+        await store.commit(changes, lease)
+        snapshot = snapshot.after(changes)
+        assert await store.load(session.id) == snapshot
+    assert [event.prompt_index for event in snapshot.recent[::2]] == list(range(8, 18))
+
+
+async def test_a_request_is_replaced_by_its_id_and_keeps_its_birth(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    asked = chapters.request(session)
+    await store.commit(Changes(session_id=session.id, requests=(asked,)), lease)
+    later = NOW + timedelta(hours=1)
+    tried = replace(asked, state=RequestState.PROCESSING, attempts=2, updated_at=later)
+    await store.commit(Changes(session_id=session.id, requests=(tried,)), lease)
+    assert await store.requests(session.id) == [tried]
+
+
+async def test_a_commit_that_breaks_a_rule_leaves_nothing(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    before = await store.load(session.id)
+    changes = chapters.turn(session)
+    hole = replace(changes, events=(chapters.prompt(session, 5), chapters.reply(session, 5)))
+    with pytest.raises(StorageError) as caught:
+        await store.commit(hole, lease)
+    assert not caught.value.is_transient
+    assert caught.value.code is ErrorCode.STORAGE_SAVE_FAILED
+    assert caught.value.__cause__ is not None
+    assert await store.load(session.id) == before
+    assert await store.requests(session.id) == []
+    await store.commit(changes, lease)
+
+
+async def test_a_commit_sent_again_stores_the_same(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    """Its answer may have been lost with the connection."""
+    session, lease = locked
+    changes = chapters.turn(session)
+    await store.commit(changes, lease)
+    await store.commit(changes, lease)
+    assert await store.events(session.id) == list(changes.events)
+    assert len(await store.artifacts(session.id)) == 1
+
+
+async def test_the_last_words_on_tab1_may_come_with_the_lock(store: PostgresStore) -> None:
+    session = chapters.new_session()
+    await store.create(chapters.creation(session))
+    lease = await chapters.taken(store, session.id)
+    session = replace(session, state=SessionState.ACTIVE, tab1_locked=True)
+    last = Tab1Inputs(world="at last", chapter="Dawn")
+    block = chapters.lock_block(session)
+    await store.commit(Changes(session_id=session.id, session=session, tab1=last, blocks=(block,)), lease)
+    assert (await store.load(session.id)).tab1 == last
+    with pytest.raises(StorageError):
+        await store.commit(Changes(session_id=session.id, tab1=Tab1Inputs(world="no")), lease)
+
+
+async def test_an_id_is_never_reused(store: PostgresStore, locked: tuple[Session, Lease]) -> None:
+    session, _ = locked
+    with pytest.raises(StorageError) as caught:
+        await store.create(chapters.creation(chapters.new_session(id=session.id)))
+    assert not caught.value.is_transient
+    assert (await store.load(session.id)).session == session
+
+
+async def test_a_whole_chapter_is_imported_at_once(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    session = await chapters.play(store, session, lease, 3)
+    new_id = SessionId(new_uuid())
+    copy = replace(session, id=new_id)
+    asked = chapters.request(copy, state=RequestState.DONE)
+    sent = Content.of("sent")
+    whole = Changes(
+        session_id=new_id,
+        session=copy,
+        tab1=Tab1Inputs(world="Ash"),
+        unsent={Slot.RED: "and"},
+        events=tuple(replace(event, session_id=new_id) for event in await store.events(session.id)),
+        blocks=(chapters.lock_block(copy),),
+        drafts=(chapters.draft(copy, 1),),
+        requests=(asked,),
+        artifacts=(chapters.artifact(asked, sent, None),),
+        contents=(sent,),
+    )
+    await store.create(whole)
+    assert (await store.load(new_id)).recent == whole.events
+    assert await store.artifacts(new_id) == list(whole.artifacts)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), "\x00", "\ud800"])
+async def test_what_jsonb_refuses_is_an_error_with_a_sentence(
+    store: PostgresStore, locked: tuple[Session, Lease], value: object
+) -> None:
+    session, lease = locked
+    changes = chapters.turn(session)
+    odd = replace(changes.events[0], metadata={"odd": value})
+    with pytest.raises(StorageError) as caught:
+        await store.commit(replace(changes, events=(odd, changes.events[1])), lease)
+    assert not caught.value.is_transient
+    assert await store.events(session.id) == []
+    await store.commit(changes, lease)
+
+
+async def test_what_is_not_there_is_an_error(store: PostgresStore) -> None:
+    nowhere = SessionId(new_uuid())
+    for ask in (store.load(nowhere), store.acquire(nowhere, "me"), store.archive(nowhere, NOW)):
+        with pytest.raises(StorageError, match="There is no chapter") as caught:
+            await ask
+        assert not caught.value.is_transient
+
+
+async def test_the_list_shows_what_was_played_last_first(store: PostgresStore) -> None:
+    old = chapters.new_session(updated_at=NOW)
+    new = chapters.new_session(title="Named", updated_at=NOW + timedelta(days=1))
+    blank = chapters.new_session(updated_at=NOW - timedelta(days=1))
+    for session in (old, new):
+        tab1 = Tab1Inputs(
+            world="World.", chapter=" \n" * 400 + "At the gate a guard waits for nobody at all today."
+        )
+        await store.create(chapters.creation(session, tab1))
+    await store.create(chapters.creation(blank, Tab1Inputs()))
+    listed = await store.sessions()
+    assert [line.id for line in listed] == [new.id, old.id, blank.id]
+    assert [line.title for line in listed] == [
+        "Named",
+        "At the gate a guard waits for nobody",
+        "Untitled chapter",
+    ]
+    assert [line.draft_count for line in listed] == [0, 0, 0]
+
+
+async def test_an_archived_chapter_leaves_the_list_and_comes_back(store: PostgresStore) -> None:
+    session = chapters.new_session(script_key="key")
+    await store.create(chapters.creation(session))
+    assert await store.find_script("key") == session.id
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    await store.archive(session.id, at)
+    assert await store.sessions() == []
+    assert [line.archived_at for line in await store.sessions(is_archived=True)] == [at]
+    assert await store.find_script("key") is None
+    await store.archive(session.id, None)
+    assert len(await store.sessions()) == 1
+    assert await store.find_script("") is None
+
+
+async def test_a_commit_does_not_take_a_chapter_out_of_the_archive(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    await store.archive(session.id, NOW)
+    await chapters.play(store, session, lease, 1)
+    assert (await store.load(session.id)).session.archived_at == NOW
+
+
+async def test_purging_takes_all_of_one_chapter_and_nothing_else(
+    store: PostgresStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    other, other_lease = await chapters.locked_session(store)
+    for one, its in ((session, lease), (other, other_lease)):
+        played = await chapters.play(store, one, its, 2)
+        played = replace(played, boundary=2)
+        await store.commit(
+            Changes(
+                session_id=one.id,
+                session=played,
+                blocks=(chapters.delta(one, 1, 2),),
+                drafts=(chapters.draft(one, 1),),
+                unsent={Slot.RED: "x"},
+            ),
+            its,
+        )
+    with pytest.raises(SessionLockedError):
+        await store.purge(session.id)
+    await lease.aclose()
+    with pytest.raises(StorageError, match="archive it first") as caught:
+        await store.purge(session.id)
+    assert not caught.value.is_transient
+    await store.archive(session.id, NOW)
+    await store.purge(session.id)
+    assert [line.id for line in await store.sessions()] == [other.id]
+    assert await store.sessions(is_archived=True) == []
+    for rows in (store.events, store.drafts, store.requests, store.artifacts):
+        assert await rows(session.id) == []
+        assert await rows(other.id) != []
