@@ -75,6 +75,9 @@ class Supervisor:
             return False
         self._publish(Phase.STOPPING, server, footing, version)
         server.stop()
+        if not server.socket_dir.is_relative_to(footing.base):
+            with contextlib.suppress(OSError):
+                server.socket_dir.rmdir()  # in a directory that others share: leave nothing there
         self._publish(Phase.STOPPED, server, footing, version)
         return True
 

@@ -97,10 +97,9 @@ def stop(home: Path) -> None:
     server = EmbeddedServer(home)
     deadline = time.monotonic() + PATIENCE
     while not is_stopped(home) and time.monotonic() < deadline:
-        with suppress(ProcessLookupError):
-            os.kill(
-                server.status().supervisor or os.getpid(), signal.SIGTERM if server.status().supervisor else 0
-            )
+        if supervisor := server.status().supervisor:
+            with suppress(ProcessLookupError):
+                os.kill(supervisor, signal.SIGTERM)
         time.sleep(0.02)
     for pid in server_processes(Path(server.status().data or home / "data")):
         with suppress(ProcessLookupError):

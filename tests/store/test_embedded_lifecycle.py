@@ -76,11 +76,14 @@ def test_killed_programs_count_as_gone(home: Path) -> None:
         assert ask(server, "SELECT 1") == "1"
 
 
-def test_the_server_outlives_its_last_program_by_the_grace(home: Path) -> None:
+def test_the_server_outlives_its_last_program_by_the_grace(home: Path, tmp_path: Path) -> None:
+    other_home = tmp_path / "clock"
     client = Client(home, grace=60.0)
     client.answer()
     pid = EmbeddedServer(home).status().pid
-    client.leave()
+    with serving(other_home):  # its end, without a grace, is our clock
+        client.leave()
+    assert is_stopped(other_home)
     with serving(home) as server:
         assert server.status().pid == pid
 

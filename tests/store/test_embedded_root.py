@@ -142,26 +142,32 @@ def test_killed_in_an_account_it_recovers(open_dir: Path) -> None:
 
 
 CONTAINER = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_service,mknod,setfcap"
+IN_CONTAINER = (
+    "setpriv",
+    "--bounding-set=-all," + ",".join(f"+{name}" for name in CONTAINER.split(",")),
+    "--inh-caps=-all",
+)
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs util-linux")
 def test_with_the_capabilities_of_a_container_it_serves_and_recovers(open_dir: Path) -> None:
     home = open_dir / "postgres"
-    kept = ",".join(f"+{name}" for name in CONTAINER.split(","))
-    prefix = ["setpriv", f"--bounding-set=-all,{kept}", "--inh-caps=-all"]
-    first = Client(home, environment=FORBIDDEN, prefix=prefix)
+    first = Client(home, environment=FORBIDDEN, prefix=IN_CONTAINER)
     assert first.answer().startswith("postgresql+psycopg://")
     server = EmbeddedServer(home)
     before = server.status()
     os.kill(before.supervisor, signal.SIGKILL)
     wait_until(lambda: is_stopped(home), "the supervisor is dead")
-    second = Client(home, environment=FORBIDDEN, prefix=prefix)
+    second = Client(home, environment=FORBIDDEN, prefix=IN_CONTAINER)
     second.answer()
     assert server.status().pid == before.pid
+    look = "import sys, db.embedded.probe as p, pathlib; print(p.server_processes(pathlib.Path(sys.argv[1])))"
+    command = [*IN_CONTAINER, sys.executable, "-c", look, before.data]
+    assert str(before.pid) in subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     os.kill(server.status().supervisor, signal.SIGKILL)
     os.kill(before.pid, signal.SIGKILL)
     wait_until(lambda: is_stopped(home), "the supervisor is dead")
-    third = Client(home, environment=FORBIDDEN, prefix=prefix)
+    third = Client(home, environment=FORBIDDEN, prefix=IN_CONTAINER)
     assert third.answer().startswith("postgresql+psycopg://")
     assert ask(server, "SELECT 1") == "1"
     for client in (first, second, third):
