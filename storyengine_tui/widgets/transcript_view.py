@@ -1,0 +1,106 @@
+"""The transcript of tab 2: a window of what is stored, and the reply that streams in below it."""
+
+from collections.abc import Sequence
+
+from textual.timer import Timer
+
+from core.slot import Slot
+from core.text import StreamCleaner, clean, clean_line
+from core.transcript import PieceKind, Window
+from storyengine_tui.widgets.selectable_line_view import SelectableLineView
+from storyengine_tui.widgets.transcript_lines import Paragraph, paragraph_of
+
+
+class TranscriptView(SelectableLineView):
+    """Shows windows and streams.
+
+    `show_window` shows what is stored, and wraps only what is new in it. `begin_reply`, `stream`,
+    `restart_reply` and `discard_reply` are for a reply that is not stored yet; `settle` puts the window that
+    holds it in its place. The first token is painted at once, the following ones at most
+    `frames_per_second` times a second.
+    """
+
+    def __init__(
+        self, *, frames_per_second: float = 30, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._stored: Sequence[Paragraph] = ()
+        self._live: list[Paragraph] = []
+        self._prefix = ""
+        self._cleaner = StreamCleaner()
+        self._pending: list[str] = []
+        self._frame = 1 / frames_per_second
+        self._frame_timer: Timer | None = None
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether there is a reply that is not stored yet."""
+        return bool(self._live)
+
+    @property
+    def text(self) -> str:
+        """Everything that is shown, as it would be copied."""
+        return self.lines.text
+
+    def show_window(self, window: Window) -> None:
+        """Show `window`, and below it what streams, if anything does."""
+        self._stored = [paragraph_of(piece) for piece in window.pieces]
+        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def begin_reply(self, slot: Slot, name: str, gm_line: str = "") -> None:
+        """Show the GM's line, such as `8) Who is there?`, and the beginning of a reply to it."""
+        self._forget_pending()
+        self._prefix = f"{clean_line(name)}: "
+        self._live = [Paragraph(PieceKind.GM, None, clean(gm_line), "live gm")] if gm_line else []
+        self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, "live reply"))
+        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def stream(self, text: str) -> None:
+        """Add to the reply; without one, do nothing."""
+        if not self._live:
+            return
+        self._pending.append(text)
+        if self._frame_timer is None:
+            self._paint_pending()
+            self._frame_timer = self.set_timer(self._frame, self._frame_over)
+
+    def restart_reply(self) -> None:
+        """Take back what streamed so far; another attempt begins."""
+        if self._live:
+            self._forget_pending()
+            reply = self._live[-1]
+            self._live[-1] = Paragraph(reply.kind, reply.slot, self._prefix, reply.key)
+            self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def settle(self, window: Window) -> None:
+        """Show `window`, which holds the reply that streamed."""
+        self._forget_pending()
+        self._live = []
+        self.show_window(window)
+
+    def discard_reply(self) -> None:
+        """Show only what is stored; the reply failed or was cancelled."""
+        self._forget_pending()
+        self._live = []
+        self.rearrange(lambda: self.lines.show(self._stored))
+
+    def _frame_over(self) -> None:
+        self._frame_timer = None
+        if self._pending:
+            self._paint_pending()
+            self._frame_timer = self.set_timer(self._frame, self._frame_over)
+
+    def _paint_pending(self) -> None:
+        text = self._cleaner.feed("".join(self._pending))
+        self._pending.clear()
+        if len(self._live[-1].text) == len(self._prefix):
+            text = text.lstrip()  # As it will be stored.
+        if text:
+            self.extend(lambda: self.lines.grow(text))
+
+    def _forget_pending(self) -> None:
+        self._pending.clear()
+        self._cleaner = StreamCleaner()
+        if self._frame_timer is not None:
+            self._frame_timer.stop()
+            self._frame_timer = None
