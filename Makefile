@@ -13,7 +13,8 @@ OUT ?= out
 export PYTHON
 
 BIN := .venv/bin
-TO_COMPILE := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+TO_COMPILE := --quiet --system-certs --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate
 
 help: ## say what can be made
 	@echo 'make …'
