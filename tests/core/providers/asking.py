@@ -1,5 +1,6 @@
 """Asks a provider, and collects what comes."""
 
+import asyncio
 from contextlib import aclosing
 from typing import Any
 
@@ -19,6 +20,8 @@ from core.providers.base import (
 KEY = "sk-proj-0123456789abcdefSECRET"
 GENEROUS = 20.0
 """Seconds: longer than anything takes that is meant to succeed."""
+
+_PATIENCE = 100.0
 
 TINY_SCHEMA = OutputSchema(
     "turn_delta",
@@ -46,7 +49,7 @@ async def ask(provider: Provider, asked: ModelRequest | None = None) -> tuple[st
     """Return the whole text and the completion, which must come last."""
     texts: list[str] = []
     completion: Completion | None = None
-    async with aclosing(provider.stream(asked or request())) as items:
+    async with asyncio.timeout(_PATIENCE), aclosing(provider.stream(asked or request())) as items:
         async for item in items:
             assert completion is None, "nothing may follow the completion"
             if isinstance(item, TextDelta):

@@ -228,6 +228,15 @@ async def test_a_start_that_fails_gives_a_sentence(tmp_path: Path, paths: Paths,
     assert not server.is_running
 
 
+async def test_one_starter_for_all(tmp_path: Path) -> None:
+    program = 'import os; print(\'{"base_url": "%d"}\' % os.getpid(), flush=True); input()'
+    server = LocalServer(tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program))
+    file = tmp_path / "any.gguf"
+    endpoints = await asyncio.gather(*(server.ensure(file) for _ in range(3)))
+    assert [int(endpoint.base_url) for endpoint in endpoints] == [server.pid] * 3
+    await server.aclose()
+
+
 async def test_a_start_that_hangs_can_be_cancelled_and_leaves_nothing(tmp_path: Path, paths: Paths) -> None:
     program = "import os, sys; open(sys.argv[1], 'w').write(str(os.getpid())); sys.stdin.read()"
     note = tmp_path / "pid"

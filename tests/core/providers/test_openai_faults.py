@@ -112,6 +112,7 @@ async def test_an_error_inside_the_stream_becomes_a_code(
         (chunk("Once"), sse("42"), chunk(finish="stop"), DONE),
         (chunk("Once"), sse("null"), chunk(finish="stop"), DONE),
         (sse({"choices": "none"}), chunk(finish="stop"), DONE),
+        (sse({"choices": {"0": "none"}}), chunk(finish="stop"), DONE),
         (sse({"choices": [None]}), chunk(finish="stop"), DONE),
         (sse({"choices": [{"delta": 7}]}), chunk(finish="stop"), DONE),
         (sse("[" * 100_000), chunk(finish="stop"), DONE),
@@ -228,6 +229,19 @@ async def test_no_key_in_any_message(
     assert "SECRET" not in repr(caught.value) + str(caught.value)
     server.script(Reply((sse({"error": {"message": message}}),)))
     await fail(provider, ErrorCode.LLM_ERROR)
+
+
+async def test_a_key_of_any_shape_is_taken_out(
+    server: FaultServer, make: Callable[..., OpenAIProvider]
+) -> None:
+    server.script(error_reply(400, "what is 7SECRET7 for?"))
+    error = await fail(make(find_key=lambda: SecretStr("7SECRET7")), ErrorCode.LLM_REQUEST_ERROR)
+    assert "what is [key] for?" in error.message
+
+
+async def test_tokens_that_a_failed_call_cost_are_told(server: FaultServer, provider: OpenAIProvider) -> None:
+    server.script(Reply((chunk("Once"), usage_chunk(), CUT)))
+    assert (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).usage == Usage(11, 7, 3, 2)
 
 
 async def test_what_the_service_said_is_quoted_clean_and_short(
