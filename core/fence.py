@@ -36,6 +36,7 @@ class SegmentName(StrEnum):
     PART = "PART"
     STORY_SO_FAR = "STORY_SO_FAR"
     FULL_TRANSCRIPT = "FULL_TRANSCRIPT"
+    CUE = "CUE"
     FAILED_OUTPUT = "FAILED_OUTPUT"
     PROBLEMS = "PROBLEMS"
 

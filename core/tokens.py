@@ -7,7 +7,7 @@ that was made for English, so it spends far more on other scripts.
 
 from core.model_choice import PromptStyle
 
-_ASCII_PER_TOKEN = 3.5
+_ASCII_PER_TOKEN = {PromptStyle.FULL: 3.5, PromptStyle.SMALL: 3.0}
 _BYTES_PER_TOKEN = {PromptStyle.FULL: 2.0, PromptStyle.SMALL: 1.0}
 
 TOKENS_PER_MESSAGE = 6
@@ -18,7 +18,7 @@ def estimate_tokens(text: str, style: PromptStyle = PromptStyle.FULL) -> int:
     """Return how many tokens `text` takes, at a guess that is rather too high than too low."""
     ascii_count = len(text.encode("ascii", "ignore"))
     other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_count
-    tokens = ascii_count / _ASCII_PER_TOKEN + other_bytes / _BYTES_PER_TOKEN[style]
+    tokens = ascii_count / _ASCII_PER_TOKEN[style] + other_bytes / _BYTES_PER_TOKEN[style]
     return int(tokens) + 1 if text else 0
 
 

@@ -15,6 +15,8 @@ from core.slot import Slot
 from core.text import clean, is_blank
 from core.transcript import in_order, render_events
 
+_MARK_LINE = re.compile(r"^[ \t]*===", re.MULTILINE)
+
 
 def build_context(
     setup: AgentSetup,
@@ -32,16 +34,17 @@ def build_context(
     """
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(session, tab1, slot))
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
+    cue = setup.cue(session.name_of(slot))
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     events = in_order(recent)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
-    fixed = total((*setup.beginning, identity, empty))
+    fixed = total((*setup.beginning, identity, empty, *cue))
     digest = setup.digester.digest(blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
-    room = setup.budget - total((*setup.beginning, identity, memory, prompt))
+    room = setup.budget - total((*setup.beginning, identity, memory, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped))
-    return setup.context(slot.value, (identity, memory, context, prompt), left_out=left_out)
+    return setup.context(slot.value, (identity, memory, context, prompt, *cue), left_out=left_out)
 
 
 def identity_text(session: Session, tab1: Tab1Inputs, slot: Slot) -> str:
@@ -53,10 +56,12 @@ def identity_text(session: Session, tab1: Tab1Inputs, slot: Slot) -> str:
 def clean_reply(text: str, name: str) -> str:
     """Return a reply as it is stored: cleaned, without the character's own name in front.
 
+    Weak models go on with section marks of their own; what begins with one is not part of the reply.
+
     Raise StoryEngineError (`LLM_ERROR`) when nothing is left.
     """
     echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
-    reply = clean(text).strip()
+    reply = _MARK_LINE.split(clean(text), maxsplit=1)[0].strip()
     match = echo.match(reply)
     if match is not None:
         reply = reply[match.end() :].strip()

@@ -108,17 +108,22 @@ def build_context(
     before = (*_instructions(setup, session, definition, part.target_words), *place)
     transcript = setup.fenced(SegmentName.FULL_TRANSCRIPT, part.transcript)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
-    fixed = total((*setup.beginning, *before, empty))
+    cue = setup.cue()
+    fixed = total((*setup.beginning, *before, empty, *cue))
     digest = setup.digester.digest(blocks, setup.memory_budget(fixed, transcript.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
-    return setup.context(AGENT_ID, (*before, transcript, memory), left_out=digest.left_out)
+    return setup.context(AGENT_ID, (*before, transcript, memory, *cue), left_out=digest.left_out)
 
 
 def _instructions(
     setup: AgentSetup, session: Session, definition: str, target_words: int | None
 ) -> tuple[Segment, ...]:
-    most = session.limits.draft_words
-    length = f"About {target_words:,} words." if target_words else f"At most {most:,} words."
+    if target_words:
+        length = f"About {target_words:,} words."
+    elif setup.style is PromptStyle.SMALL:
+        length = "One or two short paragraphs."
+    else:
+        length = f"At most {session.limits.draft_words:,} words."
     return (
         setup.fenced(SegmentName.NARRATIVE_AGENT_DEFINITION, definition),
         setup.fenced(SegmentName.LENGTH_TARGET, length),
@@ -147,6 +152,7 @@ def _frame(setup: AgentSetup, session: Session, definition: str) -> tuple[Segmen
         *_place(setup, part, "\U0001f600" * _TAIL[setup.style]),
         setup.fenced(SegmentName.FULL_TRANSCRIPT, ""),
         setup.fenced(SegmentName.STRUCTURED_MEMORY, ""),
+        *setup.cue(),
     )
 
 

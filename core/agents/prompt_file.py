@@ -1,8 +1,9 @@
 """System prompts are files, one for each role and style, read and rendered here and nowhere else.
 
 A file begins with a front matter that names role, style and version. What follows is the system
-prompt; the short prompts of very small models go on with one example turn, each half under a line
-of its own: `--- example input ---` and `--- example output ---`.
+prompt. The short prompts of very small models go on with a cue that ends the input, because such a
+model follows best what it read last, and with one example turn; each under a line of its own:
+`--- cue ---`, `--- example input ---` and `--- example output ---`.
 """
 
 import re
@@ -14,26 +15,31 @@ from core.model_choice import AgentRole, PromptStyle
 from core.segment import Segment, plain
 
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
-_EXAMPLE = re.compile(
-    r"\A(?P<system>.*)\n--- example input ---\n(?P<given>.*)\n--- example output ---\n(?P<answer>.*)\Z",
-    re.DOTALL,
-)
+_SECTION = re.compile(r"^--- (cue|example input|example output) ---$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemPrompt:
-    """One prompt file. `example` is an input and the answer it should get, or None."""
+    """One prompt file. `example` is an input and the answer it should get, or None.
+
+    `cue` ends the input; it may be empty, and `{name}` in it stands for the character.
+    """
 
     role: AgentRole
     style: PromptStyle
     version: str
     text: str
+    cue: str = ""
     example: tuple[str, str] | None = None
 
     @property
     def label(self) -> str:
         """What an artifact names, such as `character/full@1`."""
         return f"{self.role}/{self.style}@{self.version}"
+
+    def cue_for(self, name: str) -> str:
+        """Return the cue for the character called `name`."""
+        return self.cue.replace("{name}", name)
 
 
 def load_prompt(role: AgentRole, style: PromptStyle) -> SystemPrompt:
@@ -52,13 +58,16 @@ def parse_prompt(source: str, role: AgentRole, style: PromptStyle) -> SystemProm
     fields = {key.strip(): value.strip() for key, _, value in lines}
     if (fields.get("agent"), fields.get("style")) != (role.value, style.value) or not fields.get("version"):
         raise ValueError(f"the front matter of the prompt of {role} ({style}) says {fields}")
-    example = _EXAMPLE.match(parts["body"])
+    text, *rest = _SECTION.split(parts["body"])
+    sections = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
+    example = (sections.get("example input", ""), sections.get("example output", ""))
     return SystemPrompt(
         role=role,
         style=style,
         version=fields["version"],
-        text=(example["system"] if example else parts["body"]).strip(),
-        example=(example["given"].strip(), example["answer"].strip()) if example else None,
+        text=text.strip(),
+        cue=sections.get("cue", ""),
+        example=example if all(example) else None,
     )
 
 

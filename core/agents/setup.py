@@ -9,7 +9,7 @@ from core.fence import SegmentName
 from core.memory_digest import MemoryDigester
 from core.model_choice import AgentRole, ModelChoice, PromptStyle
 from core.providers.base import OutputSchema
-from core.segment import Context, Segment, fenced
+from core.segment import Context, Segment, fenced, plain
 
 _MEMORY_SHARE = {PromptStyle.FULL: 0.75, PromptStyle.SMALL: 0.25}
 """How much of what the fixed parts leave memory may take before its oldest details are left out. The
@@ -46,6 +46,11 @@ class AgentSetup:
     def fenced(self, name: SegmentName, text: str) -> Segment:
         """Return a section of the user message."""
         return fenced(name, text, self.style)
+
+    def cue(self, name: str = "") -> tuple[Segment, ...]:
+        """Return what ends the input of a small model; nothing for another."""
+        text = self.prompt.cue_for(name)
+        return (plain(SegmentName.CUE, text, self.style, "user"),) if text else ()
 
     def memory_budget(self, fixed: int, variable: int) -> int:
         """Return the tokens that memory may have.

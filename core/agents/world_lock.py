@@ -1,6 +1,6 @@
 """Agent 0: world, chapter and cast become the first memory block."""
 
-from core.agents.extract import EMPTY_LIST, clauses, pick, pick_any, picks
+from core.agents.extract import EMPTY_LIST, clauses, pick, pick_any, picks, stretches
 from core.agents.json_output import read_object, validated
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup
@@ -63,20 +63,21 @@ def _small_schema(session: Session, tab1: Tab1Inputs) -> Schema:
     of_chapter = clauses(tab1.chapter)
     of_world = clauses(tab1.world) or of_chapter
     of_chapter = of_chapter or of_world
+    opening = stretches(of_chapter, 2)[0] if of_chapter else ()
     world = record(
-        genre=pick(of_world),
+        genre=pick(stretches(of_world, 3)[0] if of_world else ()),
         tone=pick(of_world),
         themes=EMPTY_LIST,
-        rules_of_reality=picks(of_world, 2),
+        rules_of_reality=picks(of_world, 1),
         factions_or_powers=EMPTY_LIST,
-        key_lore=picks(of_world, 4),
+        key_lore=picks(of_world, 3),
         safety_or_boundaries=pick_any(of_world, 1),
     )
     chapter = record(
-        premise=pick(of_chapter),
-        location=pick(of_chapter),
+        premise=pick(opening),
+        location=pick(opening),
         time=pick(of_chapter, optional=True),
-        environment=picks(of_chapter, 3),
+        environment=picks(of_chapter, 2),
         active_threats=pick_any(of_chapter, 1),
         open_mysteries=pick_any(of_chapter, 1),
         chapter_goals=pick_any(of_chapter, 1),
