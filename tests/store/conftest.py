@@ -46,13 +46,13 @@ def template(server_url: str) -> str:
 @pytest.fixture
 def empty_url(server_url: str) -> Iterator[str]:
     """A database with nothing in it."""
-    yield from _database(server_url, "template0")
+    yield from cloned(server_url, "template0")
 
 
 @pytest.fixture
 def url(template: str) -> Iterator[str]:
     """A database with the schema and no rows."""
-    yield from _database(template, TEMPLATE)
+    yield from cloned(template)
 
 
 @pytest.fixture
@@ -88,7 +88,8 @@ def plain_url(url: str) -> str:
     return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-def _database(server_url: str, template: str) -> Iterator[str]:
+def cloned(server_url: str, template: str = TEMPLATE) -> Iterator[str]:
+    """Make a database from a template, and drop it when done."""
     name = f"story_{next(_numbers)}"
     _administer(server_url, "CREATE DATABASE {} TEMPLATE {}", name, template)
     try:
