@@ -104,6 +104,9 @@ class Settings(BaseSettings):
     summary_backoff: PositiveFloat = Field(default=5.0)
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
 
+    bell: bool = False
+    """Ring the terminal's bell when a reply is done."""
+
     def active(self) -> ProfileSettings:
         """Return the chosen profile with the top-level overrides applied."""
         chosen: ProfileSettings = getattr(self.profiles, self.profile)

@@ -22,6 +22,12 @@ class Terminal:
     def __init__(self, app: "StoryEngineApp") -> None:
         self._app = app
 
+    def tell_of_reply(self, replier: str, title: str, *, rings: bool) -> None:
+        """Say in the window's frame who has answered, and ring when the GM wants that."""
+        self.set_title(f"{replier} has answered · {title}")
+        if rings:
+            self._app.bell()
+
     def set_title(self, title: str) -> None:
         """Show `title` in the window's frame, where the terminal has one."""
         driver = self._app._driver  # Textual has no other way to it.
@@ -38,12 +44,15 @@ class Terminal:
             return
         loop = asyncio.get_running_loop()
         for sent in (signal.SIGHUP, signal.SIGTERM):
-            loop.add_signal_handler(sent, self._app.action_leave)
+            loop.add_signal_handler(sent, self._leave)
 
     def _leave_when_gone(self) -> None:
         """End at the end of file: without a hang-up signal nobody else notices it."""
         if self._is_gone():
-            self._app.action_leave()
+            self._leave()
+
+    def _leave(self) -> None:
+        self._app.run_worker(self._app.leave(is_forced=True), group="leave", exit_on_error=False)
 
     def _is_gone(self) -> bool:
         if sys.platform == "win32" or sys.__stdin__ is None:

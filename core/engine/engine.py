@@ -13,6 +13,7 @@ from core.engine.open_session import OpenSession
 from core.engine.rate_limit import RateLimiter
 from core.engine.runner import Runner
 from core.engine.writing import Writer
+from core.errors import SessionLockedError
 from core.ids import SessionId, new_uuid
 from core.model_choice import AgentRole, ModelChoice
 from core.providers.base import Provider
@@ -100,6 +101,17 @@ class Engine:
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session for good."""
         await self.store.purge(session_id)
+
+    async def retitle(self, session_id: SessionId, title: str) -> None:
+        """Retitle a session that is not open here; raise SessionLockedError when another window has it."""
+        taken = await self.store.acquire(session_id, self._label)
+        if isinstance(taken, Holder):
+            raise SessionLockedError(f"This chapter is open elsewhere ({taken.label}); rename it there.")
+        try:
+            snapshot = await self.store.load(session_id)
+            await self.store.commit(commands.retitle(snapshot, title, self._clock()), taken)
+        finally:
+            await taken.aclose()
 
     async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
         """Return exactly what would be sent to the character in `slot`; nothing is sent."""

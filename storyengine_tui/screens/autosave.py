@@ -68,16 +68,23 @@ class Autosave:
         self._on_saved()
 
     async def _watch(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await self._touched.wait()
-            self._touched.clear()
-            first = loop.time()
-            while (now := loop.time()) < min(self._last_touch + QUIET, first + LONGEST):
-                await asyncio.sleep(min(self._last_touch + QUIET, first + LONGEST) - now)
+            await self._wait_for_quiet()
             try:
                 await self.flush()
             except StoryEngineError as error:
                 self._on_error(error)
                 await asyncio.sleep(RETRY)
                 self._touched.set()
+
+    async def _wait_for_quiet(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LONGEST
+        while loop.time() < deadline:
+            self._touched.clear()
+            try:
+                async with asyncio.timeout_at(min(self._last_touch + QUIET, deadline)):
+                    await self._touched.wait()
+            except TimeoutError:
+                return

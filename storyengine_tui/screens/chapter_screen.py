@@ -1,10 +1,12 @@
 """The chapter's screen: three tabs across the top, one pane each (design 10)."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -29,6 +31,9 @@ from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId
 from core.session import SessionState, title_from
+from core.store import Holder
+from storyengine_tui.answering import address_without_consent
+from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.play_pane import PlayPane
@@ -36,6 +41,8 @@ from storyengine_tui.screens.setup_pane import SetupPane
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 
+TABS = ("setup", "play", "narrative")
+TITLES = ("1 World", "2 Play", "3 Chapter")
 HOME_TABS = {
     SessionState.DRAFT_TAB1: "setup",
     SessionState.LOCKING: "setup",
@@ -52,6 +59,7 @@ STANDING = {
     SessionState.RESETTING: "being reset",
 }
 """What a session's state is called where the GM reads it."""
+PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 POLL_SECONDS = 3.0
 """How often a window that waits for the writer to go asks whether it is gone."""
 
@@ -59,29 +67,18 @@ POLL_SECONDS = 3.0
 class ChapterScreen(Screen[None]):
     """Shows one open session; hands its notices to the panes."""
 
-    CSS_PATH = "chapter_screen.tcss"
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2", "tab('setup')", "World"),
         Binding("f3", "tab('play')", "Play"),
         Binding("f4", "tab('narrative')", "Chapter"),
+        Binding("ctrl+r", "start", "Retry"),
+        Binding("ctrl+t", "take_over", "Take over"),
     ]
 
     @dataclass
     class StartRequested(Message):
         """The GM wants the engine started again after it failed."""
-
-    @dataclass
-    class LockRequested(Message):
-        """The GM goes on to tab 2: world, chapter and cast are to be locked first."""
-
-        is_confirmed: bool = False
-
-    @dataclass
-    class ConsentNeeded(Message):
-        """A call failed because text may not go to its address yet."""
-
-        request_id: RequestId
 
     @dataclass
     class Replaced(Message):
@@ -90,10 +87,15 @@ class ChapterScreen(Screen[None]):
         session_id: SessionId
 
     @dataclass
+    class LeaveAnywayRequested(Message):
+        """The GM ends the program though something typed cannot be stored."""
+
+    @dataclass
     class Played(Message):
         """A prompt and its reply are stored."""
 
-        events: tuple[Event, ...]
+        replier: str
+        title: str
 
     @dataclass
     class Retitled(Message):
@@ -101,13 +103,19 @@ class ChapterScreen(Screen[None]):
 
         title: str
 
-    def __init__(self) -> None:
+    def __init__(self, configuration: Configuration) -> None:
         super().__init__()
+        self.configuration = configuration
+        self._panes: tuple[EnginePane, ...] = (SetupPane(), PlayPane(), NarrativePane())
         self._session: OpenSession | None = None
         self._listening = ExitStack()
         self._hearing: Worker[None] | None = None
+        self._waiting: Worker[None] | None = None
+        """Waits for the other window to go, when the GM asked to take over."""
         self._state: SessionState | None = None
         self._title = ""
+        self._trouble: ErrorCode | None = None
+        self._has_failed_to_start = False
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and above them what concerns all of them."""
@@ -116,12 +124,9 @@ class ChapterScreen(Screen[None]):
         yield Banner(id="trouble")
         yield Banner(id="writer")
         with TabbedContent(id="tabs", initial="setup"):
-            with TabPane("1 World", id="setup"):
-                yield SetupPane()
-            with TabPane("2 Play", id="play"):
-                yield PlayPane()
-            with TabPane("3 Chapter", id="narrative"):
-                yield NarrativePane()
+            for tab, title, pane in zip(TABS, TITLES, self._panes, strict=True):
+                with TabPane(title, id=tab):
+                    yield pane
         yield Footer()
 
     def on_mount(self) -> None:
@@ -129,18 +134,18 @@ class ChapterScreen(Screen[None]):
         self.query_one("#tabs").disabled = True
 
     @property
-    def panes(self) -> Iterator[EnginePane]:
-        """The three panes, in order."""
-        return iter(self.query(EnginePane))
-
-    @property
     def active_tab(self) -> str:
         """The id of the tab that shows."""
         return self.query_one("#tabs", TabbedContent).active
 
+    @property
+    def is_draft(self) -> bool:
+        """Whether tab 1 is not locked yet."""
+        return self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+
     def show_progress(self, what: str) -> None:
         """Say what is being waited for; nothing can be typed meanwhile."""
-        self.query_one("#trouble", Banner).hide()
+        self.hide_trouble()
         progress = self.query_one("#progress", BusyLine)
         progress.begin(what, cancel="")
         progress.display = True
@@ -155,13 +160,30 @@ class ChapterScreen(Screen[None]):
         """Say why nothing can be opened, with Retry."""
         self.end_progress()
         self.show_trouble(error, BannerAction("start", "Retry", "^r"))
+        self._has_failed_to_start = True
+        self.refresh_bindings()
+
+    def show_leave_failure(self, error: StoryEngineError) -> None:
+        """Say that what is typed cannot be stored, so that the GM decides whether to end."""
+        self.end_progress()
+        self.show_trouble(
+            error,
+            BannerAction("leave", "Try again", "^q"),
+            BannerAction("leave-anyway", "Quit without storing it"),
+        )
 
     def show_trouble(self, error: StoryEngineError, *actions: BannerAction) -> None:
         """Say what went wrong, in the flow of the page."""
-        banner = self.query_one("#trouble", Banner)
-        banner.show(
-            error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss", "Esc"),)
+        self._trouble = error.code
+        self.query_one("#trouble", Banner).show(
+            error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss"),)
         )
+
+    def hide_trouble(self) -> None:
+        """What went wrong is over."""
+        self._trouble = None
+        self._has_failed_to_start = False
+        self.query_one("#trouble", Banner).hide()
         self.refresh_bindings()
 
     async def attach(self, session: OpenSession) -> None:
@@ -169,64 +191,89 @@ class ChapterScreen(Screen[None]):
         self._session = session
         self._state = session.snapshot.session.state
         listener = self._listening.enter_context(session.listen())
-        for pane in self.panes:
+        for pane in self._panes:
             await pane.attach(session)
         self.query_one("#tabs").disabled = False
         self.end_progress()
+        self.hide_trouble()
         self._show_writer()
         self._show_standing()
-        self._hearing = self.run_worker(self._hear(listener), name="hear", group="hear", exit_on_error=False)
+        self._hearing = self._run(self._hear(listener), "hear")
         self._open_tab(HOME_TABS.get(self._state, "play"))
-        self.refresh_bindings()
+
+    async def show_again(self) -> None:
+        """Show the session as it is stored now."""
+        if self._session is not None:
+            for pane in self._panes:
+                await pane.attach(self._session)
+
+    async def flush(self) -> None:
+        """Store what is typed; raises StoryEngineError when that fails."""
+        if self._session is not None:
+            for pane in self._panes:
+                await pane.flush()
 
     async def detach(self) -> None:
         """Store what is typed and let go of the session; raises StoryEngineError when that fails."""
         if self._session is None:
             return
-        for pane in self.panes:
-            await pane.flush()
+        await self.flush()
         self._listening.close()
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
-        for pane in self.panes:
+        for worker in (self._hearing, self._waiting):
+            if worker is not None:
+                worker.cancel()
+        self._hearing = self._waiting = None
+        for pane in self._panes:
             pane.detach()
-        self._session = None
-        self.query_one("#tabs").disabled = True
-        self.query_one("#writer", Banner).hide()
+        self._session = self._state = None
+        if self.is_mounted and self.is_attached:
+            self.query_one("#tabs").disabled = True
+            self.query_one("#writer", Banner).hide()
+            self.refresh_bindings()
+
+    def _run(self, work: Coroutine[None, None, None], group: str) -> Worker[None]:
+        return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     async def _hear(self, listener: Listener) -> None:
         async for notice in listener:
             await self._heed(notice)
-            for pane in self.panes:
+            for pane in self._panes:
                 pane.hear(notice)
 
     async def _heed(self, notice: Notice) -> None:
         match notice:
             case SessionChanged(session):
-                has_ended = self._state is not SessionState.ENDED and session.state is SessionState.ENDED
-                was_played = self._state in (SessionState.ACTIVE, SessionState.SUMMARIZING)
+                has_ended = session.state is SessionState.ENDED and self._state in PLAYING
                 self._state = session.state
                 self._show_standing()
-                if has_ended and was_played:
+                if has_ended:
                     self._open_tab("narrative")
             case StorageTrouble(error):
                 self.show_trouble(error)
             case StorageRecovered():
-                self.query_one("#trouble", Banner).hide()
+                self.hide_trouble()
             case WriterChanged(holder):
-                self._show_writer()
-                if holder is None and self._session is not None:
-                    for pane in self.panes:
-                        await pane.attach(self._session)
+                await self._heed_writer(holder)
             case SessionReplaced(new_id):
                 self.post_message(self.Replaced(new_id))
             case RequestFailed(request, error) if error.code is ErrorCode.CONSENT_REQUIRED:
-                self.post_message(self.ConsentNeeded(request.id))
+                self._run(self._ask_consent(request.id), "consent")
             case EventsAppended(events):
-                self.post_message(self.Played(events))
+                self._tell_of_reply(events)
             case _:
                 pass
+
+    def _tell_of_reply(self, events: tuple[Event, ...]) -> None:
+        slot = events[-1].slot
+        if self._session is not None and slot is not None:
+            name = self._session.snapshot.session.name_of(slot)
+            self.post_message(self.Played(name, self._title))
+
+    async def _heed_writer(self, holder: Holder | None) -> None:
+        self._show_writer()
+        if holder is None:
+            await self.show_again()
+        self.refresh_bindings()
 
     def _show_standing(self) -> None:
         if self._session is None:
@@ -234,48 +281,148 @@ class ChapterScreen(Screen[None]):
         snapshot = self._session.snapshot
         session = snapshot.session
         title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.query_one("#standing", Static).update(Content(f"{title} · {STANDING[session.state]}"))
+        self.query_one("#standing", Static).update(
+            Content(f"{title} · {STANDING[session.state]}"), layout=False
+        )
         if title != self._title:
             self._title = title
             self.post_message(self.Retitled(title))
         self.refresh_bindings()
 
-    def _show_writer(self, *, is_waiting: bool = False) -> None:
+    def _show_writer(self) -> None:
         banner = self.query_one("#writer", Banner)
         if self._session is None or not self._session.is_read_only:
             banner.hide()
             return
         holder = self._session.holder
-        who = (
-            f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}"
-            if holder
-            else "another window"
-        )
+        who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}" if holder else "its holder"
         sentence = f"Another window writes in this chapter ({who}); here you read along."
-        if is_waiting:
-            action = BannerAction("stop-waiting", "Stop waiting")
-            hint = "It is taken over as soon as that window is gone."
+        if self._waiting is None:
+            action = BannerAction("take-over", "Take over when it is gone", "^t")
         else:
-            action = BannerAction("take-over", "Take over when that window is gone", "^t")
-            hint = ""
-        banner.show(sentence, hint=hint, actions=(action,), tone=Tone.INFO)
+            sentence += " This one takes over as soon as that is gone."
+            action = BannerAction("stop-waiting", "Do not take over", "^t")
+        banner.show(sentence, actions=(action,), tone=Tone.INFO)
 
     def action_tab(self, tab: str) -> None:
         """Go to a tab; the first time, tab 2 asks whether to lock what is written on tab 1."""
-        if tab == "play" and self._is_draft:
-            self.post_message(self.LockRequested())
-            return
-        self._open_tab(tab)
-
-    @property
-    def _is_draft(self) -> bool:
-        return self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+        if tab == "play" and self.is_draft and self._session is not None and not self._session.is_read_only:
+            self._run(self._lock(), "lock")
+        else:
+            self._open_tab(tab)
 
     def _open_tab(self, tab: str) -> None:
         self.query_one("#tabs", TabbedContent).active = tab
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Dim the tabs until a session is open."""
-        if action == "tab":
-            return True if self._session is not None else None
+    @on(TabbedContent.TabActivated, "#tabs")
+    def _heed_tab(self, event: TabbedContent.TabActivated) -> None:
+        """A click on tab 2 asks as its key does."""
+        session = self._session
+        if event.pane.id == "play" and self.is_draft and session is not None and not session.is_read_only:
+            self._open_tab("setup")
+            self.action_tab("play")
+        self.refresh_bindings()
+
+    @on(SetupPane.LockRequested)
+    def _heed_lock(self, event: SetupPane.LockRequested) -> None:
+        event.stop()
+        self._run(self._lock(is_confirmed=event.is_confirmed), "lock")
+
+    async def _lock(self, *, is_confirmed: bool = False) -> None:
+        """Lock tab 1 and go to tab 2; what fails is said on tab 1, where everything stays as it was."""
+        from storyengine_tui.screens.lock_modal import LockModal
+
+        session, setup = self._session, self.query_one(SetupPane)
+        if session is None or not await setup.make_ready():
+            return
+        try:
+            address = address_without_consent(self.configuration)
+            if address is not None and not await self._grant(address):
+                return
+            is_locked = await self.app.push_screen_wait(
+                LockModal(session, self.configuration, is_confirmed=is_confirmed)
+            )
+        except StoryEngineError as error:
+            self.show_trouble(error)
+            return
+        if is_locked:
+            self._open_tab("play")
+
+    async def _ask_consent(self, request_id: RequestId) -> None:
+        """A call was refused for want of consent: ask, and try it again when it is granted."""
+        try:
+            address = address_without_consent(self.configuration)
+            if address is not None and await self._grant(address) and self._session is not None:
+                await self._session.retry(request_id)
+        except StoryEngineError as error:
+            self.show_trouble(error)
+
+    async def _grant(self, address: str) -> bool:
+        from storyengine_tui.screens.consent_modal import ConsentModal
+
+        if not await self.app.push_screen_wait(ConsentModal(address)):
+            return False
+        self.configuration.consent.grant(address)
         return True
+
+    def action_start(self) -> None:
+        """Start the engine again."""
+        self.post_message(self.StartRequested())
+
+    def action_take_over(self) -> None:
+        """Write here as soon as the other window is gone, or do not any more."""
+        if self._waiting is None:
+            self._waiting = self._run(self._take_over(), "take-over")
+        else:
+            self._waiting.cancel()
+            self._waiting = None
+        self._show_writer()
+
+    async def _take_over(self) -> None:
+        while self._session is not None:
+            try:
+                if await self._session.take_over():
+                    break
+            except StoryEngineError as error:
+                self.show_trouble(error)
+            self._show_writer()
+            await asyncio.sleep(POLL_SECONDS)
+        self._waiting = None
+        self._show_writer()
+
+    @on(Banner.ActionChosen)
+    def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
+        match event.action:
+            case "start":
+                self.action_start()
+            case "leave":
+                self.call_later(self.run_action, "app.leave")
+            case "leave-anyway":
+                self.post_message(self.LeaveAnywayRequested())
+            case "dismiss":
+                self.hide_trouble()
+            case "take-over" | "stop-waiting":
+                self.action_take_over()
+
+    @on(EnginePane.CommandFailed)
+    def _say_refusal(self, event: EnginePane.CommandFailed) -> None:
+        event.stop()
+        self.show_trouble(event.error)
+
+    @on(EnginePane.Stored)
+    def _forget_trouble(self, event: EnginePane.Stored) -> None:
+        event.stop()
+        if self._trouble in (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED):
+            self.hide_trouble()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        match action:
+            case "tab":
+                return True if self._session is not None else None
+            case "start":
+                return self._has_failed_to_start
+            case "take_over":
+                return self._session is not None and self._session.is_read_only
+            case _:
+                return True

@@ -27,6 +27,9 @@ class EnginePane(VerticalScroll, can_focus=False):
             super().__init__()
             self.error = error
 
+    class Stored(Message):
+        """What was typed is stored; trouble with storing it is over."""
+
     _session: OpenSession | None = None
 
     @property
@@ -37,7 +40,7 @@ class EnginePane(VerticalScroll, can_focus=False):
         return self._session
 
     @property
-    def is_attached(self) -> bool:
+    def has_session(self) -> bool:
         """Whether a session is open."""
         return self._session is not None
 

@@ -1,7 +1,377 @@
 """Tab 1: world, chapter and cast (design 10)."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Button, Select, Static
+
+from core.engine.notices import Notice, RequestFailed, SessionChanged, WriterChanged
+from core.errors import ErrorCode, StoryEngineError
+from core.limits import Limits
+from core.machine import Command
+from core.request import Request, RequestKind, RequestState
+from core.session import SessionState
+from core.slot import Slot, first_slots
+from storyengine_tui.screens.agent_panel import AgentPanel
+from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.setup_edit import TypedSetup
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
+
+INTRO = "Set up the world, the chapter and its characters; then go on to 2 Play (F3)."
+LOCKED = "Locked: to be read, selected and copied. Reset Chapter starts afresh."
+RESET_WARNING = (
+    "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
+    "have saved any and all character and setting information before you reset."
+)
+"""The words of the specification."""
+_LIMITS = Limits()
 
 
 class SetupPane(EnginePane):
-    """The page on which a chapter is set up."""
+    """The page on which a chapter is set up, and read once it is locked."""
+
+    HELP = (
+        "World and chapter are locked when you first go to 2 Play. The entries below a character's panel "
+        "switch between the characters; the number of agents shows or hides panels and forgets nothing."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+n", "next_panel", "Next agent"),
+        Binding("ctrl+r", "retry", "Retry"),
+    ]
+
+    @dataclass
+    class LockRequested(Message):
+        """The GM goes on to tab 2: world, chapter and cast are to be locked."""
+
+        is_confirmed: bool = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._world = CappedTextArea(
+            id="world",
+            limit=_LIMITS.world,
+            placeholder="The world in which the story takes place, the kind of story, and its tone.",
+        )
+        self._chapter = CappedTextArea(
+            id="chapter",
+            limit=_LIMITS.chapter,
+            placeholder="This chapter: where it begins, what is going on, what matters in it.",
+        )
+        self._count = Select(
+            [(str(number), number) for number in range(1, len(Slot) + 1)],
+            value=3,
+            allow_blank=False,
+            compact=True,
+            id="agent-count",
+        )
+        self._panels: dict[Slot, AgentPanel] = {}
+        self._slot = Slot.RED
+        self._autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+
+    def compose(self) -> ComposeResult:
+        """Compose the four cells and what can be done with them."""
+        yield Banner(id="lock-banner")
+        with Horizontal(classes="line"):
+            yield Static(INTRO, id="intro")
+            yield Static("", id="saved")
+        yield from self._cell("World", self._world, _LIMITS.world)
+        yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
+        with Horizontal(classes="line"):
+            yield Static("Number of agents ", classes="label")
+            yield self._count
+        with Vertical(id="cast"):
+            yield PanelSwitcher(id="panels")
+        with Horizontal(id="deeds"):
+            yield Button("Go on to 2 Play", id="go-on", compact=True)
+            yield Button("Reset Chapter", id="reset", compact=True)
+
+    def _cell(self, label: str, area: CappedTextArea, limit: int) -> ComposeResult:
+        with Vertical(classes="cell"):
+            with Horizontal(classes="line"):
+                yield Static(label, classes="label")
+                yield Static(classes="gap")
+                yield CharCounter(limit, id=f"{area.id}-counter")
+            yield area
+
+    def on_mount(self) -> None:
+        """Watch what is typed."""
+        self._autosave.start()
+
+    async def on_unmount(self) -> None:
+        """Watch no more."""
+        await self._autosave.stop()
+
+    async def attached(self) -> None:
+        """Show what is stored, from its end."""
+        for panel in self._panels.values():
+            await panel.remove()
+        self._panels.clear()
+        self._slot = Slot.RED
+        await self._show_stored()
+        await self._show_state()
+        self._show_lock_failure(self._failed_lock())
+        if self._is_editable:
+            self._world.focus()
+
+    def hear(self, notice: Notice) -> None:
+        """Follow the state, and what another window writes."""
+        match notice:
+            case SessionChanged():
+                if self.session.is_read_only:
+                    self.call_later(self._show_stored)
+                self.call_later(self._show_state)
+            case WriterChanged():
+                self.call_later(self._show_state)
+            case RequestFailed(request, _) if request.kind is RequestKind.LOCK:
+                self._show_lock_failure(request)
+            case _:
+                pass
+
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet."""
+        if self._is_editable and self._typed().edit_of(self.session.snapshot) is not None:
+            self._autosave.touch()
+            await self._autosave.flush()
+
+    async def make_ready(self) -> bool:
+        """Store what is typed and return whether it can be locked; say what is missing when it cannot."""
+        try:
+            await self.flush()
+        except StoryEngineError as error:
+            self.post_message(self.CommandFailed(error))
+            return False
+        for slot, name in self._typed().doubles(self.session.snapshot).items():
+            self._say(f"Two characters cannot both be called {name}; choose another name.")
+            await self._show_panel(slot)
+            self._panels[slot].focus_name()
+            return False
+        if self.session.snapshot.tab1.is_blank:
+            self._say("Write a world or a chapter first; there is nothing to lock yet.")
+            self._world.focus()
+            return False
+        return True
+
+    @property
+    def _is_editable(self) -> bool:
+        return self.has_session and self.session.can(Command.EDIT_TAB1)
+
+    def _typed(self) -> TypedSetup:
+        return TypedSetup(
+            world=self._world.text,
+            chapter=self._chapter.text,
+            agent_count=self._agent_count,
+            names={slot: panel.agent_name for slot, panel in self._panels.items()},
+            identities={slot: panel.identity for slot, panel in self._panels.items()},
+        )
+
+    @property
+    def _agent_count(self) -> int:
+        return self._count.value if isinstance(self._count.value, int) else 1
+
+    async def _save(self) -> None:
+        if not self._is_editable:
+            return
+        edit = self._typed().edit_of(self.session.snapshot)
+        if edit is not None:
+            await self.session.edit_tab1(edit)
+
+    def _say_saved(self) -> None:
+        self._show_saved("stored")
+        self.post_message(self.Stored())
+
+    def _say_unsaved(self, error: StoryEngineError) -> None:
+        self._show_saved("not stored")
+        self.post_message(self.CommandFailed(error))
+
+    def _show_saved(self, text: str) -> None:
+        if self.is_mounted:
+            self.query_one("#saved", Static).update(text, layout=False)
+
+    async def _show_stored(self) -> None:
+        snapshot = self.session.snapshot
+        for area, text in ((self._world, snapshot.tab1.world), (self._chapter, snapshot.tab1.chapter)):
+            if area.text != text:
+                area.load_text(text)
+        self._count.value = len(snapshot.session.slots)
+        for slot, panel in self._panels.items():
+            panel.show_stored(snapshot.session.names.get(slot, ""), snapshot.tab1.identities.get(slot, ""))
+        self._show_counters()
+        await self._show_panel(self._slot)
+
+    def _show_counters(self) -> None:
+        for area in (self._world, self._chapter):
+            self.query_one(f"#{area.id}-counter", CharCounter).show(area.length)
+
+    async def _show_state(self) -> None:
+        """Lay the veil over what cannot be changed any more, and say so."""
+        is_editable, state = self._is_editable, self.session.snapshot.session.state
+        is_locked = state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+        self.set_class(not is_editable, "-veiled")
+        for area in (self._world, self._chapter):
+            area.read_only = not is_editable
+        for panel in self._panels.values():
+            panel.set_read_only(not is_editable)
+        self._count.disabled = not is_editable
+        self.query_one("#intro", Static).update(LOCKED if is_locked else INTRO)
+        self.query_one("#saved").display = is_editable
+        self.query_one("#go-on").display = is_editable
+        self.query_one("#reset").display = is_locked and not self.session.is_read_only
+        if is_locked:
+            self.query_one("#lock-banner", Banner).hide()
+        self.refresh_bindings()
+
+    async def _show_panel(self, slot: Slot) -> None:
+        """Show the panel of `slot`, made when it is first wanted, and hide the others."""
+        slots = first_slots(self._agent_count)
+        self._slot = slot if slot in slots else slots[-1]
+        if self._slot not in self._panels:
+            snapshot = self.session.snapshot
+            panel = AgentPanel(
+                self._slot,
+                snapshot.session.limits,
+                snapshot.session.names.get(self._slot, ""),
+                snapshot.tab1.identities.get(self._slot, ""),
+                is_read_only=not self._is_editable,
+            )
+            self._panels[self._slot] = panel
+            await self.query_one("#cast").mount(panel, before="#panels")
+        for other, panel in self._panels.items():
+            panel.display = other is self._slot
+        self._show_entries()
+
+    def _show_entries(self) -> None:
+        snapshot, typed = self.session.snapshot, self._typed()
+        doubles = typed.doubles(snapshot)
+        entries = []
+        for slot in first_slots(self._agent_count):
+            name = typed.names.get(slot, snapshot.session.names.get(slot, "")).strip()
+            has_identity = typed.identities.get(slot, snapshot.tab1.identities.get(slot, "")).strip()
+            entries.append(
+                PanelEntry(
+                    key=slot.colour,
+                    number=int(slot),
+                    name=name or slot.default_name,
+                    style=f"$slot-{slot.colour}",
+                    mark="✎" if has_identity else "",
+                )
+            )
+        switcher = self.query_one("#panels", PanelSwitcher)
+        switcher.set_entries(entries)
+        switcher.active = self._slot.colour
+        for slot, panel in self._panels.items():
+            clash = doubles.get(slot, "")
+            panel.say_problem(f"Another character is called {clash}; choose another name." if clash else "")
+
+    def _failed_lock(self) -> Request | None:
+        if self.session.snapshot.session.state is not SessionState.DRAFT_TAB1:
+            return None
+        return next(
+            (
+                request
+                for request in self.session.snapshot.requests
+                if request.kind is RequestKind.LOCK and request.state is RequestState.FAILED
+            ),
+            None,
+        )
+
+    def _show_lock_failure(self, request: Request | None) -> None:
+        banner = self.query_one("#lock-banner", Banner)
+        if request is None:
+            banner.hide()
+            return
+        is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
+        banner.show(
+            request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence,
+            actions=(BannerAction("retry", "Retry", "^r"), BannerAction("edit", "Edit")),
+            tone=Tone.INFO if is_cancelled else Tone.ERROR,
+        )
+        self.refresh_bindings()
+
+    def _say(self, sentence: str) -> None:
+        self.query_one("#lock-banner", Banner).show(sentence, tone=Tone.WARNING)
+        self.scroll_home(animate=False)
+
+    @on(CappedTextArea.Edited)
+    def _heed_text(self, event: CappedTextArea.Edited) -> None:
+        event.stop()
+        self._show_counters()
+        self._touch()
+
+    @on(AgentPanel.Edited)
+    def _heed_panel(self, event: AgentPanel.Edited) -> None:
+        event.stop()
+        self._show_entries()
+        self._touch()
+
+    @on(Select.Changed, "#agent-count")
+    async def _heed_count(self, event: Select.Changed) -> None:
+        event.stop()
+        if not self.has_session:
+            return
+        await self._show_panel(self._slot)
+        if self._agent_count != len(self.session.snapshot.session.slots):
+            self._touch()
+
+    def _touch(self) -> None:
+        if self._is_editable:
+            if not self._autosave.is_dirty:
+                self._show_saved("storing …")
+            self._autosave.touch()
+            if self._failed_lock() is None:
+                self.query_one("#lock-banner", Banner).hide()
+
+    @on(PanelSwitcher.Picked, "#panels")
+    async def _heed_pick(self, event: PanelSwitcher.Picked) -> None:
+        event.stop()
+        await self._show_panel(Slot[event.key.upper()])
+
+    def action_next_panel(self) -> None:
+        """Show the next character's panel, around at the end."""
+        self.query_one("#panels", PanelSwitcher).action_step(1)
+
+    def action_retry(self) -> None:
+        """Lock again what could not be locked."""
+        self.post_message(self.LockRequested(is_confirmed=True))
+
+    @on(Banner.ActionChosen, "#lock-banner")
+    def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        if event.action == "retry":
+            self.action_retry()
+        else:
+            self._world.focus()
+
+    @on(Button.Pressed, "#go-on")
+    def _go_on(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.post_message(self.LockRequested())
+
+    @on(Button.Pressed, "#reset")
+    def _ask_reset(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.app.push_screen(
+            ConfirmModal("Reset Chapter", RESET_WARNING, is_destructive=True, id="reset-chapter"),
+            self._reset,
+        )
+
+    def _reset(self, is_confirmed: bool | None) -> None:
+        if is_confirmed:
+            self.run_worker(self.perform(self.session.reset()), group="reset", exit_on_error=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        if action == "retry":
+            return self.has_session and self._failed_lock() is not None
+        if action == "next_panel":
+            return True if self.has_session and self._agent_count > 1 else None
+        return True

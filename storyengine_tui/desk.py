@@ -1,0 +1,118 @@
+"""What lies open: the engine, the one session of this window, and everything that changes which it is."""
+
+import asyncio
+
+from core.engine.commands import Tab1Edit
+from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
+from core.ids import SessionId
+from core.machine import Command
+from core.paths import Paths
+from storyengine_tui.example_chapters import ExampleChapter
+from storyengine_tui.last_session import read_last_session, write_last_session
+from storyengine_tui.screens.chapter_screen import ChapterScreen
+
+
+class Desk:
+    """Opens one session at a time; before another is opened, all of the last one is stored."""
+
+    def __init__(self, chapter: ChapterScreen, paths: Paths) -> None:
+        self._chapter = chapter
+        self._paths = paths
+        self._mutex = asyncio.Lock()
+        self.engine: Engine | None = None
+        self.session: OpenSession | None = None
+
+    def require_engine(self) -> Engine:
+        """Return the engine; raise RuntimeError before it runs."""
+        if self.engine is None:
+            raise RuntimeError("the engine does not run yet")
+        return self.engine
+
+    async def open_last(self) -> bool:
+        """Open the session that was open last, else the one played last, else a new one.
+
+        Return whether there was none, as for a newcomer.
+        """
+        engine = self.require_engine()
+        known = [summary.id for summary in await engine.sessions()]
+        last = read_last_session(self._paths)
+        wanted = last if last in known else next(iter(known), None)
+        await self.open(wanted or await engine.create())
+        return not known
+
+    async def open(self, session_id: SessionId) -> None:
+        """Close the open session, everything typed stored, and open another."""
+        async with self._mutex:
+            if self.session is not None and self.session.id == session_id:
+                return
+            await self._close()
+            self._chapter.show_progress("Opening the chapter …")
+            try:
+                self.session = await self.require_engine().open(session_id)
+            finally:
+                self._chapter.end_progress()
+            await self._chapter.attach(self.session)
+            write_last_session(self._paths, session_id)
+
+    async def close(self) -> None:
+        """Store what is typed, settle what runs, give the writer's lock back."""
+        async with self._mutex:
+            await self._close()
+
+    async def _close(self) -> None:
+        if self.session is None:
+            return
+        await self._chapter.detach()
+        session, self.session = self.session, None
+        await session.aclose()
+
+    async def open_new(self) -> None:
+        """Go on with an empty chapter: the open one where it is empty, else a new one."""
+        if not await self._is_untouched():
+            await self.open(await self.require_engine().create())
+
+    async def open_example(self, example: ExampleChapter) -> None:
+        """Set up an example, in the open chapter where it is empty, else in a new one."""
+        await self.open_new()
+        session = self.session
+        if session is None:
+            return
+        script = example.script
+        await session.edit_tab1(
+            Tab1Edit(
+                title=script.title,
+                world=script.world,
+                chapter=script.chapter,
+                agent_count=len(script.agents),
+                names=script.names,
+                identities={agent.slot: agent.identity for agent in script.agents},
+            )
+        )
+        await session.define_narrative(script.definition, script.target_words)
+        await self._chapter.show_again()
+
+    async def archive(self, session_id: SessionId) -> None:
+        """Take a session off every screen; when it is the open one, go on with another."""
+        engine = self.require_engine()
+        if self.session is None or self.session.id != session_id:
+            await engine.archive(session_id)
+            return
+        await self.close()
+        await engine.archive(session_id)
+        await self.open_last()
+
+    async def retitle(self, session_id: SessionId, title: str) -> None:
+        """Give a session another title."""
+        if self.session is not None and self.session.id == session_id:
+            await self.session.retitle(title)
+        else:
+            await self.require_engine().retitle(session_id, title)
+
+    async def _is_untouched(self) -> bool:
+        session = self.session
+        if session is None or not session.can(Command.EDIT_TAB1):
+            return False
+        await self._chapter.flush()
+        tab1 = session.snapshot.tab1
+        return tab1.is_blank and not any(text.strip() for text in tab1.identities.values())

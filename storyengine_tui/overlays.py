@@ -1,0 +1,87 @@
+"""What opens over the chapter; every screen is imported when it is first wanted."""
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from core.errors import StoryEngineError
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.desk import Desk
+from storyengine_tui.screens.chapter_screen import ChapterScreen
+
+if TYPE_CHECKING:
+    from storyengine_tui.screens.welcome_modal import Choice
+
+
+class OverlayApp(App[None]):
+    """An app with a chapter, over which lists, dialogs and help can be opened."""
+
+    configuration: Configuration
+    chapter: ChapterScreen
+    desk: Desk
+
+    def do(self, work: Awaitable[object], *, group: str = "desk") -> None:
+        """Do this in the background; what the GM can mend is said on the page."""
+        self.run_worker(self._done(work), group=group, exit_on_error=False)
+
+    async def _done(self, work: Awaitable[object]) -> None:
+        try:
+            await work
+        except StoryEngineError as error:
+            self.chapter.show_trouble(error)
+
+    def action_welcome(self) -> None:
+        """Lead a newcomer by hand."""
+        from storyengine_tui.screens.welcome_modal import WelcomeModal
+
+        self.push_screen(WelcomeModal(self.configuration), self._begin)
+
+    def _begin(self, choice: "Choice | None") -> None:
+        from storyengine_tui.example_chapters import ExampleChapter
+        from storyengine_tui.screens.welcome_modal import ConnectModel, StartEmpty
+
+        match choice:
+            case ExampleChapter():
+                self.do(self.desk.open_example(choice))
+            case StartEmpty():
+                self.action_new_chapter()
+            case ConnectModel():
+                self.action_model()
+
+    def action_new_chapter(self) -> None:
+        """Start with an empty world."""
+        self.do(self.desk.open_new())
+
+    def action_chapters(self) -> None:
+        """List the chapters."""
+        from storyengine_tui.screens.chapters_screen import ChaptersScreen
+
+        self.push_screen(ChaptersScreen(self.desk))
+
+    def action_model(self) -> None:
+        """Show who answers, and how to connect another model."""
+        from storyengine_tui.screens.model_screen import ModelScreen
+
+        self.push_screen(ModelScreen(self.configuration))
+
+    def action_provenance(self) -> None:
+        """Show every call of the session."""
+        from storyengine_tui.screens.provenance_screen import ProvenanceScreen
+
+        session = self.desk.session
+        if session is not None:
+            self.push_screen(ProvenanceScreen(self.desk.require_engine().store, session))
+
+    def action_help(self) -> None:
+        """Show the keys of what has the focus."""
+        from storyengine_tui.screens.help_screen import HelpScreen
+
+        self.push_screen(HelpScreen.of(self.screen))
+
+    def show_bug(self, error: Exception) -> None:
+        """Say that the program did something wrong, with a report to copy."""
+        from storyengine_tui.screens.bug_screen import BugScreen
+
+        if not isinstance(self.screen, BugScreen):
+            self.push_screen(BugScreen(error, self.configuration.paths.logs))

@@ -1,0 +1,92 @@
+"""The panel of one character on tab 1: name and identity, outlined in the colour of its slot (design 10)."""
+
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
+from textual.widgets import Static
+
+from core.limits import Limits
+from core.slot import Slot
+from storyengine_tui.theme import slot_class
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.line_field import LineField
+
+
+class AgentPanel(Vertical):
+    """Holds what the GM typed for one slot, whether it shows or not."""
+
+    HELP = "A blank name stands for the default. The identity is what only this character is told of itself."
+
+    @dataclass
+    class Edited(Message):
+        """The name or the identity was changed."""
+
+        panel: "AgentPanel"
+
+    def __init__(self, slot: Slot, limits: Limits, name: str, identity: str, *, is_read_only: bool) -> None:
+        super().__init__(classes=slot_class(slot))
+        self.slot = slot
+        self._name_field = LineField(
+            name, limit=limits.name, placeholder=slot.default_name, read_only=is_read_only, classes="name"
+        )
+        self._name_field.soft_wrap = False
+        self._identity_area = CappedTextArea(
+            identity,
+            limit=limits.identity,
+            placeholder="Who this character is: nature, history, voice, wishes, secrets.",
+            read_only=is_read_only,
+            classes="identity",
+        )
+        self._counter = CharCounter(limits.identity, length=len(identity))
+
+    def compose(self) -> ComposeResult:
+        """Compose the line of the name and the identity below it."""
+        with Horizontal(classes="name-line"):
+            yield Static(f"{int(self.slot)} Name ", classes="label")
+            yield self._name_field
+            yield Static(classes="gap")
+            yield self._counter
+        yield Static(classes="problem", markup=False)
+        yield self._identity_area
+
+    @property
+    def agent_name(self) -> str:
+        """The name as it was typed; blank means the default."""
+        return self._name_field.text
+
+    @property
+    def identity(self) -> str:
+        """The identity as it was typed."""
+        return self._identity_area.text
+
+    def show_stored(self, name: str, identity: str) -> None:
+        """Show what is stored where it differs, and leave the cursor alone where it does not."""
+        if self._name_field.text != name:
+            self._name_field.load_text(name)
+        if self._identity_area.text != identity:
+            self._identity_area.load_text(identity)
+        self._counter.show(self._identity_area.length)
+
+    def set_read_only(self, is_read_only: bool) -> None:
+        """Let the text be changed, or only be read and copied."""
+        self._name_field.read_only = self._identity_area.read_only = is_read_only
+
+    def say_problem(self, sentence: str) -> None:
+        """Say what is wrong with the name; nothing when it is empty."""
+        line = self.query_one(".problem", Static)
+        line.update(sentence)
+        line.display = bool(sentence)
+
+    def focus_name(self) -> None:
+        """Go to the name."""
+        self._name_field.focus()
+
+    @on(CappedTextArea.Edited)
+    def _tell(self, event: CappedTextArea.Edited) -> None:
+        event.stop()
+        self._counter.show(self._identity_area.length)
+        self.post_message(self.Edited(self))

@@ -1,0 +1,209 @@
+"""The chapter list: open, new, rename, archive, restore, and purge with a second question (design 5)."""
+
+from collections.abc import Awaitable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Static
+
+from core.errors import StoryEngineError
+from core.ids import SessionId
+from core.session import SessionSummary
+from storyengine_tui.desk import Desk
+from storyengine_tui.screens.chapter_screen import STANDING
+from storyengine_tui.screens.title_modal import TitleModal
+from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
+
+LISTED = "Your chapters, last played first"
+ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
+
+
+class ChaptersScreen(Screen[None]):
+    """Lists the chapters, or the archived ones; Esc goes back to the open one."""
+
+    CSS_PATH = "chapters_screen.tcss"
+    HELP = (
+        "Enter opens a chapter. Archiving takes it off every list but the archive (A), from where it can be "
+        "restored; only there it can be purged, which deletes it for good."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Open"),
+        Binding("n", "new", "New"),
+        Binding("t", "retitle", "Title"),
+        Binding("a", "archive", "Archive"),
+        Binding("r", "restore", "Restore"),
+        Binding("p", "purge", "Purge"),
+        Binding("v", "switch", "Archived"),
+        Binding("escape,f5", "close", "Back"),
+    ]
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._sessions: Sequence[SessionSummary] = ()
+        self._shows_archived = False
+
+    def compose(self) -> ComposeResult:
+        """Compose the table below what it shows."""
+        yield Static(LISTED, id="heading", markup=False)
+        yield Banner(id="trouble")
+        yield DataTable(id="sessions", cursor_type="row", zebra_stripes=False)
+        yield Static("", id="empty", markup=False)
+        yield Footer()
+
+    async def on_mount(self) -> None:
+        """Read the list."""
+        table = self.query_one(DataTable)
+        table.focus()
+        self._do(self._reload())
+
+    def _do(self, work: Awaitable[None]) -> None:
+        self.run_worker(self._done(work), group="list", exit_on_error=False)
+
+    async def _done(self, work: Awaitable[None]) -> None:
+        banner = self.query_one(Banner)
+        try:
+            await work
+        except StoryEngineError as error:
+            banner.show(error.message, hint=error.hint, actions=(BannerAction("dismiss", "Dismiss"),))
+        else:
+            banner.hide()
+
+    async def _reload(self) -> None:
+        """Read the list again; the cursor stays on its chapter, else on its row."""
+        chosen, table = self._chosen, self.query_one(DataTable)
+        row = table.cursor_row
+        engine = self._desk.require_engine()
+        self._sessions = await engine.sessions(is_archived=self._shows_archived)
+        table.clear(columns=True)
+        room = max(20, self.size.width - 44)
+        for label, width in (("Title", room), ("State", 16), ("Prompts", 7), ("Last played", 11)):
+            table.add_column(Text(label), width=width)
+        for summary in self._sessions:
+            table.add_row(*self._cells(summary), key=str(summary.id))
+        ids = [summary.id for summary in self._sessions]
+        if chosen is not None and chosen.id in ids:
+            row = ids.index(chosen.id)
+        table.move_cursor(row=min(row, max(0, len(ids) - 1)), animate=False)
+        self._show_heading()
+
+    def _cells(self, summary: SessionSummary) -> tuple[Text, Text, Text, Text]:
+        session = self._desk.session
+        is_open = session is not None and session.id == summary.id
+        return (
+            Text(summary.title, style="bold" if is_open else "", no_wrap=True, overflow="ellipsis"),
+            Text("open here" if is_open else STANDING[summary.state]),
+            Text(str(summary.prompt_index), justify="right"),
+            Text(f"{summary.updated_at.astimezone():%d %b %H:%M}"),
+        )
+
+    def _show_heading(self) -> None:
+        self.query_one("#heading", Static).update(ARCHIVED if self._shows_archived else LISTED)
+        empty = self.query_one("#empty", Static)
+        empty.display = not self._sessions
+        empty.update(
+            "No chapter is archived." if self._shows_archived else "There is no chapter yet: n starts one."
+        )
+        self.query_one(DataTable).display = bool(self._sessions)
+        if self._sessions:
+            self.query_one(DataTable).focus()
+        self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        """Give the titles the room there is."""
+        if self._sessions:
+            self._do(self._reload())
+
+    @property
+    def _chosen(self) -> SessionSummary | None:
+        row = self.query_one(DataTable).cursor_row
+        return self._sessions[row] if 0 <= row < len(self._sessions) else None
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """Open the chapter under the cursor."""
+        if self._chosen is not None and not self._shows_archived:
+            self._do(self._open(self._chosen.id))
+
+    async def _open(self, session_id: SessionId) -> None:
+        await self._desk.open(session_id)
+        self.dismiss()
+
+    def action_new(self) -> None:
+        """Start with an empty world."""
+        self._do(self._new())
+
+    async def _new(self) -> None:
+        await self._desk.open_new()
+        self.dismiss()
+
+    def action_retitle(self) -> None:
+        """Ask for another title."""
+        chosen = self._chosen
+        if chosen is None:
+            return
+
+        def retitle(title: str | None) -> None:
+            if title is not None:
+                self._do(self._and_reload(self._desk.retitle(chosen.id, title)))
+
+        self.app.push_screen(TitleModal(chosen.title), retitle)
+
+    def action_archive(self) -> None:
+        """Take the chapter under the cursor off the list."""
+        if self._chosen is not None:
+            self._do(self._and_reload(self._desk.archive(self._chosen.id)))
+
+    def action_restore(self) -> None:
+        """Bring the chapter under the cursor back."""
+        if self._chosen is not None:
+            self._do(self._and_reload(self._desk.require_engine().restore(self._chosen.id)))
+
+    def action_purge(self) -> None:
+        """Delete the chapter under the cursor for good, if the GM confirms it."""
+        chosen = self._chosen
+        if chosen is None:
+            return
+
+        def purge(is_confirmed: bool | None) -> None:
+            if is_confirmed:
+                self._do(self._and_reload(self._desk.require_engine().purge(chosen.id)))
+
+        text = (
+            f"“{chosen.title}” and everything in it is deleted: world, cast, {chosen.prompt_index:,} prompts, "
+            "memory and drafts. This cannot be undone."
+        )
+        self.app.push_screen(
+            ConfirmModal("Purge this chapter for good?", text, confirm="Purge", is_destructive=True), purge
+        )
+
+    def action_switch(self) -> None:
+        """Show the archived chapters, or the others again."""
+        self._shows_archived = not self._shows_archived
+        self._do(self._reload())
+
+    async def _and_reload(self, work: Awaitable[None]) -> None:
+        await work
+        await self._reload()
+
+    @on(Banner.ActionChosen)
+    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        event.banner.hide()
+
+    def action_close(self) -> None:
+        """Go back to the open chapter."""
+        self.dismiss()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the chapter under the cursor."""
+        if action in ("restore", "purge"):
+            return self._shows_archived and bool(self._sessions)
+        if action in ("open", "archive", "retitle"):
+            return not self._shows_archived and bool(self._sessions)
+        return True

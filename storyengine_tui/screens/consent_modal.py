@@ -1,0 +1,58 @@
+"""The question before text leaves this machine, asked once for each address (design 8)."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from core.text import clean_line
+
+WHAT_IS_SENT = (
+    "What is sent there, and only when you lock, prompt, end or build a chapter:\n"
+    "  • world, chapter, names and identities\n"
+    "  • your prompts and the replies to them\n"
+    "  • structured memory and the narrative definition\n\n"
+    "Nothing else leaves this machine. Whoever runs that service may store what it gets. You can take "
+    "your consent back at any time: storyengine consent revoke."
+)
+
+
+class ConsentModal(ModalScreen[bool]):
+    """Ends with whether the GM grants that text goes to `address`; granting is the caller's."""
+
+    CSS_PATH = "dialog.tcss"
+    AUTO_FOCUS = "#not-now"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "not_now", "Not now"),
+        Binding("left,up", "app.focus_previous", show=False),
+        Binding("right,down", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = clean_line(address)
+
+    def compose(self) -> ComposeResult:
+        """Compose address, what is sent, and the two answers."""
+        with Vertical(classes="dialog--box"):
+            yield Static("May your text be sent to this address?", classes="dialog--title")
+            with VerticalScroll(classes="dialog--scroll", can_focus=False):
+                yield Static(Content(self._address), classes="dialog--text", id="address")
+                yield Static(Content("\n" + WHAT_IS_SENT), classes="dialog--text")
+            with Horizontal(classes="dialog--buttons"):
+                yield Button("Not now", id="not-now")
+                yield Button("Grant", id="grant", classes="deed")
+
+    @on(Button.Pressed)
+    def _answer(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.button.id == "grant")
+
+    def action_not_now(self) -> None:
+        """Send nothing."""
+        self.dismiss(False)
