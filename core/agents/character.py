@@ -15,7 +15,7 @@ from core.slot import Slot
 from core.text import clean, is_blank
 from core.transcript import in_order, render_events
 
-_MARK_LINE = re.compile(r"^[ \t]*===", re.MULTILINE)
+_MARK_LINE = re.compile(r"^[ \t]*=== (?:END )?[A-Z_]{4,}", re.MULTILINE)
 
 
 def build_context(
