@@ -47,11 +47,11 @@ class StoryEngineApp(OverlayApp):
     ]
     HELP = "Every text is stored by itself. Ctrl+P finds every command by its name."
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f5", "chapters", "Chapters"),
+        Binding("f6", "model", "Model", show=False, priority=True),
+        Binding("f7", "provenance", "Calls", show=False, priority=True),
         Binding("f1", "help", "Help"),
         Binding("question_mark", "help", "Help", show=False),
-        Binding("f5", "chapters", "Chapters"),
-        Binding("f6", "model", "Model"),
-        Binding("f7", "provenance", "Calls"),
         Binding("ctrl+q", "leave", "Quit", priority=True),
     ]
 

@@ -43,6 +43,7 @@ from storyengine_tui.widgets.busy_line import BusyLine
 
 TABS = ("setup", "play", "narrative")
 TITLES = ("1 World", "2 Play", "3 Chapter")
+TAB_KEYS = Binding.Group("Tabs")
 HOME_TABS = {
     SessionState.DRAFT_TAB1: "setup",
     SessionState.LOCKING: "setup",
@@ -69,12 +70,15 @@ class ChapterScreen(Screen[None]):
 
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f2", "tab('setup')", "World"),
-        Binding("f3", "tab('play')", "Play"),
-        Binding("f4", "tab('narrative')", "Chapter"),
+        Binding("f2", "tab('setup')", "World", group=TAB_KEYS),
+        Binding("f3", "tab('play')", "Play", group=TAB_KEYS),
+        Binding("f4", "tab('narrative')", "Chapter", group=TAB_KEYS),
         Binding("ctrl+r", "start", "Retry"),
         Binding("ctrl+t", "take_over", "Take over"),
     ]
+
+    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-short"), (36, "-tall")]
+    """Classes by height in rows, for pages that have more to show than a short terminal holds."""
 
     @dataclass
     class StartRequested(Message):
@@ -281,9 +285,7 @@ class ChapterScreen(Screen[None]):
         snapshot = self._session.snapshot
         session = snapshot.session
         title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.query_one("#standing", Static).update(
-            Content(f"{title} · {STANDING[session.state]}"), layout=False
-        )
+        self.query_one("#standing", Static).update(Content(f"{title} · {STANDING[session.state]}"))
         if title != self._title:
             self._title = title
             self.post_message(self.Retitled(title))
@@ -321,6 +323,8 @@ class ChapterScreen(Screen[None]):
         if event.pane.id == "play" and self.is_draft and session is not None and not session.is_read_only:
             self._open_tab("setup")
             self.action_tab("play")
+        elif session is not None:
+            self._panes[TABS.index(self.active_tab)].shown()
         self.refresh_bindings()
 
     @on(SetupPane.LockRequested)

@@ -56,6 +56,13 @@ class EnginePane(VerticalScroll, can_focus=False):
     async def attached(self) -> None:
         """Show what the session holds now."""
 
+    def shown(self) -> None:
+        """The GM came to this tab: have the focus where to go on, at first on what comes first."""
+        if self.screen.focused is None or self not in self.screen.focused.ancestors:
+            first = next((widget for widget in self.query("*") if widget.focusable), None)
+            if first is not None:
+                first.focus(scroll_visible=False)
+
     def hear(self, notice: Notice) -> None:
         """Show what is new."""
 

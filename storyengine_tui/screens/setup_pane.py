@@ -27,8 +27,8 @@ from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 
-INTRO = "Set up the world, the chapter and its characters; then go on to 2 Play (F3)."
-LOCKED = "Locked: to be read, selected and copied. Reset Chapter starts afresh."
+INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
+LOCKED = "Locked: read, mark and copy it. At the bottom, Reset Chapter starts afresh."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
     "have saved any and all character and setting information before you reset."

@@ -1,0 +1,150 @@
+"""The whole program under test: the real app on the real engine, a real PostgreSQL, and a scripted model."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import make_url
+from textual.pilot import Pilot
+
+from core.engine.engine import Engine
+from core.errors import StorageError, StoryEngineError
+from core.ids import SessionId
+from core.model_choice import defaults_for
+from core.paths import Paths
+from core.providers.script import Script
+from core.providers.scripted import ScriptedProvider
+from core.settings import Settings
+from db.store import open_store
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.bootstrap import Configuration
+from tests.store.servers import private_server
+
+PATIENCE = 15.0
+TEMPLATE = "screen_template"
+_numbers = count(1)
+
+
+@dataclass
+class Desktop:
+    """One machine: a database, a home, a script. Every `app()` is another window on it."""
+
+    url: str
+    paths: Paths
+    script: Script = field(default_factory=Script)
+    settings: Settings = field(default_factory=lambda: Settings(provider="scripted", _env_file=None))
+    start_errors: list[StoryEngineError] = field(default_factory=list)
+    """The next starts of the engine fail with these."""
+    windows: int = 0
+    ticks: int = 0
+
+    def clock(self) -> datetime:
+        """A frozen time that goes on by a second with every look."""
+        self.ticks += 1
+        return datetime(2026, 1, 2, 15, 0, tzinfo=UTC) + timedelta(seconds=self.ticks)
+
+    @asynccontextmanager
+    async def engine(self, label: str = "test") -> AsyncIterator[Engine]:
+        """Have an engine without a screen."""
+        store = await open_store(self.url)
+        engine = Engine(
+            store,
+            ScriptedProvider(self.script),
+            defaults_for("scripted"),
+            label=label,
+            clock=self.clock,
+        )
+        try:
+            yield engine
+        finally:
+            await engine.aclose()
+
+    @asynccontextmanager
+    async def start(self, configuration: Configuration) -> AsyncIterator[Engine]:
+        """Start an engine as the app does."""
+        if self.start_errors:
+            raise self.start_errors.pop(0)
+        self.windows += 1
+        async with self.engine(f"window {self.windows}") as engine:
+            yield engine
+
+    def app(self) -> StoryEngineApp:
+        """Return a window that is not open yet."""
+        return StoryEngineApp(self.start, Configuration(self.paths, self.settings))
+
+    async def prepare(self, work: Callable[[Engine], Any]) -> None:
+        """Do something with an engine before, or beside, the screen."""
+        async with self.engine() as engine:
+            await work(engine)
+
+    def prepare_now(self, work: Callable[[Engine], Any]) -> None:
+        """As `prepare`, from a test that is not async."""
+        asyncio.run(self.prepare(work))
+
+
+@pytest.fixture(scope="session")
+def screen_template() -> Iterator[str]:
+    """A private server with a template database that is up to date; its URL."""
+    with private_server() as url:
+        _administer(url, "CREATE DATABASE {}", TEMPLATE)
+        asyncio.run(_migrate(_in_database(url, TEMPLATE)))
+        yield url
+
+
+@pytest.fixture
+def desktop(screen_template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desktop]:
+    """A machine of the test's own, in UTC, with an empty database."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    name = f"screen_{next(_numbers)}"
+    _administer(screen_template, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
+    paths = Paths(
+        data=tmp_path / "data",
+        config=tmp_path / "config",
+        logs=tmp_path / "logs",
+        downloads=tmp_path / "downloads",
+    )
+    yield Desktop(_in_database(screen_template, name), paths)
+    _administer(screen_template, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str = "") -> None:
+    """Let the app work until `holds`; fail when time is up."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        if pilot.app._exception is not None:
+            raise pilot.app._exception
+        assert time.monotonic() < deadline, what or f"not within {PATIENCE:.0f} s"
+        await pilot.pause(0.01)
+    await pilot.pause()
+
+
+async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
+    """Wait until a session is open and shown."""
+    app = pilot.app
+    assert isinstance(app, StoryEngineApp)
+    await until(pilot, lambda: app.session is not None and not app.chapter.query_one("#tabs").disabled)
+    return app
+
+
+async def _migrate(url: str) -> None:
+    await (await open_store(url)).aclose()
+
+
+def _in_database(url: str, name: str) -> str:
+    return make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
+def _administer(url: str, statement: str, *names: str) -> None:
+    parsed = make_url(url).set(drivername="postgresql", database="postgres")
+    with psycopg.connect(parsed.render_as_string(hide_password=False), autocommit=True) as connection:
+        connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
