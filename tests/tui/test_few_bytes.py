@@ -1,0 +1,320 @@
+"""Painting by difference: the terminal shows the same as with plain output, and gets fewer bytes."""
+
+import unicodedata
+
+import pyte
+import pytest
+import textual
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import Static
+
+from core.slot import Slot
+from core.transcript import Window, render_window
+from storyengine_tui.few_bytes import SWITCH, FewBytesApp, is_wanted
+from storyengine_tui.terminal_rows import Cell, Look, Patch, Run, TerminalRows, cells_of
+from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.transcript_view import TranscriptView
+from tests.tui import chapter
+from tests.tui.widget_app import WIDGET_STYLES
+
+WIDTH, HEIGHT = 24, 10
+RED, PLAIN = Look("31"), Look()
+
+
+class Terminal:
+    """An emulated terminal that is fed bytes."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.screen = pyte.Screen(width, height)
+        self.stream = pyte.Stream(self.screen)
+
+    def feed(self, text: str) -> None:
+        self.stream.feed(text)
+
+    def shown(self) -> list[list[tuple[str, str, str, bool]]]:
+        """Return character, colours and weight of every cell."""
+        buffer = self.screen.buffer
+        return [
+            [
+                (unicodedata.normalize("NFC", cell.data), cell.fg, cell.bg, cell.bold)
+                for cell in (buffer[y][x] for x in range(self.screen.columns))
+            ]
+            for y in range(self.screen.lines)
+        ]
+
+
+def plain(patches: list[Patch]) -> str:
+    """Return what paints `patches` without looking at what was there."""
+    out = []
+    for y, x, cells in patches:
+        out.append(f"\x1b[{y + 1};{x + 1}H")
+        out.extend(f"\x1b[{cell.look.sgr}m{cell.text}\x1b[0m" for cell in cells)
+    return "".join(out)
+
+
+def row(text: str, look: Look = PLAIN, width: int = WIDTH) -> list[Cell]:
+    """Return `text` as the cells of a whole row."""
+    cells = cells_of([Run(look, text)])[:width]
+    if cells and len(cells) == width and cells_of([Run(look, cells[-1].text)])[1:]:
+        cells[-1] = Cell(look, " ")  # Half of a wide character.
+    return cells + [Cell(PLAIN, " ")] * (width - len(cells))
+
+
+# Rows
+
+
+def test_a_changed_character_costs_its_own_bytes() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(2, 0, row("hello"))])
+    assert rows.paint([Patch(2, 0, row("hallo"))]) == "\x1b[3;2Ha"
+    assert rows.paint([Patch(2, 0, row("hallo"))]) == ""
+
+
+def test_two_changes_far_apart_are_sent_apart() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(0, 0, row("a" + "-" * 20 + "b"))])
+    assert rows.paint([Patch(0, 0, row("x" + "-" * 20 + "y"))]) == "\x1b[1;1Hx\x1b[1;22Hy"
+
+
+def test_a_wide_character_is_sent_whole() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(0, 0, row("ab語"))])
+    assert rows.paint([Patch(0, 0, row("ab木"))]) == "\x1b[1;3H木"
+    rows.paint([Patch(0, 0, row("ab x"))])
+    assert rows.paint([Patch(0, 0, row("ab語"))]).startswith("\x1b[1;3H語")
+
+
+def test_a_combining_accent_is_a_change_of_its_character() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(0, 0, row("ete"))])
+    assert rows.paint([Patch(0, 0, row("e\u0301te"))]) == "\x1b[1;1He\u0301"
+
+
+DOUBTFUL = ["👩\u200d👩\u200d👧", "❤\ufe0f", "😀", "क्ष"]
+
+
+@pytest.mark.parametrize("doubtful", DOUBTFUL)
+def test_what_stands_behind_a_character_of_doubtful_width_is_where_it_belongs(doubtful: str) -> None:
+    rows, terminal = TerminalRows(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
+    column = next(x for x, cell in enumerate(row(f"ab{doubtful}|cdef")) if cell.text == "|")
+    for text in (f"ab{doubtful}|cdef", f"xb{doubtful}|cdeF", f"xb{doubtful}|CdeF", f"x{doubtful}b|CdeF"):
+        terminal.feed(rows.paint([Patch(0, 0, row(text))]))
+        assert "".join([cell[0] for cell in terminal.shown()[0]][column:]).rstrip() == text[text.index("|") :]
+
+
+def test_a_doubtful_character_is_not_sent_again_for_a_change_beside_it() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(0, 0, row("a 😀 b"))])
+    assert rows.paint([Patch(0, 0, row("a 😀 c"))]) == "\x1b[1;6Hc"
+
+
+def test_a_link_is_opened_and_closed() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    link = Look("34", "https://example.org", "7")
+    sent = rows.paint([Patch(0, 0, cells_of([Run(link, "go")]))])
+    assert sent == "\x1b[1;1H\x1b]8;id=7;https://example.org\x1b\\\x1b[34mgo\x1b]8;;\x1b\\\x1b[0m"
+
+
+def test_no_control_character_gets_through() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    assert (
+        rows.paint([Patch(0, 0, cells_of([Run(PLAIN, "a\x1b]52;x\x07\x9bb語\x85")]))]) == "\x1b[1;1Ha]52;xb語"
+    )
+
+
+def test_a_block_that_moved_is_moved_by_the_terminal() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(y, 0, row(f"line number {y}")) for y in range(HEIGHT)])
+    sent = rows.paint([Patch(y, 0, row(f"line number {y + 1}")) for y in range(HEIGHT)])
+    assert sent.startswith("\x1b[1;10r\x1b[10;1H\x1bD\x1b[r")
+    assert "number 5" not in sent
+    assert "line number 10" in sent
+
+
+CHARS = ["a", "b", " ", "語", "木", "é"]
+lines = st.lists(st.sampled_from(CHARS), max_size=30).map("".join)
+
+
+@st.composite
+def patches(draw: st.DrawFn) -> list[Patch]:
+    """Return some patches: whole rows, parts of rows, or a screen that has scrolled."""
+    look = draw(st.sampled_from([PLAIN, RED, Look("1;44")]))
+    if draw(st.booleans()):
+        first = draw(st.integers(0, 30))
+        return [Patch(y, 0, row(f"{first + y:03} {'語' * ((first + y) % 5)}", look)) for y in range(HEIGHT)]
+    found = []
+    for y in draw(st.lists(st.integers(0, HEIGHT - 1), unique=True, max_size=HEIGHT)):
+        x = draw(st.integers(0, WIDTH - 1))
+        found.append(Patch(y, 0 if x % 2 else x, row(draw(lines), look, WIDTH if x % 2 else WIDTH - x)))
+    return found
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(patches(), min_size=1, max_size=6))
+def test_the_terminal_shows_what_plain_output_shows(frames: list[list[Patch]]) -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    ours, theirs = Terminal(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
+    start = [Patch(y, 0, row("")) for y in range(HEIGHT)]
+    for frame in [start, *frames]:
+        ours.feed(rows.paint(frame))
+        theirs.feed(plain(frame))
+        known = [[cell is not None for cell in line] for line in rows._rows]
+        for y, (mine, other) in enumerate(zip(ours.shown(), theirs.shown(), strict=True)):
+            for x, (one, two) in enumerate(zip(mine, other, strict=True)):
+                assert one == two or not known[y][x], (y, x)
+
+
+# The app
+
+
+def sure_window(prompts: int, boundary: int = 0) -> Window:
+    """Return a window without characters that the emulator gives another width than Textual."""
+    events = [
+        event
+        for index in range(1, prompts + 1)
+        for event in chapter.prompt(index, reply=chapter.REPLIES[index % 2])
+    ]
+    return render_window(events, chapter.session(prompts, boundary))
+
+
+WORDS = "The tide turns and 海 the bell rings, twice, for those who are late. "
+
+
+class ComparedApp(FewBytesApp):
+    """Feeds two terminals, one plainly and one by difference."""
+
+    CSS_PATH = [WIDGET_STYLES]  # noqa: RUF012
+    CSS = "#end { height: 3; } TranscriptView { height: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ours = Terminal(80, 24)
+        self.theirs = Terminal(80, 24)
+        self.sent = 0
+        self.sent_plainly = 0
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield TranscriptView()
+            yield CappedTextArea(limit=500, id="end")
+            yield Static(Content.from_markup("a [link='https://example.org']link[/link]"))
+
+    def _display(self, screen: Screen[object], renderable: object) -> None:
+        if isinstance(renderable, ChopsUpdate | LayoutUpdate) and not self._batch_count:
+            whole = renderable.render_segments(self.console)
+            part = self.difference_of(renderable)
+            sequence = part.render_segments(self.console) if part is not None else ""
+            self.theirs.feed(whole)
+            self.ours.feed(sequence)
+            self.sent_plainly += len(whole)
+            self.sent += len(sequence)
+        super()._display(screen, renderable)  # type: ignore[arg-type]
+
+    def assert_same(self) -> None:
+        assert self.ours.shown() == self.theirs.shown()
+
+
+@pytest.mark.anyio
+async def test_a_chapter_is_played_and_both_terminals_agree() -> None:
+    app = ComparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = app.query_one(TranscriptView)
+        view.show_window(sure_window(20))
+        await pilot.pause()
+        app.assert_same()
+        view.begin_reply(Slot.BLUE, "Agent Blue", "21) And then?")
+        for word in (WORDS * 8).split():
+            view.stream(word + " ")
+            view._paint_pending()
+            await pilot.pause()
+            app.assert_same()
+        for keys in ("abc def", ["pageup"], ["tab"], ["pageup", "up", "up", "pagedown", "end"]):
+            await pilot.press(*keys)
+            app.assert_same()
+        await pilot.press("shift+up", "shift+left", "v", "up", "escape")
+        app.assert_same()
+        app.push_screen(ConfirmModal("Really?", "It cannot be undone."))
+        await pilot.pause()
+        app.assert_same()
+        await pilot.press("right", "escape")
+        app.assert_same()
+        view.settle(sure_window(21, boundary=14))
+        await pilot.pause()
+        app.assert_same()
+        assert app.sent < app.sent_plainly / 3
+
+
+@pytest.mark.anyio
+async def test_bytes_for_a_key_and_for_a_token_stay_small() -> None:
+    """The budget of issue 5: at most 300 a key and 260 a token."""
+    app = ComparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = app.query_one(TranscriptView)
+        view.show_window(chapter.window(100))
+        app.query_one(CappedTextArea).focus()
+        await pilot.press("a", "b")
+        app.sent = 0
+        await pilot.press(*"a key pressed")
+        assert app.sent / 13 <= 150
+        view.begin_reply(Slot.BLUE, "Agent Blue", "101) And then?")
+        await pilot.pause()
+        app.sent = 0
+        for _ in range(40):
+            view.stream("token ")
+            view._paint_pending()
+            await pilot.pause()
+        assert app.sent / 40 <= 260
+
+
+@pytest.mark.anyio
+async def test_redraw_paints_everything_anew() -> None:
+    app = ComparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(TranscriptView).show_window(sure_window(20))
+        await pilot.pause()
+        app.ours.feed("\x1b[2Jsomething else wrote here")
+        app.action_redraw()
+        await pilot.pause()
+        app.assert_same()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("signal", ["app_suspend_signal", "app_resume_signal"])
+async def test_a_suspended_program_forgets_what_the_terminal_shows(signal: str) -> None:
+    app = ComparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert app._rows.width == 80
+        getattr(app, signal).publish(app)
+        assert app._rows.width == 0
+
+
+def test_it_steps_aside_for_another_textual_and_when_it_is_turned_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert is_wanted("8.2.8")
+    assert not is_wanted("8.3.0")
+    assert not is_wanted("9.0")
+    monkeypatch.setenv(SWITCH, "0")
+    assert is_wanted("8.2.8")
+    monkeypatch.setenv(SWITCH, "1")
+    assert not is_wanted("8.2.8")
+
+
+def test_the_installed_textual_is_one_that_was_tested() -> None:
+    assert is_wanted(textual.__version__), "test few_bytes with this Textual, then change TESTED_WITH"
