@@ -1,5 +1,7 @@
 """Makers of what the store tests store: a session, its lock, prompts with replies, deltas, provenance."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -21,6 +23,8 @@ from core.session import Session, SessionState, Tab1Inputs
 from core.slot import Slot
 from core.store import Changes, Lease, Store
 
+PATIENCE = 20.0
+"""Seconds until a test gives up waiting."""
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
 
 
@@ -176,3 +180,19 @@ async def taken(store: Store, session_id: SessionId, label: str = "test") -> Lea
     lease = await store.acquire(session_id, label)
     assert hasattr(lease, "epoch"), lease
     return lease  # type: ignore[return-value]
+
+
+async def until(predicate: Callable[[], Awaitable[bool]]) -> None:
+    """Ask again until it holds, where nothing announces it; fail when time is up."""
+    async with asyncio.timeout(PATIENCE):
+        while not await predicate():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def is_noticed(lease: Lease) -> None:
+    """Return once the lease knows that it is lost."""
+
+    async def is_lost() -> bool:
+        return lease.is_lost
+
+    await until(is_lost)

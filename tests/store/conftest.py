@@ -2,21 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from itertools import count
 
 import psycopg
 import pytest
-from psycopg import sql
-from sqlalchemy import make_url
 
 from core.session import Session
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store.chapters import locked_session
-from tests.store.servers import plain_server, private_server
-
-TEMPLATE = "story_template"
-_numbers = count(1)
+from tests.store.servers import (
+    TEMPLATE,
+    administer,
+    cloned,
+    in_database,
+    plain_server,
+    plain_url,
+    private_server,
+)
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def template(server_url: str) -> str:
     """The server's URL, with a template database that is up to date."""
-    _administer(server_url, "CREATE DATABASE {}", TEMPLATE)
+    administer(server_url, "CREATE DATABASE {}", TEMPLATE)
     asyncio.run(_migrate(in_database(server_url, TEMPLATE)))
     return server_url
 
@@ -76,31 +78,6 @@ def raw(url: str) -> Iterator[psycopg.Connection]:
     """What anyone with the password can do: SQL, past all of our code."""
     with psycopg.connect(plain_url(url), autocommit=True) as connection:
         yield connection
-
-
-def in_database(server_url: str, name: str) -> str:
-    """Return the URL of another database of the same server."""
-    return make_url(server_url).set(database=name).render_as_string(hide_password=False)
-
-
-def plain_url(url: str) -> str:
-    """Return the URL as libpq spells it."""
-    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-
-
-def cloned(server_url: str, template: str = TEMPLATE) -> Iterator[str]:
-    """Make a database from a template, and drop it when done."""
-    name = f"story_{next(_numbers)}"
-    _administer(server_url, "CREATE DATABASE {} TEMPLATE {}", name, template)
-    try:
-        yield in_database(server_url, name)
-    finally:
-        _administer(server_url, "DROP DATABASE {} WITH (FORCE)", name)
-
-
-def _administer(server_url: str, statement: str, *names: str) -> None:
-    with psycopg.connect(plain_url(server_url), autocommit=True) as connection:
-        connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))  # type: ignore[arg-type]
 
 
 async def _migrate(url: str) -> None:

@@ -11,15 +11,20 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
+from sqlalchemy import make_url
 
 from db.embedded.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 
 PATIENCE = 30.0
+TEMPLATE = "story_template"
+_numbers = count(1)
 _OPTIONS = {
     "dynamic_shared_memory_type": "mmap",
     "fsync": "on",
@@ -120,6 +125,32 @@ def private_server() -> Iterator[str]:
         while server.status().is_supervised and time.monotonic() < deadline:
             time.sleep(0.02)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def in_database(server_url: str, name: str) -> str:
+    """Return the URL of another database of the same server."""
+    return make_url(server_url).set(database=name).render_as_string(hide_password=False)
+
+
+def plain_url(url: str) -> str:
+    """Return the URL as libpq spells it."""
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def cloned(server_url: str, template: str = TEMPLATE) -> Iterator[str]:
+    """Make a database from a template, and drop it when done."""
+    name = f"story_{next(_numbers)}"
+    administer(server_url, "CREATE DATABASE {} TEMPLATE {}", name, template)
+    try:
+        yield in_database(server_url, name)
+    finally:
+        administer(server_url, "DROP DATABASE {} WITH (FORCE)", name)
+
+
+def administer(server_url: str, statement: str, *names: str) -> None:
+    """Run a statement about databases, outside any of them that matters."""
+    with psycopg.connect(plain_url(server_url), autocommit=True) as connection:
+        connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 def _free_port() -> int:

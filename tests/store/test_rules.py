@@ -13,7 +13,7 @@ from core.ids import SessionId
 from core.store import Changes
 from db.store import open_store
 from tests.store import chapters
-from tests.store.conftest import cloned, plain_url
+from tests.store.servers import cloned, plain_url
 
 Raw = psycopg.Connection
 
@@ -79,7 +79,7 @@ def strict(raw: Raw) -> Iterator[Raw]:
 
 def _refused(raw: Raw, why: type[psycopg.Error] | str, statement: str, *values: object) -> None:
     with pytest.raises(psycopg.Error) as caught, raw.transaction():
-        raw.execute(statement, values)  # type: ignore[arg-type]
+        raw.execute(statement, values)
     if isinstance(why, str):
         assert caught.value.sqlstate == why, caught.value
     else:
@@ -102,7 +102,7 @@ def test_what_was_written_stays(chapter: SessionId, strict: Raw, table: str) -> 
     _refused(strict, APPEND_ONLY, f"UPDATE {table} SET {GROWING[table]} WHERE session_id = %s", chapter)
     _refused(strict, APPEND_ONLY, f"DELETE FROM {table} WHERE session_id = %s", chapter)
     _refused(strict, APPEND_ONLY, f"TRUNCATE {table} CASCADE")
-    assert strict.execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)  # type: ignore[arg-type]
+    assert strict.execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)
 
 
 @pytest.mark.parametrize("column", ["prompt_index", "ordinal", "slot", "event_id", "created_at", "role"])
@@ -271,7 +271,7 @@ def test_an_attempt_is_recorded_once_and_needs_what_it_names(chapter: SessionId,
     later = same | {"call": "call + 1"}
     for missing in ({"request": "gen_random_uuid()"}, {"content": "repeat('0', 64)"}):
         _refused(strict, errors.ForeignKeyViolation, copy.format(**later | missing), chapter)
-    strict.execute(copy.format(**later), (chapter,))  # type: ignore[arg-type]
+    strict.execute(copy.format(**later), (chapter,))
 
 
 @pytest.mark.parametrize(

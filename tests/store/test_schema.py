@@ -15,7 +15,7 @@ from db.migrate import HEAD, known_revisions, upgrade
 from db.store import PostgresStore, open_store
 from db.tables import METADATA
 from tests.store import chapters
-from tests.store.conftest import plain_url
+from tests.store.servers import plain_url
 
 KEYS = """
 SELECT c.relname, n.conname, n.contype,
@@ -26,8 +26,9 @@ WHERE n.contype IN ('p', 'u', 'f') AND n.connamespace = 'public'::regnamespace
   AND c.relname NOT IN ('session', 'alembic_version')
 """
 SHAPE = """
-SELECT 'column ' || c.relname || '.' || a.attname, format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull::text
-       || ' ' || a.attgenerated::text || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+SELECT 'column ' || c.relname || '.' || a.attname, format_type(a.atttypid, a.atttypmod)
+       || ' ' || a.attnotnull::text || ' ' || a.attgenerated::text
+       || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE c.relkind = 'r' AND a.attnum > 0 AND c.relnamespace = 'public'::regnamespace
@@ -148,7 +149,7 @@ async def test_every_older_database_is_brought_up_with_its_chapters(
 async def test_a_database_that_is_not_ours_to_change_is_refused(
     url: str, raw: psycopg.Connection, statement: str, sentence: str
 ) -> None:
-    raw.execute(statement)  # type: ignore[arg-type]
+    raw.execute(statement)
     before = _shape(url)
     with pytest.raises(StorageError, match=re.escape(sentence)) as caught:
         await open_store(url)

@@ -36,7 +36,12 @@ async def test_a_new_session_comes_back_as_it_was(store: PostgresStore) -> None:
     snapshot = await store.load(session.id)
     assert snapshot.session == session
     assert snapshot.tab1 == tab1
-    assert (snapshot.blocks, snapshot.recent, snapshot.requests, snapshot.unsent) == ((), (), (), {})
+    assert (snapshot.is_memory_known, snapshot.recent, snapshot.requests, snapshot.unsent) == (
+        False,
+        (),
+        (),
+        {},
+    )
 
 
 async def test_everything_a_commit_can_bring_comes_back(
@@ -70,7 +75,8 @@ async def test_everything_a_commit_can_bring_comes_back(
     )
     snapshot = await store.load(session.id)
     assert snapshot.session == session
-    assert snapshot.blocks[1:] == (block,)
+    assert list(await store.memory(session.id))[1:] == [block]
+    assert list(await store.blocks(session.id, after=0)) == [block]
     assert snapshot.recent == changes.events
     assert snapshot.requests == (failed,)
     assert snapshot.unsent == {Slot.RED: "half a thou"}
