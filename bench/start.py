@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from db.embedded.binaries import Binaries, find_binaries
-from db.embedded.cluster import program_environment
+from db.embedded.binaries import Binaries, find_binaries, program_environment
 from db.embedded.privileges import Footing, choose_footing
 from db.embedded.server import EmbeddedServer
 

@@ -52,7 +52,8 @@ SENTENCES: dict[ErrorCode, str] = {
         "The model's service failed or could not be reached; nothing is lost, retry in a moment."
     ),
     ErrorCode.LLM_REQUEST_ERROR: (
-        "The model's service did not accept the request; nothing is lost, check the model's name and settings."
+        "The model's service did not accept the request; nothing is lost, "
+        "check the model's name and settings."
     ),
     ErrorCode.LLM_CREDIT_EXHAUSTED: (
         "The account at the model's service has no credit left; nothing is lost, top it up and retry."
@@ -65,7 +66,9 @@ SENTENCES: dict[ErrorCode, str] = {
         "What must be sent is longer than the model can read; nothing is lost, shorten the text "
         "or choose a model with a larger context."
     ),
-    ErrorCode.LLM_CANCELLED: "The call was stopped before it was complete; nothing is lost, send it again when you like.",
+    ErrorCode.LLM_CANCELLED: (
+        "The call was stopped before it was complete; nothing is lost, send it again when you like."
+    ),
     ErrorCode.LLM_ERROR: "The model gave no usable answer; nothing is lost, retry.",
     ErrorCode.STORAGE_LOAD_FAILED: (
         "The database could not be read; nothing was changed, check that it runs and try again."
@@ -77,7 +80,9 @@ SENTENCES: dict[ErrorCode, str] = {
         "Another window writes in this chapter; you can read along, and write when that window is closed."
     ),
     ErrorCode.ILLEGAL_COMMAND: "That is not possible now; nothing was changed.",
-    ErrorCode.LIMIT_EXCEEDED: "The text is longer than this field holds; nothing was cut, shorten it and try again.",
+    ErrorCode.LIMIT_EXCEEDED: (
+        "The text is longer than this field holds; nothing was cut, shorten it and try again."
+    ),
     ErrorCode.CONSENT_REQUIRED: (
         "No text leaves this machine without your consent; nothing was sent, grant it once for this address."
     ),
@@ -113,7 +118,8 @@ class LimitExceededError(StoryEngineError):
     def __init__(self, field: str, length: int, limit: int) -> None:
         super().__init__(
             ErrorCode.LIMIT_EXCEEDED,
-            f"The {field} has {length:,} characters, and {limit:,} fit; nothing was cut, shorten it and try again.",
+            f"The {field} has {length:,} characters, and {limit:,} fit; "
+            "nothing was cut, shorten it and try again.",
         )
 
 

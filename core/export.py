@@ -78,7 +78,7 @@ async def read_body(store: Store, session_id: SessionId) -> SessionBody:
         tab1=snapshot.tab1,
         unsent=snapshot.unsent,
         events=tuple(await store.events(session_id)),
-        blocks=snapshot.blocks,
+        blocks=tuple(await store.blocks(session_id)),
         drafts=tuple(await store.drafts(session_id)),
         requests=tuple(await store.requests(session_id)),
         artifacts=tuple(artifacts),

@@ -45,7 +45,8 @@ class Snapshot:
     """One session as its writer holds it in memory: all that is needed to go on playing.
 
     `recent` are the events after `recent_from(session)`; `requests` are those not done and not
-    cancelled, oldest first: open ones, and failed ones that may be retried.
+    cancelled, oldest first: open ones, and failed ones that may be retried. `blocks` is what
+    `Store.memory` gives, once `is_memory_known`: a session opens without it, however long its story.
     """
 
     session: Session
@@ -55,6 +56,7 @@ class Snapshot:
     recent: tuple[Event, ...] = ()
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
+    is_memory_known: bool = True
 
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot as it is once `changes` are stored."""
@@ -68,7 +70,7 @@ class Snapshot:
             session=session,
             tab1=changes.tab1 or self.tab1,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
-            blocks=(*self.blocks, *changes.blocks),
+            blocks=(*self.blocks, *changes.blocks) if self.is_memory_known else (),
             recent=recent,
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
@@ -143,7 +145,19 @@ class Store(Protocol):
         """Take the writer's lock, or return who has it. Does not wait."""
 
     async def load(self, session_id: SessionId) -> Snapshot:
-        """Return the session as it is; raise StorageError (not transient) when there is none."""
+        """Return the session as it is, its memory not known yet; the cost does not grow with the story.
+
+        Raise StorageError (not transient) when there is none.
+        """
+
+    async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        """Return the memory that inputs are made of, in order: the lock and the newest deltas whole.
+
+        Of the deltas before those, which no budget holds in full, only the canon locks are read.
+        """
+
+    async def blocks(self, session_id: SessionId, *, after: int = -1) -> Sequence[MemoryBlock]:
+        """Return every block that ends beyond prompt `after`, whole and in order; -1 means all of them."""
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

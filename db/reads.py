@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.errors import StorageError
 from core.event import Event
 from core.ids import SessionId
+from core.memory import MemoryBlock
 from core.session import Session, SessionSummary
 from core.slot import Slot
 from core.store import Snapshot, recent_from
@@ -18,6 +19,8 @@ from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION
 
 KEPT: Final = ("pending", "processing", "failed")
 """States of the requests in a snapshot; the partial index `ix_llm_request_kept` has the same."""
+WHOLE_DELTAS: Final = 256
+"""How many of the newest deltas are read whole; no input holds as many."""
 _BATCH: Final = 256
 _TITLE_CHARS: Final = 500
 
@@ -45,7 +48,6 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
     session = await read_session(connection, session_id)
     tab1 = (await connection.execute(rows_of(TAB1_INPUT, session_id))).one()
     unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
-    blocks = await connection.execute(rows_of(MEMORY_BLOCK, session_id).order_by(MEMORY_BLOCK.c.from_prompt))
     recent = await connection.execute(events_between(session_id, recent_from(session) + 1, None))
     requests = await connection.execute(
         rows_of(LLM_REQUEST, session_id)
@@ -57,11 +59,45 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
         session=session,
         tab1=mapping.to_tab1(tab1),
         unsent={Slot(row.slot): row.text for row in unsent},
-        blocks=tuple(map(mapping.to_block, blocks)),
         recent=tuple(map(mapping.to_event, recent)),
         requests=tuple(map(mapping.to_request, requests)),
         draft_count=(await connection.execute(drafts)).scalar_one(),
+        is_memory_known=False,
     )
+
+
+async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
+    """Return the memory that inputs are made of: the newest deltas whole, of older ones their canon."""
+    session = await read_session(connection, session_id)
+    whole_from = session.boundary - WHOLE_DELTAS * session.limits.chunk_size
+    whole = rows_of(MEMORY_BLOCK, session_id).where(
+        (MEMORY_BLOCK.c.from_prompt > whole_from) | (MEMORY_BLOCK.c.from_prompt == 0)
+    )
+    blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
+    if whole_from > 0:
+        blocks += [mapping.to_block(row) for row in await connection.execute(_canon(session_id, whole_from))]
+    return sorted(blocks, key=lambda block: block.first)
+
+
+def _canon(session_id: SessionId, whole_from: int) -> Select[Any]:
+    """Return the query for the old deltas that locked something into canon, with that alone; the first
+    delta comes too, so that what was left out can be named from its beginning."""
+    locks = MEMORY_BLOCK.c.payload["canon_locks"]
+    payload = func.jsonb_build_object(
+        "memory_type", MEMORY_BLOCK.c.payload["memory_type"], "canon_locks", locks
+    )
+    columns = [column for column in MEMORY_BLOCK.c if column.key != "payload"]
+    return select(*columns, payload.label("payload")).where(
+        MEMORY_BLOCK.c.session_id == session_id,
+        MEMORY_BLOCK.c.from_prompt.between(1, whole_from),
+        (func.jsonb_array_length(locks) > 0) | (MEMORY_BLOCK.c.from_prompt == 1),
+    )
+
+
+def blocks_after(session_id: SessionId, after: int) -> Select[Any]:
+    """Return the query for every block that ends beyond prompt `after`, in order."""
+    newer = rows_of(MEMORY_BLOCK, session_id).where(MEMORY_BLOCK.c.to_prompt > after)
+    return newer.order_by(MEMORY_BLOCK.c.from_prompt)
 
 
 def events_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:

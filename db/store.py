@@ -14,6 +14,7 @@ from core.draft import NarrativeDraft
 from core.errors import SessionLockedError
 from core.event import Event
 from core.ids import RequestId, SessionId
+from core.memory import MemoryBlock
 from core.request import Artifact, Request
 from core.session import SessionSummary
 from core.store import Changes, Holder, Lease, Snapshot
@@ -76,6 +77,14 @@ class PostgresStore:
     async def load(self, session_id: SessionId) -> Snapshot:
         """Return the session as it is at one instant."""
         return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
+
+    async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        """Return the memory that inputs are made of, in order; see `core.store.Store.memory`."""
+        return await self._read(lambda connection: reads.read_memory(connection, session_id))
+
+    async def blocks(self, session_id: SessionId, *, after: int = -1) -> Sequence[MemoryBlock]:
+        """Return every block that ends beyond prompt `after`, whole and in order."""
+        return list(map(mapping.to_block, await self._rows(reads.blocks_after(session_id, after))))
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

@@ -117,8 +117,9 @@ class Engine:
         """Return exactly what would be sent to the character in `slot`; nothing is sent."""
         snapshot = await self.store.load(session_id)
         commands.require_cast(snapshot.session, slot)
+        memory = await self.store.memory(session_id)
         return ContextBuilder(self.choices).character(
-            snapshot.session, snapshot.tab1, snapshot.blocks, snapshot.recent, slot, prompt_text
+            snapshot.session, snapshot.tab1, memory, snapshot.recent, slot, prompt_text
         )
 
     async def aclose(self) -> None:

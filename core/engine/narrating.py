@@ -31,8 +31,9 @@ class Narrator:
         The provenance of each part is stored as soon as it is there, so that a later attempt uses
         again, and does not pay again for, every part whose input is still the same.
         """
-        session, blocks = snapshot.session, snapshot.blocks
+        session = snapshot.session
         events = await self._store.events(session.id)
+        blocks = await self._store.blocks(session.id)
         plan = self._builder.plan_narrative(session, blocks, events, session.definition, session.target_words)
         if not plan:
             return Failed(StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)), Trail()
@@ -54,8 +55,9 @@ class Narrator:
             await self._save(partial(_provenance, request, result.trail))
             texts.append(self._prose(result.text))
             model = result.model
-        made = NarrativeMade("\n\n".join(texts), model, session.definition, session.target_words)
-        return made, Trail()
+        block_ids = tuple(block.id for block in blocks)
+        text = "\n\n".join(texts)
+        return NarrativeMade(text, model, session.definition, session.target_words, block_ids), Trail()
 
     def _error_in(self, result: CallResult) -> StoryEngineError | None:
         """A text that was cut is no chapter. The very small model alone is measured by its room: it does

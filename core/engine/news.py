@@ -17,6 +17,7 @@ from core.engine.notices import (
 )
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
+from core.memory import MemoryBlock
 from core.request import Request, RequestKind, RequestState
 from core.slot import Slot
 from core.store import Changes, Snapshot, Store
@@ -51,17 +52,30 @@ async def read_news(store: Store, before: Snapshot) -> News:
     now = await store.load(before.session.id)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
     events = await store.events(now.session.id, first=first, last=last) if last >= first else ()
+    blocks = await _new_blocks(store, before, now)
+    if before.is_memory_known:
+        now = replace(now, blocks=(*before.blocks, *blocks), is_memory_known=True)
     drafts: Sequence[NarrativeDraft] = ()
     if now.draft_count > before.draft_count:
         drafts = (await store.drafts(now.session.id))[before.draft_count : now.draft_count]
-    return news_between(before, now, events, drafts)
+    return news_between(before, now, events, blocks, drafts)
+
+
+async def _new_blocks(store: Store, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
+    old, new = before.session, now.session
+    if new.boundary == old.boundary and new.tab1_locked == old.tab1_locked:
+        return ()
+    return await store.blocks(new.id, after=old.boundary if old.tab1_locked else -1)
 
 
 def news_between(
-    before: Snapshot, now: Snapshot, events: Sequence[Event], drafts: Sequence[NarrativeDraft]
+    before: Snapshot,
+    now: Snapshot,
+    events: Sequence[Event],
+    blocks: Sequence[MemoryBlock],
+    drafts: Sequence[NarrativeDraft],
 ) -> News:
-    """Return the news that lie between two snapshots; `events` and `drafts` are those that were added."""
-    known_blocks = {block.id for block in before.blocks}
+    """Return the news that lie between two snapshots, given what was added."""
     known = {request.id: request for request in before.requests}
     kept = {request.id for request in now.requests}
     changed = [request for request in now.requests if known.get(request.id) != request]
@@ -71,7 +85,7 @@ def news_between(
         session_id=now.session.id,
         session=now.session,
         events=tuple(events),
-        blocks=tuple(block for block in now.blocks if block.id not in known_blocks),
+        blocks=tuple(blocks),
         drafts=tuple(drafts),
         unsent={
             slot: now.unsent.get(slot, "")

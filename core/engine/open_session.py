@@ -20,6 +20,7 @@ from core.errors import IllegalCommandError, SessionLockedError, StoryEngineErro
 from core.event import Event
 from core.ids import RequestId, SessionId, new_uuid
 from core.machine import Command, facts_of, is_allowed
+from core.memory import MemoryBlock
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
@@ -185,6 +186,10 @@ class OpenSession:
     async def newest_events(self) -> Sequence[Event]:
         """Return the newest events: enough of them to fill the transcript's window."""
         return await self._store.newest_events(self.id, self.snapshot.session.limits.transcript)
+
+    async def memory_blocks(self, *, after: int = -1) -> Sequence[MemoryBlock]:
+        """Return every memory block that ends beyond prompt `after`, whole and in order; -1 means all."""
+        return await self._store.blocks(self.id, after=after)
 
     async def drafts(self) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

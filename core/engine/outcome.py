@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from core.errors import StoryEngineError
+from core.ids import BlockId
 from core.request import Artifact, Content
 
 
@@ -36,6 +37,7 @@ class NarrativeMade:
     model: str
     definition: str
     target_words: int | None
+    block_ids: tuple[BlockId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,8 +171,7 @@ class Runner:
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
         """Run the request in a task of its own, so that a bug in it settles the request and is logged."""
-        run = self._executor.run(self._writer.snapshot, request, cancellation, self._writer.listeners.publish)
-        task = asyncio.create_task(run, name=f"request {request.id}")
+        task = asyncio.create_task(self._executed(request, cancellation), name=f"request {request.id}")
         try:
             await asyncio.wait({task})
         finally:
@@ -184,6 +183,10 @@ class Runner:
             return Failed(error), Trail()
         log.error("request %s failed by a bug", request.id, exc_info=error)
         return Failed(StoryEngineError(ErrorCode.LLM_ERROR, BUG)), Trail()
+
+    async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
+        snapshot = await self._writer.know_memory()
+        return await self._executor.run(snapshot, request, cancellation, self._writer.listeners.publish)
 
     def _settlement(self, snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail) -> Changes:
         """Settle on the snapshot as it is now; if somebody else settled the request meanwhile, what was

@@ -196,7 +196,7 @@ def _narrative(snapshot: Snapshot, done: Request, outcome: NarrativeMade, now: d
         request_id=done.id,
         definition=outcome.definition,
         target_words=outcome.target_words,
-        source=SourceSnapshot(session.prompt_index, tuple(block.id for block in snapshot.blocks)),
+        source=SourceSnapshot(session.prompt_index, outcome.block_ids),
         model=outcome.model,
         text=outcome.text,
         created_at=now,

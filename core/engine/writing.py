@@ -5,7 +5,7 @@ Changes are decided on the snapshot, stored, and only then adopted: what a liste
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.engine.listeners import Listeners
 from core.engine.news import News, notices_of, read_news
@@ -89,6 +89,14 @@ class Writer:
         async with self._mutex:
             if self.lease is None:
                 self._tell(await read_news(self.store, self.snapshot))
+
+    async def know_memory(self) -> Snapshot:
+        """Read the memory that inputs are made of, once it is needed, and return the snapshot with it."""
+        async with self._mutex:
+            if not self.snapshot.is_memory_known:
+                blocks = tuple(await self.store.memory(self.snapshot.session.id))
+                self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
+            return self.snapshot
 
     async def aclose(self, error: BaseException) -> None:
         """Give the lock back; whoever still waits for a request hears `error`."""

@@ -95,13 +95,14 @@ async def _show(name: str) -> None:
         snapshot = await store.load(session_id)
         events = await store.events(session_id)
         drafts = await store.drafts(session_id)
+        blocks = await store.blocks(session_id)
     session = snapshot.session
     say(f"Session {session.id}")
     say(f"State {session.state.value}, {session.prompt_index} prompts, {session.boundary} of them in memory")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in session.roster))
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
-    for block in snapshot.blocks:
+    for block in blocks:
         span = f" of prompts {block.first}–{block.last}" if block.last else ""
         say(f"\nMemory block {block.type.value}{span}")
         say(json.dumps(block.payload, ensure_ascii=False, indent=2))
