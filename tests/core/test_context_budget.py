@@ -1,0 +1,204 @@
+"""Budgets: what is reduced, in which order, and what never is (design 7)."""
+
+import time
+
+import pytest
+
+from core.context import Context, ContextBuilder
+from core.errors import ErrorCode, StoryEngineError
+from core.fence import SegmentName
+from core.memory import MemoryBlock
+from core.memory_digest import STEP, MemoryDigester
+from core.model_choice import AgentRole, PromptStyle
+from core.prompt_range import PromptRange
+from core.session import Tab1Inputs
+from core.slot import Slot
+from core.store import recent_from
+from core.tokens import estimate_tokens
+from tests.core.samples import TAB1, choice, choices, delta_block, lock_block, memory, play, session
+
+
+def builder(budget: int, style: PromptStyle = PromptStyle.FULL) -> ContextBuilder:
+    return ContextBuilder(choices(budget, style))
+
+
+def text_of(context: Context, name: SegmentName) -> str:
+    return next(segment.text for segment in context.segments if segment.name is name)
+
+
+def reply(build: ContextBuilder, prompts: int, deltas: int, prompt: str = "What now?") -> Context:
+    mine = session(prompts=prompts, boundary=deltas * 7)
+    recent = play(recent_from(mine) + 1, prompts)
+    return build.character(mine, TAB1, memory(deltas), recent, Slot.RED, prompt)
+
+
+def test_within_the_budget_nothing_is_left_out() -> None:
+    context = reply(builder(48_000), 30, 4)
+    assert context.left_out == ()
+    assert all(f"event{n}w0" in text_of(context, SegmentName.STRUCTURED_MEMORY) for n in range(1, 5))
+    assert "22) gm22w0" in text_of(context, SegmentName.RECENT_CONTEXT)
+
+
+def test_the_oldest_deltas_shrink_first_and_keep_their_canon_locks() -> None:
+    context = reply(builder(7_000), 142, 20)
+    stored = text_of(context, SegmentName.STRUCTURED_MEMORY)
+    assert context.tokens <= 7_000
+    assert context.left_out == ("Details of prompts 1–56 (their canon locks are kept)",)
+    assert "event8w0" not in stored
+    assert "event9w0" in stored
+    assert (
+        '"from_marker":"1)","to_marker":"56)"},"canon_locks":["Canon of chunk 3.","Canon of chunk 6."]}'
+        in stored
+    )
+    assert stored.index("world_chapter_lock") < stored.index("Canon of chunk 3.") < stored.index("event9w0")
+    assert "134) gm134w0" in text_of(context, SegmentName.RECENT_CONTEXT)
+
+
+def test_then_the_oldest_recent_context_goes_that_is_in_memory() -> None:
+    seen = set()
+    for budget in range(6_400, 2_600, -100):
+        mine = session(prompts=27, boundary=21)
+        recent = play(15, 27, words=60)
+        try:
+            context = builder(budget).character(mine, TAB1, memory(3), recent, Slot.RED, "What now?")
+        except StoryEngineError:
+            continue
+        kept = text_of(context, SegmentName.RECENT_CONTEXT)
+        assert context.tokens <= budget
+        assert all(f"{prompt}) gm{prompt}w0" in kept for prompt in range(22, 28))
+        dropped = [line for line in context.left_out if line.startswith("Recent context")]
+        if dropped:
+            assert "Details of prompts 1–21 (their canon locks are kept)" in context.left_out
+            seen.add(dropped[0])
+    assert seen == {
+        "Recent context of prompts 15–18 (they are in memory)",
+        "Recent context of prompts 15–21 (they are in memory)",
+    }
+
+
+def test_then_nothing_more_but_a_sentence() -> None:
+    mine = session(prompts=27, boundary=21)
+    with pytest.raises(StoryEngineError) as caught:
+        builder(2_500).character(mine, TAB1, memory(3), play(15, 27, words=60), Slot.RED, "What now?")
+    assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
+    assert "2,500" in caught.value.message
+    assert "nothing is lost" in caught.value.message
+
+
+def test_what_is_never_touched() -> None:
+    long_prompt = "word " * 3_000
+    context = reply(builder(12_000), 139, 19, long_prompt)
+    system, user = context.messages
+    assert system.content == reply(builder(48_000), 139, 19).messages[0].content
+    assert long_prompt.strip() in user.content
+    assert TAB1.identities[Slot.RED] in user.content
+    assert '"rules_of_reality":["Iron burns the fae."]' in user.content
+    assert all(f"Canon of chunk {n}." in user.content for n in range(3, 20, 3))
+    assert all(f"{prompt}) gm{prompt}w0" in user.content for prompt in range(134, 140))
+
+
+@pytest.mark.parametrize("style", PromptStyle)
+@pytest.mark.parametrize("prompts", [7, 70, 700, 7_000])
+def test_any_length_of_story_stays_within_the_budget(prompts: int, style: PromptStyle) -> None:
+    build = builder(48_000 if style is PromptStyle.FULL else 20_000, style)
+    context = reply(build, prompts, prompts // 7)
+    assert context.tokens <= context.max_input_tokens
+
+
+def test_unsummarised_prompts_are_never_left_out_however_many() -> None:
+    mine = session(prompts=60, boundary=7)
+    context = builder(13_000).character(mine, TAB1, memory(1), play(1, 60), Slot.RED, "What now?")
+    assert all(f"{prompt}) gm{prompt}w0" in context.messages[1].content for prompt in range(8, 61))
+    assert context.left_out[-1] == "Recent context of prompts 1–7 (they are in memory)"
+
+
+def test_cost_does_not_grow_with_the_story_beyond_a_sum() -> None:
+    build, blocks = builder(48_000), memory(1_000)
+    mine, recent = session(prompts=7_003, boundary=7_000), play(6_994, 7_003)
+    build.character(mine, TAB1, blocks, recent, Slot.RED, "What now?")
+    began = time.perf_counter()
+    for _ in range(5):
+        build.character(mine, TAB1, blocks, recent, Slot.RED, "What now?")
+    assert (time.perf_counter() - began) / 5 < 0.15
+
+
+# --- the digest -----------------------------------------------------------------------------------
+
+
+def test_the_cut_moves_in_steps_so_that_memory_mostly_only_grows() -> None:
+    digester = MemoryDigester(PromptStyle.FULL)
+    moves, previous = 0, digester.digest(memory(1), 3_000)
+    for count in range(2, 80):
+        digest = digester.digest(memory(count), 3_000)
+        assert digest.tokens <= 3_000
+        if digest.shrunk == previous.shrunk:
+            assert digest.lines[: len(previous.lines)] == previous.lines
+        else:
+            moves += 1
+            assert digest.shrunk is not None
+            assert digest.shrunk.last % (7 * STEP) == 0
+        previous = digest
+    assert moves <= 80 / STEP
+
+
+def test_the_cut_depends_on_blocks_and_budget_alone() -> None:
+    warm = MemoryDigester(PromptStyle.FULL)
+    for count in range(1, 50):
+        warm.digest(memory(count), 4_000)
+    assert warm.digest(memory(30), 3_000) == MemoryDigester(PromptStyle.FULL).digest(memory(30), 3_000)
+
+
+def test_canon_locks_are_kept_once() -> None:
+    blocks = (
+        lock_block(["Iron burns the fae."]),
+        delta_block(1, ["The bridge is gone.", "iron  burns the FAE."]),
+        delta_block(2, ["the bridge is gone.", "Mara is dead."]),
+    )
+    digest = MemoryDigester(PromptStyle.FULL).digest(blocks, 0)
+    assert digest.lines[1].endswith('"canon_locks":["The bridge is gone.","Mara is dead."]}')
+    assert digest.shrunk == PromptRange(1, 14)
+
+
+def test_the_lock_is_whole_at_any_budget() -> None:
+    whole = MemoryDigester(PromptStyle.FULL).digest((lock_block(),), 100_000)
+    assert MemoryDigester(PromptStyle.FULL).digest((lock_block(),), 0) == whole
+    assert whole.shrunk is None
+
+
+def test_tokens_of_a_digest_are_at_least_those_of_its_text() -> None:
+    for style in PromptStyle:
+        for budget in (0, 2_000, 100_000):
+            digest = MemoryDigester(style).digest(memory(40), budget)
+            assert digest.tokens >= estimate_tokens(digest.text, style)
+
+
+# --- summaries and the lock -----------------------------------------------------------------------
+
+
+def test_a_summary_keeps_its_chunk_whole_and_shrinks_memory() -> None:
+    mine = session(prompts=147, boundary=140)
+    context = builder(7_000).summary(mine, memory(20), PromptRange(141, 147), play(134, 147))
+    assert context.tokens <= 7_000
+    assert context.left_out[0].startswith("Details of prompts 1–")
+    chunk = text_of(context, SegmentName.RECENT_CONTEXT_CHUNK)
+    assert all(f"{prompt}) gm{prompt}w0" in chunk for prompt in range(141, 148))
+    assert "140) gm140w0" not in chunk
+
+
+def test_a_chunk_that_does_not_fit_is_refused_and_not_cut() -> None:
+    mine = session(prompts=7)
+    with pytest.raises(StoryEngineError) as caught:
+        builder(5_000).summary(mine, memory(0), PromptRange(1, 7), play(1, 7, words=500))
+    assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
+
+
+def test_tab_1_at_its_limits_fits_the_defaults() -> None:
+    full = Tab1Inputs(world="w" * 5_000, chapter="c" * 5_000)
+    for style, budget in ((PromptStyle.FULL, 48_000), (PromptStyle.SMALL, 6_992)):
+        assert builder(budget, style).world_lock(session(characters=7), full).tokens <= budget
+
+
+def test_a_builder_may_serve_some_roles_only() -> None:
+    build = ContextBuilder({AgentRole.CHARACTER: choice()})
+    blocks: tuple[MemoryBlock, ...] = ()
+    assert build.character(session(), TAB1, blocks, (), Slot.RED, "Go?").tokens > 0
