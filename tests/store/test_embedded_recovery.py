@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -91,6 +92,18 @@ def test_everything_killed_at_once_is_recovered_from(home: Path) -> None:
     assert (home / "data" / "postmaster.pid").exists()
     with serving(home) as server:
         assert ask(server, "SELECT word FROM kept") == "committed"
+
+
+def test_a_program_that_stands_in_the_data_directory_is_left_alone(home: Path) -> None:
+    bystander = subprocess.Popen(["sleep", "600"], cwd=home / "data")
+    (home / "data" / "postmaster.pid").write_text(f"{bystander.pid}\n{home / 'data'}\n")
+    try:
+        with serving(home) as server:
+            assert ask(server, "SELECT 1") == "1"
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
 
 
 def test_a_pid_file_that_names_another_program_is_forgotten(home: Path) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,22 @@ def test_root_keeps_its_files_where_namespaces_are_allowed(home: Path) -> None:
         assert int(capabilities, 16) == 0
 
 
+@contextmanager
+def groups(numbers: list[int]) -> Iterator[None]:
+    """Belong to these groups, which the server's account must not inherit."""
+    before = os.getgroups()
+    os.setgroups(numbers)
+    try:
+        yield
+    finally:
+        os.setgroups(before)
+
+
 def test_root_without_namespaces_runs_the_server_as_an_account(
     open_dir: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     home = open_dir / "postgres"
-    with serving(home, FORBIDDEN) as server:
+    with groups([0, 42]), serving(home, FORBIDDEN) as server:
         status = server.status()
         account = pwd.getpwuid(uid_of_process(status.pid))
         assert account.pw_name in ("postgres", "nobody")
