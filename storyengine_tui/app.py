@@ -9,6 +9,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
@@ -18,6 +19,7 @@ from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.desk import Desk
+from storyengine_tui.driver import hardy
 from storyengine_tui.overlays import OverlayApp
 from storyengine_tui.palette import commands_of
 from storyengine_tui.runtime import EngineFailed, EngineReady, Runtime
@@ -69,6 +71,10 @@ class StoryEngineApp(OverlayApp):
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give every theme our own variables."""
         return theme_variables()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the platform's driver, which outlives its terminal."""
+        return hardy(super().get_driver_class())
 
     def get_default_screen(self) -> Screen[None]:
         """Return the chapter, over which everything else lies."""

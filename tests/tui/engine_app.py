@@ -16,14 +16,16 @@ from psycopg import sql
 from sqlalchemy import make_url
 from textual.pilot import Pilot
 
+from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.errors import StorageError, StoryEngineError
+from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.model_choice import defaults_for
 from core.paths import Paths
 from core.providers.script import Script
 from core.providers.scripted import ScriptedProvider
 from core.settings import Settings
+from core.slot import Slot
 from db.store import open_store
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration
@@ -148,3 +150,34 @@ def _administer(url: str, statement: str, *names: str) -> None:
     parsed = make_url(url).set(drivername="postgresql", database="postgres")
     with psycopg.connect(parsed.render_as_string(hide_password=False), autocommit=True) as connection:
         connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
+
+
+def tab1(world: str = "A lighthouse on a rock.", chapter: str = "The relief boat is late.") -> Tab1Edit:
+    """Return a small set-up with three characters."""
+    return Tab1Edit(
+        world=world,
+        chapter=chapter,
+        names={Slot.RED: "Mira", Slot.ORANGE: "Jonas [/x]"},
+        identities={Slot.RED: "You keep the light.", Slot.ORANGE: "You row the boat."},
+    )
+
+
+async def make_draft(engine: Engine) -> SessionId:
+    """Store a session that is set up and not locked."""
+    session_id = await engine.create()
+    session = await engine.open(session_id)
+    await session.edit_tab1(tab1())
+    await session.aclose()
+    return session_id
+
+
+async def make_active(engine: Engine, prompts: int = 0) -> SessionId:
+    """Store a session that is locked and has been played for some prompts."""
+    session_id = await make_draft(engine)
+    session = await engine.open(session_id)
+    await session.wait(await session.lock())
+    for number in range(prompts):
+        slot = session.snapshot.session.next_slot
+        await session.wait(await session.submit_prompt(slot, f"Prompt number {number + 1}."))
+    await session.aclose()
+    return session_id

@@ -1,0 +1,51 @@
+"""A terminal that goes away: what is written to it then is dropped, so that the program can end in order.
+
+Textual writes in a thread; when that dies of an error, its queue fills up and the program stands still
+for ever, with what was typed not stored. So the file below the thread never raises.
+"""
+
+import os
+import sys
+from contextlib import suppress
+from typing import Any, TextIO, cast
+
+from textual.driver import Driver
+
+
+class HardyFile:
+    """A text file whose writes are dropped once its other end is gone."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> int:
+        """Write, or drop it."""
+        with suppress(OSError, ValueError):
+            return self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, or drop it."""
+        with suppress(OSError, ValueError):
+            self._file.flush()
+
+
+def hardy(driver_class: type[Driver]) -> type[Driver]:
+    """Return `driver_class` with a file that never raises; as it is where it is not for a Unix terminal."""
+    if sys.platform == "win32" or os.environ.get("TEXTUAL_DRIVER"):
+        return driver_class
+    from textual.drivers.linux_driver import LinuxDriver
+
+    if driver_class is not LinuxDriver:
+        return driver_class
+
+    class HardyDriver(LinuxDriver):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            # Private, and Textual is pinned: the thread takes its file from here.
+            self._file = cast(TextIO, HardyFile(self._file))
+
+    return HardyDriver

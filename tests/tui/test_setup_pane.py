@@ -1,0 +1,216 @@
+"""Tab 1: what is typed is kept within its limits, stored by itself, and shown again."""
+
+from typing import Any
+
+import pytest
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Select, Static
+
+from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
+from core.slot import Slot
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.screens.agent_panel import AgentPanel
+from storyengine_tui.screens.setup_pane import SetupPane
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.line_field import LineField
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+def session_of(app: StoryEngineApp) -> OpenSession:
+    assert app.session is not None
+    return app.session
+
+
+async def paste(pilot: Pilot[Any], text: str) -> None:
+    pilot.app.post_message(events.Paste(text))
+    await pilot.pause()
+
+
+def panel(app: StoryEngineApp) -> AgentPanel:
+    return next(panel for panel in app.chapter.query(AgentPanel) if panel.display)
+
+
+async def test_typed_text_is_stored_without_a_command_and_shown_after_a_restart(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("space", "S", "a", "l", "t")
+        await until(pilot, lambda: session_of(app).snapshot.tab1.world.endswith("rock. Salt"))
+        assert str(app.chapter.query_one("#saved", Static).content) == "stored"
+        await app.close_everything()
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        area = app.chapter.query_one("#world", CappedTextArea)
+        assert area.text == "A lighthouse on a rock. Salt"
+        assert area.cursor_location == area.document.end
+        await app.close_everything()
+
+
+async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(desktop: Desktop) -> None:
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        area = app.chapter.query_one("#world", CappedTextArea)
+        area.focus()
+        await paste(pilot, "x" * 6_000)
+        assert area.length == 5_000
+        await pilot.press("y")
+        assert area.length == 5_000
+        assert str(app.chapter.query_one("#world-counter", CharCounter).content) == "5,000/5,000"
+        await pilot.press("ctrl+z", "ctrl+y")
+        assert area.length == 5_000
+        await app.close_everything()
+
+
+async def test_fewer_agents_hide_panels_and_forget_nothing(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        count = app.chapter.query_one("#agent-count", Select)
+        switcher = app.chapter.query_one("#panels", PanelSwitcher)
+        count.value = 1
+        await until(pilot, lambda: len(switcher.entries) == 1)
+        await until(pilot, lambda: session_of(app).snapshot.session.slots == (Slot.RED,))
+        count.value = 7
+        await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 7)
+        assert [entry.name for entry in switcher.entries][:3] == ["Mira", "Jonas [/x]", "Agent Yellow"]
+        switcher.pick("orange")
+        await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
+        assert panel(app).identity == "You row the boat."
+        await app.close_everything()
+
+
+async def test_the_drop_down_works_by_keyboard_alone(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("tab", "tab")
+        assert app.focused is app.chapter.query_one("#agent-count")
+        await pilot.press("enter", "down", "enter")
+        await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 4)
+        await app.close_everything()
+
+
+async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("ctrl+n")
+        await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
+        assert len([shown for shown in app.chapter.query(AgentPanel) if shown.display]) == 1
+        assert panel(app).has_class("-slot-orange")
+        await pilot.click("#panels", offset=(2, 0))
+        await until(pilot, lambda: panel(app).slot is Slot.RED)
+        app.chapter.query_one("#panels").focus()
+        await pilot.press("3")
+        await until(pilot, lambda: panel(app).slot is Slot.YELLOW)
+        await app.close_everything()
+
+
+async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        field = panel(app).query_one(LineField)
+        field.focus()
+        await paste(pilot, "\nof the\r\nNorth " + "x" * 60)
+        assert field.text == ("Mira of the North " + "x" * 60)[:40]
+        await until(pilot, lambda: session_of(app).snapshot.session.names[Slot.RED] == field.text)
+        field.clear()
+        await until(pilot, lambda: Slot.RED not in session_of(app).snapshot.session.names)
+        assert app.chapter.query_one("#panels", PanelSwitcher).entries[0].name == "Agent Red"
+        await app.close_everything()
+
+
+async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        field = panel(app).query_one(LineField)
+        field.clear()
+        field.focus()
+        await pilot.press(*"agent")
+        await paste(pilot, " yellow")
+        assert "choose another name" in str(panel(app).query_one(".problem", Static).content)
+        app.chapter.query_one("#chapter", CappedTextArea).focus()
+        await pilot.press("!")
+        await until(pilot, lambda: session_of(app).snapshot.tab1.chapter.endswith("!"))
+        assert session_of(app).snapshot.session.names[Slot.RED] == "Mira"
+        await pilot.press("f3")
+        await until(pilot, lambda: app.focused is field)
+        assert app.screen is app.chapter
+        await app.close_everything()
+
+
+async def test_what_is_typed_is_stored_when_the_program_ends_at_once(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        await opened(pilot)
+        await pilot.press("?", "ctrl+q")
+        await until(pilot, lambda: not pilot.app.is_running)
+    async with desktop.engine() as engine:
+        summary = (await engine.sessions())[0]
+        assert (await engine.store.load(summary.id)).tab1.world.endswith("rock.?")
+
+
+async def test_after_the_lock_everything_can_be_read_and_copied_and_nothing_changed(desktop: Desktop) -> None:
+    await desktop.prepare(make_active)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("f2")
+        pane = app.chapter.query_one(SetupPane)
+        assert pane.has_class("-veiled")
+        area = app.chapter.query_one("#world", CappedTextArea)
+        await until(pilot, lambda: app.focused is area)
+        await pilot.press("x", "backspace", "delete")
+        assert area.text == "A lighthouse on a rock."
+        area.select_all()
+        await pilot.press("ctrl+c")
+        assert app.clipboard == area.text
+        assert app.chapter.query_one("#agent-count").disabled
+        assert not app.chapter.query_one("#go-on").display
+        assert app.chapter.query_one("#reset").display
+        await app.close_everything()
+
+
+async def make_two(engine: Engine) -> None:
+    await make_active(engine, 1)
+
+
+async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        before = session_of(app).id
+        await pilot.press("f2")
+        app.chapter.query_one("#reset").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen.id == "reset-chapter")
+        assert str(app.screen.query_one(".confirm--text", Static).content) == (
+            "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure "
+            "you have saved any and all character and setting information before you reset."
+        )
+        assert app.focused is not None
+        assert app.focused.id == "cancel"
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert session_of(app).id == before
+        app.chapter.query_one("#reset").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen.id == "reset-chapter")
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: app.session is not None and app.session.id != before)
+        await until(pilot, lambda: app.chapter.query_one("#world", CappedTextArea).text == "")
+        assert app.chapter.active_tab == "setup"
+        async with desktop.engine() as engine:
+            assert [old.id for old in await engine.sessions(is_archived=True)] == [before]
+        await app.close_everything()
