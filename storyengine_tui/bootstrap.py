@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,13 +102,36 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
 async def running_store(configuration: Configuration) -> AsyncIterator["PostgresStore"]:
     """Have a store on an up-to-date schema for the length of the block."""
     async with running_database(configuration) as database:
-        from db.store import open_store
-
-        store = await open_store(database.url)
+        # In a thread: these imports take half a second, and typing never waits.
+        store_module = await asyncio.to_thread(import_module, "db.store")
+        store: PostgresStore = await store_module.open_store(database.url)
         try:
             yield store
         finally:
             await store.aclose()
+
+
+async def back_up(configuration: Configuration, file: Path) -> None:
+    """Write a verified backup of the whole database to `file`; raise StorageError."""
+    from db.backup import backup
+
+    async with running_database(configuration) as database:
+        await backup(database.url, file)
+
+
+async def restore_backup(configuration: Configuration, file: Path, *, replace: bool) -> None:
+    """Restore a backup into an empty database, or over what is there; raise StorageError."""
+    from db.backup import restore
+
+    async with running_database(configuration) as database:
+        await restore(database.url, file, replace=replace)
+
+
+def shown_address(database: Database) -> str:
+    """Return the database's address without its password."""
+    from db.connect import parse_url
+
+    return parse_url(database.url).render_as_string(hide_password=True)
 
 
 @asynccontextmanager

@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.bootstrap import configure, running_database, running_store
+from storyengine_tui.bootstrap import (
+    back_up,
+    configure,
+    restore_backup,
+    running_database,
+    running_store,
+    shown_address,
+)
 from storyengine_tui.cli.running import run, say
 from storyengine_tui.cli.sessions import Debug
 
@@ -25,15 +32,13 @@ async def _upgrade() -> None:
 
 @app.command()
 def url(debug: Debug = False) -> None:
-    """Print the database's address, without its password, and keep the private server up meanwhile."""
+    """Print the database's address, without its password."""
     run(_url(), is_debug=debug)
 
 
 async def _url() -> None:
-    from db.connect import parse_url
-
     async with running_database(configure()) as database:
-        say(parse_url(database.url).render_as_string(hide_password=True))
+        say(shown_address(database))
 
 
 @app.command()
@@ -46,10 +51,7 @@ def backup(
 
 
 async def _backup(file: Path) -> None:
-    from db.backup import backup as write_backup
-
-    async with running_database(configure()) as database:
-        await write_backup(database.url, file)
+    await back_up(configure(), file)
     say(f"Backed up to {file}")
 
 
@@ -64,8 +66,5 @@ def restore(
 
 
 async def _restore(file: Path, *, replace: bool) -> None:
-    from db.backup import restore as read_backup
-
-    async with running_database(configure()) as database:
-        await read_backup(database.url, file, replace=replace)
+    await restore_backup(configure(), file, replace=replace)
     say(f"Restored from {file}")
