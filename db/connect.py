@@ -71,10 +71,17 @@ def open_engine(url: URL) -> AsyncEngine:
 
 async def open_connection(url: URL) -> Connection:
     """Return a connection of its own, in autocommit, for what must not go back to a pool."""
-    keywords = _dialect_arguments(url)
+    keywords = libpq_keywords(url)
     connection = await AsyncConnection.connect(**_reach(url), **keywords, autocommit=True)
     await connection.execute(_LIMITS)
     return connection
+
+
+def libpq_keywords(url: URL) -> dict[str, Any]:
+    """Return what libpq connects with, the password among it."""
+    dialect: Dialect = url.get_dialect()()
+    _, keywords = dialect.create_connect_args(url)
+    return dict(keywords)
 
 
 async def close_quietly(connection: AsyncConnection[Any]) -> None:
@@ -120,12 +127,6 @@ async def _server_process(connection: Connection) -> int:
     row = await (await connection.execute("SELECT pg_backend_pid()", prepare=False)).fetchone()
     assert row is not None
     return int(row[0])
-
-
-def _dialect_arguments(url: URL) -> dict[str, Any]:
-    dialect: Dialect = url.get_dialect()()
-    _, keywords = dialect.create_connect_args(url)
-    return dict(keywords)
 
 
 def _reach(url: URL) -> dict[str, Any]:

@@ -64,11 +64,21 @@ async def _revision(connection: AsyncConnection) -> str | None:
 
 
 def _refuse_unknown(connection: Connection, revision: str | None) -> None:
-    if revision is None:
-        count = connection.execute(text(_TABLES_HERE))
-        if count.scalar_one():
-            raise _foreign()
-        return
+    if revision is not None:
+        refuse_revision(revision)
+    elif connection.execute(text(_TABLES_HERE)).scalar_one():
+        raise _foreign()
+
+
+async def is_ours(connection: AsyncConnection) -> bool:
+    """Return whether the database has our schema, False when it is empty; raise StorageError otherwise."""
+    revision = await _revision(connection)
+    await connection.run_sync(_refuse_unknown, revision)
+    return revision is not None
+
+
+def refuse_revision(revision: str) -> None:
+    """Raise StorageError unless this program knows the revision."""
     if not revision.startswith(_PREFIX):
         raise _foreign()
     if revision not in known_revisions():

@@ -1,0 +1,161 @@
+"""A backup is whole or not there; a restore gives back every chapter as it was, or changes nothing."""
+
+import os
+import stat
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import make_url
+
+from core.errors import SessionLockedError, StorageError
+from core.session import Session
+from core.store import Lease
+from db import client_programs
+from db.backup import backup, restore
+from db.connect import parse_url
+from db.store import PostgresStore, open_store
+from tests.store import chapters
+from tests.store.servers import plain_url
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def file(url: str, store: PostgresStore, locked: tuple[Session, Lease], tmp_path: Path) -> Path:
+    """A backup of a database with a chapter of three prompts."""
+    await chapters.play(store, *locked, 3)
+    target = tmp_path / "chapters (1).backup"
+    await backup(url, target)
+    return target
+
+
+async def everything(store: PostgresStore) -> object:
+    """Return all that a store tells of its chapters."""
+    listed = await store.sessions()
+    return listed, [
+        (await store.load(line.id), await store.events(line.id), await store.artifacts(line.id))
+        for line in listed
+    ]
+
+
+def cut_copy(file: Path, end: int) -> Path:
+    """Return a copy of the file that ends early."""
+    copy = file.with_name("damaged")
+    copy.write_bytes(file.read_bytes()[:end])
+    return copy
+
+
+async def test_a_backup_restores_into_an_empty_database(
+    store: PostgresStore, file: Path, empty_url: str, locked: tuple[Session, Lease]
+) -> None:
+    await restore(empty_url, file)
+    restored = await open_store(empty_url)
+    assert await everything(restored) == await everything(store)
+    session = (await restored.load(locked[0].id)).session
+    lease = await chapters.taken(restored, session.id)
+    await chapters.play(restored, session, lease, 1)
+    with psycopg.connect(plain_url(empty_url)) as raw, pytest.raises(psycopg.Error, match="append-only"):
+        raw.execute("DELETE FROM event")
+    await restored.aclose()
+
+
+async def test_a_backup_is_private_and_alone(file: Path) -> None:
+    assert stat.S_IMODE(os.stat(file).st_mode) == 0o600
+    assert os.listdir(file.parent) == [file.name]
+
+
+async def test_a_backup_is_never_written_over_a_file(url: str, store: PostgresStore, tmp_path: Path) -> None:
+    target = tmp_path / "mine"
+    target.write_text("a diary")
+    with pytest.raises(StorageError, match="already"):
+        await backup(url, target)
+    assert target.read_text() == "a diary"
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+async def test_a_backup_that_fails_leaves_no_file(url: str, tmp_path: Path) -> None:
+    nowhere = make_url(url).set(database="not_there").render_as_string(hide_password=False)
+    with pytest.raises(StorageError, match="pg_dump failed") as caught:
+        await backup(nowhere, tmp_path / "b")
+    assert "not_there" in caught.value.hint
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(StorageError, match="Nothing can be written"):
+        await backup(url, tmp_path / "no" / "such" / "directory")
+
+
+async def test_chapters_are_replaced_only_when_asked(
+    store: PostgresStore, url: str, file: Path, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    at_backup = await everything(store)
+    played = await chapters.play(store, (await store.load(session.id)).session, lease, 2)
+    await store.create(chapters.creation(chapters.new_session()))
+    now = await everything(store)
+    with pytest.raises(StorageError, match="holds 2 chapters"):
+        await restore(url, file)
+    assert await everything(store) == now
+    await restore(url, file, replace=True)
+    assert await everything(store) == at_backup
+    # The window that was open all the while must not write its later state into the earlier chapter.
+    with pytest.raises(SessionLockedError):
+        await store.commit(chapters.turn(played), lease)
+
+
+@pytest.mark.parametrize("cut", [0, 1_000, -200])
+async def test_a_damaged_backup_changes_nothing(store: PostgresStore, url: str, file: Path, cut: int) -> None:
+    before = await everything(store)
+    damaged = cut_copy(file, cut)
+    with pytest.raises(StorageError):
+        await restore(url, damaged, replace=True)
+    assert await everything(store) == before
+
+
+async def test_a_restore_that_fails_half_way_changes_nothing(
+    store: PostgresStore, url: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await everything(store)
+    monkeypatch.setattr("db.backup._fencing", lambda _: "SELECT 1/0")
+    with pytest.raises(StorageError, match="psql failed; nothing was changed") as caught:
+        await restore(url, file, replace=True)
+    assert "division by zero" in caught.value.hint
+    assert await everything(store) == before
+
+
+async def test_a_backup_of_a_newer_program_is_refused(
+    store: PostgresStore, url: str, raw: psycopg.Connection, empty_url: str, tmp_path: Path
+) -> None:
+    raw.execute("UPDATE alembic_version SET version_num = 'story_9999'")
+    await backup(url, tmp_path / "newer")
+    with pytest.raises(StorageError, match="newer Story Engine"):
+        await restore(empty_url, tmp_path / "newer")
+    raw.execute("UPDATE alembic_version SET version_num = 'story_0001'")
+
+
+async def test_the_password_is_in_no_argument(
+    url: str, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spy = tmp_path / "bin" / "pg_dump"
+    spy.parent.mkdir()
+    spy.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/arguments\nexit 1\n')
+    spy.chmod(0o700)
+    monkeypatch.setenv(client_programs.OVERRIDE, str(spy.parent))
+    with pytest.raises(StorageError):
+        await backup(url, tmp_path / "b")
+    arguments = (tmp_path / "arguments").read_text()
+    assert "--format=custom" in arguments
+    assert (make_url(url).password or "no password") not in arguments
+
+
+def test_our_own_programs_serve_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They cannot encrypt."""
+    monkeypatch.delenv(client_programs.OVERRIDE, raising=False)
+    monkeypatch.setenv("PATH", "")
+    for here in ("postgresql:///d", "postgresql://u@/d?host=/run/pg", "postgresql://u@127.0.0.1/d"):
+        assert client_programs.program("pg_dump", parse_url(here)).name == "pg_dump"
+    with pytest.raises(StorageError, match="No pg_dump") as caught:
+        client_programs.program("pg_dump", parse_url("postgresql://u:p@db.example.org/d"))
+    assert client_programs.OVERRIDE in caught.value.hint
+    monkeypatch.setenv(client_programs.OVERRIDE, "/nonexistent")
+    with pytest.raises(StorageError, match="There is no program"):
+        client_programs.program("pg_dump", parse_url("postgresql:///d"))
