@@ -135,7 +135,7 @@ class ComposerTextArea(CappedTextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send"),
-        Binding("ctrl+j,shift+enter,alt+enter", "new_line", "New line", key_display="^j"),
+        Binding("ctrl+j,shift+enter", "new_line", "New line", key_display="^j"),
     ]
 
     @dataclass
@@ -151,11 +151,16 @@ class ComposerTextArea(CappedTextArea):
             return self.text_area
 
     async def on_key(self, event: events.Key) -> None:
-        """Take Enter before the text area makes a line break of it."""
-        if event.key == "enter":
+        """Act at once: a binding waits until the key has bubbled up, and fast typing would overtake it."""
+        act = {
+            "enter": self.action_submit,
+            "ctrl+j": self.action_new_line,
+            "shift+enter": self.action_new_line,
+        }
+        if event.key in act:
             event.stop()
             event.prevent_default()
-            self.action_submit()
+            act[event.key]()
 
     def action_submit(self) -> None:
         """Hand the text to the owner."""

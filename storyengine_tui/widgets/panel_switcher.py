@@ -1,5 +1,6 @@
 """Named, numbered entries at the bottom of a cell that switch its panels (design 10)."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -33,25 +34,40 @@ class PanelEntry:
 
 
 def entry_labels(entries: Sequence[PanelEntry], width: int) -> list[str]:
-    """Return the labels of `entries` so that all fit into `width` cells: the longest names give way first."""
+    """Return the labels of `entries` so that all fit into `width` cells.
+
+    Where room is short, a first word that several names share goes, as in `Agent Red` and `Agent Orange`;
+    then the longest names are cut.
+    """
     names = [clean_line(entry.name) for entry in entries]
     marks = [f" {entry.mark}" if entry.mark else "" for entry in entries]
     fixed = sum(
         _AROUND + len(f"{entry.number} ") + cell_len(mark) for entry, mark in zip(entries, marks, strict=True)
     )
-    widest = max((cell_len(name) for name in names), default=0)
-    cap = next(
-        (
-            cap
-            for cap in range(widest, 1, -1)
-            if fixed + sum(min(cell_len(name), cap) for name in names) <= width
-        ),
-        0,
-    )
+    room = width - fixed
+    if sum(map(cell_len, names)) > room:
+        names = _without_shared_words(names)
+    cap = _cap(names, room)
     return [
         f"{entry.number} {_shortened(name, cap)}".rstrip() + mark
         for entry, name, mark in zip(entries, names, marks, strict=True)
     ]
+
+
+def _without_shared_words(names: list[str]) -> list[str]:
+    firsts = Counter(name.split(" ")[0] for name in names)
+    return [
+        name.split(" ", 1)[1] if " " in name and firsts[name.split(" ")[0]] > 1 else name for name in names
+    ]
+
+
+def _cap(names: list[str], room: int) -> int:
+    """Return how many cells a name may have so that all fit into `room`; 0 when none may have any."""
+    widths = [cell_len(name) for name in names]
+    for cap in range(max(widths, default=0), 1, -1):
+        if sum(min(width, cap) for width in widths) <= room:
+            return cap
+    return 0
 
 
 def _shortened(name: str, cells: int) -> str:

@@ -153,9 +153,11 @@ class SelectableLineView(LineView, can_focus=True):
 
     def _start(self) -> Place:
         """Return the moving end: the cursor, that of a mouse selection, or the last line in sight."""
+        selection = self.text_selection
+        if selection is None and not self.is_marking and self._anchor != self._cursor:
+            self._anchor = self._cursor = None  # Cleared elsewhere, as Esc does.
         if self._cursor is not None:
             return self._cursor
-        selection = self.text_selection
         if selection is not None:
             self._anchor, end = self._range(selection)
             return end

@@ -148,13 +148,26 @@ async def test_enter_sends_and_the_text_stays_until_the_owner_takes_it() -> None
         assert app.query_one(ComposerTextArea).text == "hi"
 
 
-@pytest.mark.parametrize("key", ["ctrl+j", "shift+enter", "alt+enter"])
+@pytest.mark.parametrize("key", ["ctrl+j", "shift+enter"])
 async def test_a_new_line_has_its_own_keys(key: str) -> None:
     app = composer_app()
     async with app.running() as pilot:
         await pilot.press("a", key, "b")
         assert app.query_one(ComposerTextArea).text == "a\nb"
         assert app.heard_of(ComposerTextArea.Submitted) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "sent"), [("ctrl+j", "a\nb", []), ("enter", "ab", ["a"])], ids=["new line", "send"]
+)
+async def test_typing_never_overtakes_a_key(key: str, text: str, sent: list[str]) -> None:
+    app = composer_app()
+    async with app.running() as pilot:
+        for name, character in (("a", "a"), (key, None), ("b", "b")):
+            app.post_message(events.Key(name, character))
+        await pilot.pause()
+        assert app.query_one(ComposerTextArea).text == text
+        assert [message.text for message in app.heard_of(ComposerTextArea.Submitted)] == sent
 
 
 async def test_a_pasted_line_break_sends_nothing() -> None:

@@ -100,6 +100,11 @@ async def test_the_longest_name_gives_way_first() -> None:
     assert entry_labels(entries, 18) == ["1 Al", "2 Barthol…"]
 
 
+async def test_names_that_begin_alike_show_what_tells_them_apart() -> None:
+    assert entry_labels(SEVEN, 78)[:2] == ["1 Red", "2 Orange"]
+    assert entry_labels(SEVEN, 120)[:2] == ["1 Agent Red", "2 Agent Orange"]
+
+
 async def test_an_empty_switcher_shows_nothing_and_picks_nothing() -> None:
     app = switcher_app([])
     async with app.running() as pilot:

@@ -1,0 +1,78 @@
+"""All reusable widgets on one page, as a chapter uses them: for snapshots, and to look at."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Footer, Static
+
+from core.slot import Slot
+from storyengine_tui.clipboard import ClipboardApp
+from storyengine_tui.few_bytes import FewBytesApp
+from storyengine_tui.theme import STORY_THEME, slot_class, theme_variables
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.capped_text_area import ComposerTextArea
+from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
+from storyengine_tui.widgets.transcript_view import TranscriptView
+from tests.tui import chapter
+from tests.tui.widget_app import WIDGET_STYLES
+
+
+class GalleryApp(FewBytesApp, ClipboardApp):
+    """Plays a page of a chapter that stands still."""
+
+    CSS_PATH: ClassVar = [WIDGET_STYLES]
+    CSS = """
+    .page { background: $page-play; padding: 0 1; }
+    TranscriptView { height: 1fr; }
+    #status { height: 1; background: $cell; }
+    #status BusyLine { width: 1fr; }
+    #more { width: auto; margin-right: 2; color: $tone-info; }
+    ComposerTextArea { height: 5; }
+    """
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def compose(self) -> ComposeResult:
+        yield TranscriptView()
+        with Horizontal(id="status"):
+            yield BusyLine(clock=lambda: 7.0)
+            yield Static("↓ more below (End)", id="more")
+            yield CharCounter(60_000)
+        yield Banner(clock=lambda: 0.0)
+        yield ComposerTextArea("The door is open. [/x]", limit=20_000, classes=slot_class(Slot.BLUE))
+        yield PanelSwitcher(
+            [PanelEntry(slot.colour, slot, slot.default_name, f"$slot-{slot.colour}") for slot in Slot],
+            active="blue",
+        )
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self.screen.add_class("page")
+        self.query_one("#more").display = False
+        view = self.query_one(TranscriptView)
+        view.show_window(chapter.window(9, boundary=7))
+        view.begin_reply(Slot.BLUE, "Agent Blue", "10) And then?")
+        view.stream("I wait. The tide turns, and the bell rings twice for those who are late.")
+        self.query_one(BusyLine).begin("Agent Blue is writing", style="$slot-blue")
+        self.query_one(CharCounter).show(12_345)
+        self.query_one(Banner).show(
+            "The summary could not be made: the model took too long.",
+            hint="Nothing is lost, and you can go on.",
+            actions=[BannerAction("retry", "Retry", "F8"), BannerAction("dismiss", "Dismiss")],
+            tone=Tone.WARNING,
+            retry_in=90,
+        )
+        self.query_one(ComposerTextArea).focus()
+
+    def on_line_view_more_below_changed(self, message: TranscriptView.MoreBelowChanged) -> None:
+        self.query_one("#more").display = message.has_more_below
+
+
+if __name__ == "__main__":
+    GalleryApp().run()
