@@ -32,6 +32,8 @@ class CompactBlock:
     text: str
     tokens: int
     canon: tuple[str, ...]
+    is_partial: bool
+    """Only its canon locks were read (`Store.memory`): its details are left out at any budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class MemoryDigester:
         fixed = sum(block.tokens for block in locks)
         details = sum(block.tokens for block in deltas)
         done = 0
-        for cut in _cuts(len(deltas)):
+        least = max((number for number, block in enumerate(deltas, start=1) if block.is_partial), default=0)
+        for cut in _cuts(len(deltas), least):
             for block in deltas[done:cut]:
                 details -= block.tokens
                 canon.take(block)
@@ -94,7 +97,8 @@ class MemoryDigester:
                 else ()
             )
             tokens = estimate_tokens(text, self._style) + 1
-            known = CompactBlock(block.type, block.first, block.last, text, tokens, locks)
+            is_partial = block.type is BlockType.TURN_DELTA and "range" not in block.payload
+            known = CompactBlock(block.type, block.first, block.last, text, tokens, locks, is_partial)
             self._compact[block.id] = known
         return known
 
@@ -162,7 +166,9 @@ def _key(lock: str) -> str:
     return " ".join(lock.casefold().split())
 
 
-def _cuts(count: int) -> Iterator[int]:
-    yield from range(0, count, STEP)
-    if count:
+def _cuts(count: int, least: int) -> Iterator[int]:
+    """Yield how many deltas to shrink: `least`, then more by steps, at last all."""
+    yield least
+    yield from range(least // STEP * STEP + STEP, count, STEP)
+    if count > least:
         yield count

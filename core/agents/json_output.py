@@ -18,6 +18,8 @@ from core.text import clean
 
 MAX_OUTPUT = 200_000
 """Characters of output beyond which nothing is tried: memory is far shorter."""
+MAX_REPAIRED, MAX_BRACKETS = 40_000, 1_000
+"""Characters and opening brackets beyond which no repair is tried: its time grows with their square."""
 MAX_PROBLEMS = 10
 MAX_DEPTH = 12
 """How deep values are followed; memory is four levels deep."""
@@ -49,8 +51,8 @@ def read_object(text: str) -> dict[str, object]:
         value = _loads(text[start:])
         if isinstance(value, dict):
             return {str(key): _cleaned(inner, MAX_DEPTH) for key, inner in value.items()}
-    except RecursionError:
-        raise InvalidMemoryError(["The answer is nested too deeply."]) from None
+    except (ValueError, RecursionError):
+        raise InvalidMemoryError(["The answer is not JSON, and nothing close to it."]) from None
     raise InvalidMemoryError(["The answer is not one JSON object."])
 
 
@@ -72,10 +74,15 @@ def refuse_longer_than_source(payload: Mapping[str, object], source_length: int)
 
 
 def _loads(text: str) -> object:
-    """Parse the object at the start of `text`; what stands after it is ignored."""
+    """Parse the object at the start of `text`; what stands after it is ignored.
+
+    Raise ValueError or RecursionError when it is beyond repair.
+    """
     try:
         return json.JSONDecoder().raw_decode(text)[0]
     except ValueError:
+        if len(text) > MAX_REPAIRED or text.count("{") + text.count("[") > MAX_BRACKETS:
+            raise
         repaired: object = json_repair.loads(text, skip_json_loads=True)
     if isinstance(repaired, list):  # An object, then prose that looked like more.
         return next((item for item in repaired if isinstance(item, dict)), None)

@@ -1,6 +1,7 @@
 """Budgets: what is reduced, in which order, and what never is (design 7)."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -157,6 +158,15 @@ def test_canon_locks_are_kept_once() -> None:
     digest = MemoryDigester(PromptStyle.FULL).digest(blocks, 0)
     assert digest.lines[1].endswith('"canon_locks":["The bridge is gone.","Mara is dead."]}')
     assert digest.shrunk == PromptRange(1, 14)
+
+
+def test_old_deltas_of_which_only_the_canon_was_read_count_as_left_out() -> None:
+    whole = memory(12)
+    old = [replace(one, payload={"canon_locks": one.payload["canon_locks"]}) for one in whole[1:7]]
+    digest = MemoryDigester(PromptStyle.FULL).digest([whole[0], *old, *whole[7:]], 100_000)
+    assert digest.left_out == ("Details of prompts 1–42 (their canon locks are kept)",)
+    assert "Canon of chunk 3." in digest.lines[1]
+    assert digest.lines[2:] == MemoryDigester(PromptStyle.FULL).digest(whole, 100_000).lines[7:]
 
 
 def test_the_lock_is_whole_at_any_budget() -> None:
