@@ -171,7 +171,7 @@ def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
 
 def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
     """Try the summary that failed again: at once, or as soon as the reply that runs is stored."""
-    if False:
+    if any(_is_with_model(request) for request in snapshot.requests):
         failed = [request for request in snapshot.requests if _has_failed(request, RequestKind.SUMMARY)]
         if not failed:
             raise IllegalCommandError("There is nothing to summarise now; play on.")

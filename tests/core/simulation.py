@@ -1,0 +1,139 @@
+"""A session played by the pure functions alone: no store, no model, a clock that is moved by hand."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from core.engine import commands
+from core.engine.commands import Tab1Edit
+from core.engine.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.recovery import recover
+from core.engine.runner import next_request
+from core.engine.settlement import settle
+from core.errors import ErrorCode, StoryEngineError
+from core.event import Event
+from core.ids import RequestId, SessionId, new_uuid
+from core.request import Request, RequestKind, RequestState
+from core.session import SessionState
+from core.slot import Slot
+from core.store import Changes, Snapshot
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+BACKOFF = 5.0
+
+SUCCESSES: dict[RequestKind, Outcome] = {
+    RequestKind.LOCK: LockMade({"memory_type": "world_chapter_lock"}),
+    RequestKind.REPLY: ReplyMade("I nod."),
+    RequestKind.SUMMARY: SummaryMade({"memory_type": "turn_delta"}),
+    RequestKind.NARRATIVE: NarrativeMade("It was so.", "model", "Plain.", 100),
+}
+
+
+def failure(code: ErrorCode = ErrorCode.LLM_SERVER_ERROR, retry_after: float | None = None) -> Failed:
+    return Failed(StoryEngineError(code), retry_after)
+
+
+class Simulation:
+    """What a store would hold, and the steps that the engine takes."""
+
+    def __init__(self) -> None:
+        self.now = START
+        made = commands.new_session(self.now, session_id=SessionId(new_uuid()))
+        assert made.session is not None
+        assert made.tab1 is not None
+        self.snapshot = Snapshot(session=made.session, tab1=made.tab1)
+        self.events: list[Event] = []
+        self.requests: dict[RequestId, Request] = {}
+
+    @property
+    def state(self) -> SessionState:
+        return self.snapshot.session.state
+
+    def store(self, changes: Changes) -> Changes:
+        """Make changes true, as one transaction would."""
+        assert changes.session_id == self.snapshot.session.id
+        self.snapshot = self.snapshot.after(changes)
+        self.events += changes.events
+        self.requests |= {request.id: request for request in changes.requests}
+        return changes
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def request(self, request_id: RequestId) -> Request:
+        return self.requests[request_id]
+
+    def only(self, kind: RequestKind) -> Request:
+        """The one request of this kind that is open or failed."""
+        [found] = [request for request in self.snapshot.requests if request.kind is kind]
+        return found
+
+    def begin(self) -> Request:
+        """Give the request whose turn it is to a model."""
+        request = next_request(self.snapshot)
+        assert request is not None, "nothing can be given to a model now"
+        if request.state is RequestState.PENDING:
+            request = commands.begin(request, self.now)
+            self.store(Changes(session_id=request.session_id, requests=(request,)))
+        return request
+
+    def settle(self, outcome: Outcome | None = None, trail: Trail | None = None) -> Changes:
+        """Let the model answer the next request: well, unless another outcome is given."""
+        request = self.begin()
+        return self.store(
+            settle(
+                self.snapshot,
+                request,
+                outcome or SUCCESSES[request.kind],
+                trail or Trail(),
+                self.now,
+                BACKOFF,
+            )
+        )
+
+    def fail(self, code: ErrorCode = ErrorCode.LLM_SERVER_ERROR, retry_after: float | None = None) -> Changes:
+        return self.settle(failure(code, retry_after))
+
+    def set_up(self, agents: int = 3) -> None:
+        self.store(commands.edit_tab1(self.snapshot, Tab1Edit(world="Sea", agent_count=agents), self.now))
+
+    def lock(self) -> RequestId:
+        changes, request_id = commands.lock(self.snapshot, self.now)
+        self.store(changes)
+        return request_id
+
+    def submit(self, text: str, slot: Slot = Slot.RED, *, is_typed: bool = True) -> RequestId:
+        changes, request_id = commands.submit_prompt(self.snapshot, slot, text, self.now, is_typed=is_typed)
+        self.store(changes)
+        return request_id
+
+    def play(self, count: int, *, with_summaries: bool = True) -> None:
+        """Play prompts to their replies, and the summaries that become due if wanted."""
+        for _ in range(count):
+            self.submit(f"Prompt {self.snapshot.session.prompt_index + 1}")
+            self.settle()
+            while with_summaries and self.state is SessionState.SUMMARIZING:
+                self.settle()
+
+    def crash_and_open(self) -> Changes | None:
+        """Lose everything but what is stored, and open the session again."""
+        mended = recover(self.snapshot, self.now, BACKOFF)
+        if mended is not None:
+            self.store(mended)
+        return mended
+
+
+def active(agents: int = 3) -> Simulation:
+    """A session that can be played."""
+    simulation = Simulation()
+    simulation.set_up(agents)
+    simulation.lock()
+    simulation.settle()
+    return simulation
+
+
+def with_limits(simulation: Simulation, **limits: int) -> Simulation:
+    """The same with other limits."""
+    session = simulation.snapshot.session
+    session = replace(session, limits=replace(session.limits, **limits))
+    simulation.snapshot = replace(simulation.snapshot, session=session)
+    return simulation
