@@ -1,0 +1,227 @@
+"""Around the tabs: start and failure, the newcomer, the second window, help, bugs, and the end."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList, Static
+
+from core.engine.engine import Engine
+from core.errors import ErrorCode, StorageError
+from core.session import SessionState
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.screens.bug_screen import BugScreen
+from storyengine_tui.screens.help_screen import HelpScreen
+from storyengine_tui.screens.welcome_modal import WelcomeModal
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+ROOT = Path(__file__).resolve().parents[2]
+
+FIRST_PAINT = """
+import asyncio, sys, tempfile
+from contextlib import asynccontextmanager
+from pathlib import Path
+from core.paths import Paths
+from core.settings import Settings
+from storyengine_tui.cli import app as command_line
+from storyengine_tui.cli.open_app import StoryEngineApp
+from storyengine_tui.bootstrap import Configuration
+
+@asynccontextmanager
+async def never(configuration):
+    await asyncio.Event().wait()
+    yield
+
+async def main():
+    home = Path(tempfile.mkdtemp())
+    paths = Paths(data=home, config=home, logs=home, downloads=home)
+    async with StoryEngineApp(never, Configuration(paths, Settings(_env_file=None))).run_test() as pilot:
+        await pilot.pause()
+        print(sorted({name.split(".")[0] for name in sys.modules}))
+        pilot.app.exit()
+
+asyncio.run(main())
+"""
+
+
+def banner(app: StoryEngineApp, name: str) -> Banner:
+    return app.chapter.query_one(f"#{name}", Banner)
+
+
+def test_the_first_paint_waits_for_no_database_and_no_model() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_PAINT], capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    loaded = set(eval(done.stdout.splitlines()[-1]))
+    assert "textual" in loaded
+    assert not loaded & {"sqlalchemy", "sqlmodel", "alembic", "openai", "httpx", "psycopg", "db", "xllamacpp"}
+
+
+async def test_a_start_that_failed_says_why_and_tries_again_on_demand(desktop: Desktop) -> None:
+    desktop.start_errors = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The disk is full.", "Make room.")]
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, StoryEngineApp)
+        await until(pilot, lambda: banner(app, "trouble").is_shown)
+        content = banner(app, "trouble").content
+        assert content is not None
+        assert (content.sentence, content.hint) == ("The disk is full.", "Make room.")
+        assert app.chapter.query_one("#tabs").disabled
+        await pilot.press("ctrl+r")
+        await opened(pilot)
+        assert not banner(app, "trouble").is_shown
+        await app.close_everything()
+
+
+async def welcomed(pilot: Pilot[Any]) -> StoryEngineApp:
+    app = pilot.app
+    assert isinstance(app, StoryEngineApp)
+    await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+    await until(pilot, lambda: app.screen.query_one(OptionList).option_count > 2)
+    return app
+
+
+async def test_a_newcomer_opens_an_example_with_world_cast_and_definition(desktop: Desktop) -> None:
+    async with desktop.app().run_test() as pilot:
+        app = await welcomed(pilot)
+        await pilot.press("enter")
+        area = app.chapter.query_one("#world", CappedTextArea)
+        await until(pilot, lambda: app.screen is app.chapter and area.length > 500)
+        assert app.session is not None
+        snapshot = app.session.snapshot
+        assert snapshot.session.title == "The Lamp at Grey Point"
+        assert len(snapshot.tab1.identities) == 3
+        assert snapshot.session.definition
+        assert len(await app.desk.require_engine().sessions()) == 1
+        await app.close_everything()
+
+
+async def test_a_newcomer_starts_an_empty_chapter_and_is_not_welcomed_twice(desktop: Desktop) -> None:
+    async with desktop.app().run_test() as pilot:
+        app = await welcomed(pilot)
+        screen = app.screen
+        screen.query_one(OptionList).highlighted = screen.query_one(OptionList).option_count - 2
+        await pilot.press("enter")
+        await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
+        await app.close_everything()
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        assert app.screen is app.chapter
+        await app.close_everything()
+
+
+async def make_played(engine: Engine) -> None:
+    await make_active(engine, 1)
+
+
+async def test_a_second_window_reads_along_and_takes_over_when_the_first_is_gone(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.engine("the first window") as engine:
+        first = await engine.open((await engine.sessions())[0].id)
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            content = banner(app, "writer").content
+            assert content is not None
+            assert "the first window, since" in content.sentence
+            area = app.chapter.query_one("#world", CappedTextArea)
+            assert area.read_only
+            await first.wait(await first.lock())
+            await until(pilot, lambda: "being played" in str(app.chapter.query_one("#standing", Static).content))
+            await pilot.press("ctrl+t")
+            await until(pilot, lambda: "takes over" in (banner(app, "writer").content or content).sentence)
+            assert app.session is not None
+            assert app.session.is_read_only
+            await first.aclose()
+            await until(pilot, lambda: app.session is not None and not app.session.is_read_only)
+            await until(pilot, lambda: not banner(app, "writer").is_shown)
+            await app.close_everything()
+
+
+async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> None:
+    await desktop.prepare(make_active)
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("f2", "f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        text = str(app.screen.query_one(".help--text", Static).content)
+        keys = str(app.screen.query_one(".help--keys", Static).content)
+        assert "World and chapter are locked" in text
+        assert "copy what is marked" in keys
+        assert "Quit" in keys
+        await pilot.press("escape")
+        app.chapter.query_one("#panels").focus()
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await app.close_everything()
+
+
+async def test_a_question_mark_is_text_where_text_is_written(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("question_mark")
+        assert app.chapter.query_one("#world", CappedTextArea).text.endswith("?")
+        assert app.screen is app.chapter
+        await app.close_everything()
+
+
+async def test_a_bug_shows_a_report_to_copy_and_the_chapter_goes_on(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+
+    async def stumble() -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+    with pytest.raises(ZeroDivisionError):
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            app.do(stumble())
+            while not isinstance(app.screen, BugScreen):
+                await pilot.pause()
+            await pilot.press("c")
+            assert "a bug of ours" in app.clipboard
+            assert "lighthouse" not in app.clipboard
+            await pilot.press("escape", "!")
+            assert app.chapter.query_one("#world", CappedTextArea).text.endswith("!")
+            await app.close_everything()
+
+
+async def test_what_cannot_be_stored_keeps_the_program_open_until_the_gm_decides(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        assert app.session is not None
+        await pilot.press("!")
+
+        async def fail(*_: object) -> None:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+
+        edit, app.session.edit_tab1 = app.session.edit_tab1, fail  # type: ignore[method-assign]
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: banner(app, "trouble").is_shown)
+        assert app.is_running
+        app.session.edit_tab1 = edit  # type: ignore[method-assign]
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    async with desktop.engine() as engine:
+        assert (await engine.store.load((await engine.sessions())[0].id)).tab1.world.endswith("!")
+
+
+async def test_opening_shows_the_tab_where_the_chapter_stands(desktop: Desktop) -> None:
+    await desktop.prepare(make_played)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        assert app.chapter.active_tab == "play"
+        assert app.session is not None
+        assert app.session.snapshot.session.state is SessionState.ACTIVE
+        await app.session.end_chapter()
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await app.close_everything()

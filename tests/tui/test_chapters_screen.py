@@ -1,0 +1,142 @@
+"""The chapter list: open, new, title, archive, restore, purge with a second question."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Static
+
+from core.engine.engine import Engine
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.screens.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.title_modal import TitleModal
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+async def make_two(engine: Engine) -> None:
+    """Store a draft, and after it a chapter with two prompts."""
+    await make_draft(engine)
+    session_id = await make_active(engine, 2)
+    await engine.retitle(session_id, "The [/x] Light")
+
+
+async def listed(pilot: Pilot[Any]) -> ChaptersScreen:
+    await pilot.press("f5")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
+    screen = pilot.app.screen
+    assert isinstance(screen, ChaptersScreen)
+    await until(pilot, lambda: rows(screen))
+    return screen
+
+
+def rows(screen: ChaptersScreen) -> list[list[str]]:
+    table = screen.query_one(DataTable)
+    return [[str(cell) for cell in table.get_row_at(row)] for row in range(table.row_count)]
+
+
+def titles(screen: ChaptersScreen) -> list[str]:
+    return [row[0] for row in rows(screen)]
+
+
+def open_title(app: StoryEngineApp) -> str:
+    return app.session.snapshot.session.title if app.session else ""
+
+
+async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        assert rows(screen)[0][:3] == ["The [/x] Light", "open here", "2"]
+        assert rows(screen)[1][:3] == ["The relief boat is late.", "being set up", "0"]
+        assert rows(screen)[0][3].startswith("02 Jan 15:00")
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "")
+        assert app.chapter.active_tab == "setup"
+        await app.close_everything()
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        assert open_title(app) == "", "the one that was open last, not the one played last"
+        await app.close_everything()
+
+
+async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        for row in (0, 1):
+            await pilot.press("t")
+            await until(pilot, lambda: isinstance(app.screen, TitleModal))
+            await pilot.press("ctrl+u", *f"N{row}", "enter")
+            await until(pilot, lambda row=row: f"N{row}" in titles(screen))
+            await pilot.press("down")
+        assert sorted(titles(screen)) == ["N0", "N1"]
+        await pilot.press("escape")
+        assert "N0" in str(app.chapter.query_one("#standing", Static).content)
+        await app.close_everything()
+
+
+async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        await pilot.press("a")
+        await until(pilot, lambda: titles(screen) == ["The relief boat is late."])
+        assert open_title(app) == "", "another chapter goes on where the open one was archived"
+        await pilot.press("v")
+        await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
+        await pilot.press("r")
+        await until(pilot, lambda: not rows(screen))
+        await pilot.press("v")
+        await until(pilot, lambda: len(rows(screen)) == 2)
+        screen.query_one(DataTable).move_cursor(row=titles(screen).index("The [/x] Light"))
+        await pilot.press("a", "v")
+        await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is screen)
+        assert rows(screen), "Cancel has the focus"
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: not rows(screen))
+        await app.close_everything()
+    async with desktop.engine() as engine:
+        assert len(await engine.sessions()) == 1
+        assert not await engine.sessions(is_archived=True)
+
+
+async def test_new_goes_on_with_an_empty_chapter_and_makes_no_second_empty_one(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        for _ in range(2):
+            await listed(pilot)
+            await pilot.press("n")
+            await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
+        assert len(await app.desk.require_engine().sessions()) == 3
+        await app.close_everything()
+
+
+async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.engine("the other window") as engine, desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        other = await engine.open((await engine.sessions())[1].id)
+        await pilot.press("down", "t")
+        await until(pilot, lambda: isinstance(app.screen, TitleModal))
+        await pilot.press("x", "enter")
+        await until(pilot, lambda: screen.query_one(Banner).is_shown)
+        assert "the other window" in screen.query_one(Banner).content.sentence
+        await other.aclose()
+        await app.close_everything()
