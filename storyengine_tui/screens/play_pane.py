@@ -1,7 +1,266 @@
 """Tab 2: the transcript, and the composer that prompts the characters (design 9 and 10)."""
 
-from storyengine_tui.screens.engine_pane import EnginePane
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.widgets import Button, Static
+
+from core.engine.notices import (
+    CallStarted,
+    EventsAppended,
+    MemoryAppended,
+    Notice,
+    RequestFailed,
+    RequestQueued,
+    SessionChanged,
+    StreamRestarted,
+    TextArrived,
+    UnsentChanged,
+)
+from core.ids import SessionId
+from core.machine import Command
+from core.request import Request, RequestKind
+from core.slot import Slot
+from storyengine_tui.screens.composer import Composer
+from storyengine_tui.screens.play_notes import PlayNotes
+from storyengine_tui.screens.play_status import (
+    NOT_LOCKED,
+    NOT_LOCKED_ELSEWHERE,
+    ending_consequences,
+    queue_line,
+    status_of,
+    why_not_writable,
+)
+from storyengine_tui.screens.prompt_area import PromptArea
+from storyengine_tui.screens.prompt_queue import PromptQueue, QueuedPrompt
+from storyengine_tui.screens.prompting_pane import PromptingPane
+from storyengine_tui.screens.reading import Reading
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.transcript_view import TranscriptView
+
+KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 
 
-class PlayPane(EnginePane):
+class PlayPane(PromptingPane):
     """The page on which the chapter is played."""
+
+    HELP = (
+        "Type what happens and press Enter: one character answers. The next panel shows then; any other can "
+        "be picked. A prompt that is sent while a reply is written waits its turn and can be taken back."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("escape", "write", "Write", show=False),
+        Binding("ctrl+r", "retry", "Retry"),
+        Binding("ctrl+t", "take_back", "Take back", show=False),
+        Binding("ctrl+n", "next_panel", "Next panel"),
+        Binding("f8", "end_chapter", "End Chapter", show=False),
+        *(Binding(f"alt+{int(slot)}", f"panel({int(slot)})", show=False) for slot in Slot),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown_id: SessionId | None = None
+
+    def compose(self) -> ComposeResult:
+        """Compose the cells; before the lock only the note shows."""
+        yield Static(id="play-note", markup=False)
+        yield Reading(id="reading")
+        yield PlayNotes(id="play-notes")
+        yield PromptQueue(id="prompt-queue")
+        yield Composer(id="composer")
+        with Horizontal(id="play-deeds"):
+            yield Static(KEYS, id="play-keys", markup=False)
+            yield Button("End Chapter (F8)", id="end-chapter", compact=True)
+
+    @property
+    def _reading(self) -> Reading:
+        return self.query_one(Reading)
+
+    # Showing the session
+
+    async def attached(self) -> None:
+        """Show what is stored; texts of this session that are only here stay."""
+        is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
+        snapshot = self.session.snapshot
+        failed = status_of(snapshot).failed_replies
+        self._returned = {request.id: request.slot or Slot.RED for request in failed}
+        await self.show_cast(is_new=is_new)
+        if is_new:
+            self.composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
+        played = await self.perform(self.session.newest_events())
+        self._reading.load(played or (), self.session.snapshot.session)
+        self._show_status()
+
+    def shown(self) -> None:
+        """Have the focus where the GM goes on: in the panel, if it can be written in."""
+        area = self.composer.shown
+        if area is not None and not area.read_only:
+            area.focus(scroll_visible=False)
+        else:
+            self._reading.transcript.focus(scroll_visible=False)
+
+    def hear(self, notice: Notice) -> None:
+        """Show what is new."""
+        session = self.session.snapshot.session
+        match notice:
+            case TextArrived(request_id, text):
+                self._reading.stream(request_id, text)
+                return
+            case StreamRestarted(request_id):
+                self._reading.restart(request_id)
+            case CallStarted(request=request) if request.kind is RequestKind.REPLY:
+                self.go_again(request)
+                self._reading.begin(request, session)
+                self.query_one(PlayNotes).show_left_out(notice.left_out)
+            case RequestQueued(request):
+                self.go_again(request)
+            case EventsAppended(events):
+                self._reading.append(events, session)
+                self.move_on(events[-1].slot)
+            case RequestFailed(request=request) if request.kind is RequestKind.REPLY:
+                self._reading.discard(request.id)
+                self.fail(request)
+            case SessionChanged() | MemoryAppended():
+                self._reading.redraw(session)
+            case UnsentChanged(slot, text) if self.session.is_read_only:
+                self.composer.follow(slot, text)
+            case _:
+                pass
+        self._show_status(is_news=isinstance(notice, RequestFailed))
+
+    def _show_status(self, *, is_news: bool = False) -> None:
+        status, is_writer = status_of(self.session.snapshot), not self.session.is_read_only
+        self.set_class(not status.is_playable, "-not-locked")
+        self.query_one("#play-note", Static).update(NOT_LOCKED if is_writer else NOT_LOCKED_ELSEWHERE)
+        if not self.composer.is_cast_of(status.session):
+            self.call_later(self.show_cast, is_new=True)
+        self._reading.show_doing(status, can_cancel=is_writer)
+        self.query_one(PlayNotes).show_failures(status, can_act=is_writer, is_news=is_news)
+        self.query_one(PromptQueue).show(
+            [QueuedPrompt(one.id, queue_line(status, one), _style(one)) for one in status.queued],
+            can_act=is_writer,
+        )
+        self.composer.set_writable(why_not_writable(status.session, self.session.holder, is_writer=is_writer))
+        self.query_one("#end-chapter", Button).disabled = not self.session.can(Command.END_CHAPTER)
+        self.refresh_bindings()
+
+    def sent(self) -> None:
+        """The GM wants to see the reply."""
+        self._reading.go("end")
+
+    # What the GM can do
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        if not self.has_session:
+            return False
+        status, is_writer = status_of(self.session.snapshot), not self.session.is_read_only
+        match action:
+            case "cancel":
+                return is_writer and status.running is not None
+            case "retry":
+                return is_writer and bool(status.failed_replies or status.failed_summary)
+            case "take_back":
+                return is_writer and bool(status.queued)
+            case "next_panel":
+                return status.is_playable and len(status.session.slots) > 1
+            case "end_chapter":
+                return True if self.session.can(Command.END_CHAPTER) else None
+            case _:
+                return status.is_playable
+
+    @on(BusyLine.CancelRequested)
+    def action_cancel(self) -> None:
+        """Stop the reply or the summary that runs."""
+        running = status_of(self.session.snapshot).running
+        if running is not None:
+            self._reading.say_cancelling()
+            self.do(self.session.cancel(running.id))
+
+    def action_write(self) -> None:
+        """Go on writing."""
+        self.shown()
+
+    def action_retry(self) -> None:
+        """Try again what failed: the prompt, or else the summary."""
+        failed = self.query_one(PlayNotes).failed
+        if failed is not None:
+            self._retry(failed)
+
+    def _retry(self, request: Request) -> None:
+        if request.kind is RequestKind.REPLY:
+            self.send_again(request)
+        else:
+            self.do(self.session.retry(request.id))
+
+    def action_take_back(self) -> None:
+        """Take the newest queued prompt back."""
+        queued = status_of(self.session.snapshot).queued
+        if queued:
+            self.do(self._take_back(queued[-1]))
+
+    async def _take_back(self, request: Request) -> None:
+        await self.session.take_back(request.id)
+        self.give_back(request.slot or Slot.RED, request.text)
+
+    def action_next_panel(self) -> None:
+        """Write to the next character."""
+        self.heed_pick()
+        self.composer.show_next(self.composer.slot)
+        self.shown()
+
+    def action_panel(self, number: int) -> None:
+        """Write to the character in this slot."""
+        if Slot(number) in self.session.snapshot.session.slots:
+            self.heed_pick()
+            self.composer.show(Slot(number), takes_focus=True)
+
+    @on(Button.Pressed, "#end-chapter")
+    def action_end_chapter(self) -> None:
+        """Ask, say what will be done, and end the chapter."""
+        waiting = [area.slot for area in self.composer if not area.is_blank]
+        text = ending_consequences(self.session.snapshot.session, waiting)
+        self.app.push_screen(
+            ConfirmModal("End the chapter?", text, confirm="End Chapter", id="confirm-end"), self._end
+        )
+
+    def _end(self, is_confirmed: bool | None) -> None:
+        if is_confirmed:
+            self.do(self.session.end_chapter())
+
+    @on(PlayNotes.RetryRequested)
+    def _heed_retry(self, event: PlayNotes.RetryRequested) -> None:
+        event.stop()
+        self._retry(event.request)
+
+    @on(PlayNotes.EditRequested)
+    def _heed_edit(self, event: PlayNotes.EditRequested) -> None:
+        event.stop()
+        self.heed_pick()
+        self.composer.show(event.request.slot or Slot.RED, takes_focus=True)
+
+    @on(PromptQueue.TakeBackRequested)
+    def _heed_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
+        event.stop()
+        for request in status_of(self.session.snapshot).queued:
+            if request.id == event.request_id:
+                self.do(self._take_back(request))
+
+    @on(PromptArea.ScrollRequested)
+    def _scroll(self, event: PromptArea.ScrollRequested) -> None:
+        event.stop()
+        self._reading.go(event.way)
+
+    @on(TranscriptView.Copied)
+    def _say_copied(self, event: TranscriptView.Copied) -> None:
+        event.stop()
+        self.notify(f"{event.length:,} characters copied", timeout=2, markup=False)
+
+
+def _style(request: Request) -> str:
+    return f"$slot-{(request.slot or Slot.RED).colour}"
