@@ -11,7 +11,7 @@ from itertools import groupby
 
 from core.agents.setup import AgentSetup, overflow, total
 from core.event import Event
-from core.fence import SegmentName
+from core.fence import SegmentName, disarm
 from core.grapheme import head, tail
 from core.memory import MemoryBlock
 from core.model_choice import PromptStyle
@@ -23,8 +23,8 @@ from core.transcript import SEPARATOR, in_order, render_event, render_events
 
 AGENT_ID = 9
 
-_TAIL = {PromptStyle.FULL: 2_000, PromptStyle.SMALL: 300}
-"""How many characters of the part before are shown to the next one."""
+_TAIL_TOKENS = {PromptStyle.FULL: 600, PromptStyle.SMALL: 120}
+"""How much of the part before is shown to the next one, in tokens; about 2,000 and 360 characters."""
 _OUTPUT_TOKENS_PER_WORD = 2
 """Generous: the rest is for reasoning and for words of many tokens."""
 _PART_MEMORY_SHARE = 0.25
@@ -68,7 +68,7 @@ def plan(
     if not ordered:
         return ()
     planner = _Planner(setup, session)
-    fixed = total((*setup.beginning, *_frame(setup, session, definition)))
+    fixed = _frame(setup, session, definition)
     canon = setup.digester.digest(blocks, 0).tokens
     whole = planner.unit(ordered)
     told_at_once = planner.told_at_once(whole.tokens, target_words)
@@ -138,22 +138,32 @@ def _place(setup: AgentSetup, part: NarrativePart, previous_tail: str) -> tuple[
     else:
         task = "Go on where STORY_SO_FAR stops, without telling it again, and bring the chapter to its end."
     text = f"Part {part.number} of {part.total}. FULL_TRANSCRIPT holds this part only. {task}"
-    ending = tail(previous_tail.strip(), _TAIL[setup.style])
+    ending = _ending(previous_tail.strip(), setup.style)
     story = (setup.fenced(SegmentName.STORY_SO_FAR, ending),) if part.number > 1 else ()
     return (setup.fenced(SegmentName.PART, text), *story)
 
 
-def _frame(setup: AgentSetup, session: Session, definition: str) -> tuple[Segment, ...]:
-    """Return everything around transcript and memory at its longest."""
+def _ending(text: str, style: PromptStyle) -> str:
+    """Return the end of `text` in the tokens that are kept free for it."""
+    most = _TAIL_TOKENS[style]
+    ending = tail(text, most * 4)
+    while estimate_tokens(disarm(ending), style) > most:
+        ending = tail(ending, len(ending) * 9 // 10)
+    return ending
+
+
+def _frame(setup: AgentSetup, session: Session, definition: str) -> int:
+    """Return the tokens of everything around transcript and memory, at most."""
     part = NarrativePart(998, 999, PromptRange(1, 1), "", 99_999)
-    return (
+    segments = (
+        *setup.beginning,
         *_instructions(setup, session, definition, part.target_words),
-        # The tail may be in any script, at the dearest a token or more for each byte.
-        *_place(setup, part, "\U0001f600" * _TAIL[setup.style]),
+        *_place(setup, part, ""),
         setup.fenced(SegmentName.FULL_TRANSCRIPT, ""),
         setup.fenced(SegmentName.STRUCTURED_MEMORY, ""),
         *setup.cue(),
     )
+    return total(segments) + _TAIL_TOKENS[setup.style]
 
 
 class _Planner:
@@ -203,16 +213,19 @@ class _Planner:
         is_continued = False
         while rest:
             piece = rest
-            while estimate_tokens(piece, self._setup.style) + 1 > hard and len(piece) > 1:
+            while self._tokens(piece) > hard and len(piece) > 1:
                 # Nine tenths, because the beginning may be dearer than the average.
                 limit = characters_for(hard, piece, self._setup.style) * 9 // 10
                 piece = head(piece, min(len(piece) - 1, max(1, limit)))
             yield self._of_text((event,), piece, is_continued=is_continued)
             rest, is_continued = rest[len(piece) :], True
 
+    def _tokens(self, text: str) -> int:
+        return estimate_tokens(disarm(text), self._setup.style) + 1
+
     def _of_text(self, events: Sequence[Event], text: str, *, is_continued: bool = False) -> _Unit:
         prompts = PromptRange(events[0].prompt_index, events[-1].prompt_index)
-        return _Unit(prompts, text, estimate_tokens(text, self._setup.style) + 1, is_continued)
+        return _Unit(prompts, text, self._tokens(text), is_continued)
 
 
 def _grouped(events: Iterable[Event], key: Callable[[Event], int]) -> Iterator[list[Event]]:

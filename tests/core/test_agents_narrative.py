@@ -1,0 +1,139 @@
+"""Planning a narrative: one call when it fits, else parts that together tell the whole (design 7)."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.context import ContextBuilder, NarrativePart
+from core.errors import ErrorCode, StoryEngineError
+from core.event import Event
+from core.fence import SegmentName, disarm
+from core.model_choice import AgentRole, PromptStyle
+from core.prompt_range import PromptRange
+from core.slot import Slot
+from core.transcript import render_events
+from tests.core.samples import any_text, choice, choices, event, memory, play, session
+
+
+def build(budget: int, style: PromptStyle = PromptStyle.FULL, output: int = 4_000) -> ContextBuilder:
+    return ContextBuilder({AgentRole.NARRATIVE: choice(budget, style, output)})
+
+
+def told(parts: tuple[NarrativePart, ...]) -> str:
+    return "".join(part.transcript for part in parts).replace("\n", "")
+
+
+def test_a_chapter_that_fits_is_one_call() -> None:
+    mine, events, blocks = session(prompts=21, boundary=21), play(1, 21), memory(3)
+    builder = build(48_000)
+    (part,) = builder.plan_narrative(mine, blocks, events, "Plain.", 1_500)
+    assert (part.number, part.total, str(part.prompts), part.target_words) == (1, 1, "1–21", 1_500)
+    assert part.transcript == render_events(events, mine)
+    assert builder.narrative_part(mine, blocks, part, "Plain.") == builder.narrative(
+        mine, blocks, events, "Plain.", 1_500
+    )
+
+
+def test_a_longer_one_is_cut_along_chunks_and_tells_everything() -> None:
+    mine, events, blocks = session(prompts=70, boundary=70), play(1, 70), memory(10)
+    builder = build(9_000)
+    parts = builder.plan_narrative(mine, blocks, events, "Plain.", 3_000)
+    assert len(parts) > 1
+    assert all((part.prompts.first - 1) % 7 == 0 and part.prompts.last % 7 == 0 for part in parts)
+    assert told(parts) == render_events(events, mine).replace("\n", "")
+    assert sum(part.target_words or 0 for part in parts) == 3_000
+    assert [part.number for part in parts] == list(range(1, len(parts) + 1))
+    tail = "The last words of the part before."
+    for part in parts:
+        context = builder.narrative_part(mine, blocks, part, "Plain.", tail)
+        text = context.messages[1].content
+        assert context.tokens <= 9_000
+        assert "Plain." in text
+        assert f"Part {part.number} of {part.total}." in text
+        assert (tail in text) == (part.number > 1)
+        assert "Canon of chunk 3." in text
+
+
+def test_a_chunk_that_does_not_fit_is_cut_along_prompts() -> None:
+    mine, events = session(prompts=7), play(1, 7, words=150)
+    parts = build(6_000).plan_narrative(mine, (), events, "", None)
+    assert len(parts) > 1
+    assert [part.prompts.first for part in parts[1:]] == [part.prompts.last + 1 for part in parts[:-1]]
+    assert told(parts) == render_events(events, mine).replace("\n", "")
+
+
+def test_the_text_of_an_event_is_split_at_last() -> None:
+    mine = session(prompts=2)
+    events = [event(1, "word " * 4_000), event(1, "Yes.", Slot.RED), event(2, "So?")]
+    builder = build(6_000)
+    parts = builder.plan_narrative(mine, (), events, "", 900)
+    assert len(parts) >= 2
+    assert parts[0].prompts == PromptRange(1, 1)
+    assert told(parts) == render_events(events, mine).replace("\n", "")
+    assert all(builder.narrative_part(mine, (), part, "", "x" * 9_000).tokens <= 6_000 for part in parts)
+
+
+def test_words_that_one_call_cannot_write_are_shared_out() -> None:
+    mine, events = session(prompts=28), play(1, 28)
+    parts = build(48_000, output=2_000).plan_narrative(mine, (), events, "", 3_500)
+    assert len(parts) >= 4
+    assert sum(part.target_words or 0 for part in parts) == 3_500
+    assert all(part.target_words and part.target_words <= 1_000 for part in parts)
+
+
+def test_a_small_model_without_a_target_writes_scene_by_scene() -> None:
+    mine, events = session(prompts=17), play(1, 17, words=10)
+    parts = build(7_000, PromptStyle.SMALL).plan_narrative(mine, (), events, "", None)
+    assert [str(part.prompts) for part in parts] == ["1–7", "8–14", "15–17"]
+
+
+def test_nothing_played_is_nothing_to_write() -> None:
+    assert build(48_000).plan_narrative(session(), (), [], "", None) == ()
+    with pytest.raises(ValueError, match="without events"):
+        build(48_000).narrative(session(), (), [], "")
+
+
+def test_a_definition_that_leaves_no_room_is_refused() -> None:
+    with pytest.raises(StoryEngineError) as caught:
+        build(5_000).plan_narrative(session(prompts=7), (), play(1, 7), "rule " * 4_000, None)
+    assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
+
+
+def test_the_plan_is_the_same_again() -> None:
+    mine, events = session(prompts=70), play(1, 70)
+    plans = [
+        ContextBuilder(choices(9_000)).plan_narrative(mine, memory(9), events, "", 2_000) for _ in range(2)
+    ]
+    assert plans[0] == plans[1]
+
+
+styles = st.sampled_from(PromptStyle)
+
+
+@st.composite
+def chapters(draw: st.DrawFn) -> list[Event]:
+    events: list[Event] = []
+    for prompt in range(1, draw(st.integers(1, 16)) + 1):
+        repeated = draw(st.integers(1, 60))
+        events.append(event(prompt, draw(any_text) * repeated))
+        events.append(event(prompt, draw(any_text), Slot.RED))
+    return events
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    chapters(), st.integers(4_600, 9_000), st.none() | st.integers(100, 5_000), st.sampled_from(PromptStyle)
+)
+def test_every_part_fits_and_together_they_are_the_transcript(
+    events: list[Event], budget: int, target: int | None, style: PromptStyle
+) -> None:
+    mine = session(prompts=events[-1].prompt_index)
+    builder = build(budget, style, output=700)
+    parts = builder.plan_narrative(mine, memory(2), events, "Plain.", target)
+    assert told(parts) == render_events(events, mine).replace("\n", "")
+    assert sum(part.target_words or 0 for part in parts) == (target or 0) or len(parts) > (target or 0)
+    for part in parts:
+        context = builder.narrative_part(mine, memory(2), part, "Plain.", "語" * 3_000)
+        assert context.tokens <= budget
+        given_text = next(one.text for one in context.segments if one.name is SegmentName.FULL_TRANSCRIPT)
+        assert disarm(part.transcript) in given_text or not part.transcript.strip()

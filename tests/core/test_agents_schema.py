@@ -1,0 +1,182 @@
+"""The schemas that models are held to, and what a very small model may pick from."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from core.agents import context_summary, world_lock
+from core.agents.extract import CLAUSE_LENGTH, clauses, stretches
+from core.agents.schema import schema_of
+from core.memory import TurnDelta, WorldChapterLock
+from core.model_choice import PromptStyle
+from core.prompt_range import PromptRange
+from core.session import Session, Tab1Inputs
+from core.slot import Slot
+from core.text import clean
+from tests.core.samples import TAB1, any_text, delta_payload, event, lock_payload, play, session
+
+MINE = session(names={Slot.RED: "Mara"}, prompts=14, boundary=7)
+CHUNK = PromptRange(8, 14)
+EVENTS = play(1, 14, words=5)
+
+
+def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield schema
+    for inner in schema.get("properties", {}).values():
+        yield from nodes(inner)
+    for inner in [schema["items"]] if "items" in schema else schema.get("prefixItems", []):
+        yield from nodes(inner)
+
+
+def schemas(style: PromptStyle) -> list[dict[str, Any]]:
+    return [
+        dict(world_lock.output_schema(MINE, TAB1, style).schema),
+        dict(context_summary.output_schema(MINE, CHUNK, EVENTS, style).schema),
+    ]
+
+
+@pytest.mark.parametrize("style", PromptStyle)
+def test_schemas_are_valid_inline_closed_and_bounded(style: PromptStyle) -> None:
+    for schema in schemas(style):
+        Draft202012Validator.check_schema(schema)
+        for node in nodes(schema):
+            assert not {"$ref", "$defs", "title", "description", "default"} & node.keys()
+            if node["type"] == "object":
+                assert node["required"] == list(node["properties"])
+                assert node["additionalProperties"] is False
+            elif node["type"] == "string":
+                assert {"maxLength", "enum", "const"} & node.keys()
+            elif node["type"] == "array":
+                assert {"maxItems", "const"} & node.keys()
+
+
+def test_what_the_engine_knows_is_fixed() -> None:
+    lock, delta = (schema["properties"] for schema in schemas(PromptStyle.FULL))
+    assert lock["memory_type"]["const"] == "world_chapter_lock"
+    agents = lock["agents"]
+    assert (agents["minItems"], agents["maxItems"]) == (3, 3)
+    assert agents["items"]["properties"]["slot"]["enum"] == [1, 2, 3]
+    assert agents["items"]["properties"]["color"]["enum"] == ["red", "orange", "yellow"]
+    assert agents["items"]["properties"]["name"]["enum"] == ["Mara", "Agent Orange", "Agent Yellow"]
+    assert delta["memory_type"]["const"] == "turn_delta"
+    fixed = {key: value["const"] for key, value in delta["range"]["properties"].items()}
+    assert fixed == {"from_marker": "8)", "to_marker": "14)", "prompt_count_in_chunk": 7}
+    actor = delta["character_actions"]["items"]["properties"]
+    assert actor["name"]["enum"] == ["Mara", "Agent Orange", "Agent Yellow"]
+
+
+def test_valid_memory_follows_the_generated_schema() -> None:
+    Draft202012Validator(schema_of(WorldChapterLock)).validate(lock_payload())
+    Draft202012Validator(schema_of(TurnDelta)).validate(delta_payload())
+
+
+def test_two_of_one_name_are_one_choice() -> None:
+    twins = session(names={Slot.RED: "Mara", Slot.ORANGE: "Mara"}, characters=2)
+    schema = world_lock.output_schema(twins, TAB1, PromptStyle.FULL).schema
+    Draft202012Validator.check_schema(schema)
+    assert schema["properties"]["agents"]["items"]["properties"]["name"]["enum"] == ["Mara"]  # type: ignore[index]
+
+
+clean_text = any_text.map(clean)
+
+
+# --- picking --------------------------------------------------------------------------------------
+
+
+def answer(schema: dict[str, Any], data: st.DataObject) -> Any:
+    """Any value that a model held to `schema` may give."""
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return data.draw(st.sampled_from(schema["enum"]))
+    if schema["type"] == "object":
+        return {key: answer(inner, data) for key, inner in schema["properties"].items()}
+    if "prefixItems" in schema:
+        return [answer(inner, data) for inner in schema["prefixItems"]]
+    assert schema["type"] == "array", "a small model writes nothing by itself"
+    count = data.draw(st.integers(schema.get("minItems", 0), schema["maxItems"]))
+    return [answer(schema["items"], data) for _ in range(count)]
+
+
+def told(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from told(inner)
+
+
+@settings(deadline=None, max_examples=60)
+@given(clean_text, clean_text, st.data())
+def test_whatever_a_small_model_picks_for_the_lock_is_valid_and_from_the_gm(
+    world: str, chapter: str, data: st.DataObject
+) -> None:
+    tab1 = Tab1Inputs(world=world, chapter=chapter)
+    schema = dict(world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema)
+    payload = world_lock.parse(json.dumps(answer(schema, data)), MINE)
+    source = " ".join(f"{world}\n{chapter}".split())
+    for part in ("world", "chapter", "canon_locks"):
+        assert all(text in source for text in told(payload[part]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(clean_text, clean_text), min_size=1, max_size=7), st.data())
+def test_whatever_a_small_model_picks_for_a_delta_is_valid_and_was_played(
+    turns: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    events = []
+    for prompt, (said, replied) in enumerate(turns, start=1):
+        events += [event(prompt, said), event(prompt, replied, Slot(prompt % 3 + 1))]
+    chunk = PromptRange(1, len(turns))
+    schema = dict(context_summary.output_schema(MINE, chunk, events, PromptStyle.SMALL).schema)
+    payload: dict[str, Any] = context_summary.parse(json.dumps(answer(schema, data)), MINE, chunk, 5_000)
+    by_gm = " ".join(" ".join(said.split()) for said, _ in turns)
+    assert all(happened["event"] in by_gm for happened in payload["major_events"])
+    assert all(" ".join(action["did"].split()) in _replies(turns) for action in payload["character_actions"])
+
+
+def _replies(turns: list[tuple[str, str]]) -> str:
+    return " ".join(" ".join(replied.split()) for _, replied in turns)
+
+
+@settings(deadline=None, max_examples=150)
+@given(any_text)
+def test_clauses_are_pieces_of_the_text(text: str) -> None:
+    found = clauses(text)
+    assert len(set(found)) == len(found)
+    assert all(0 < len(clause) <= CLAUSE_LENGTH and clause == clause.strip() for clause in found)
+    assert all(clause in " ".join(text.split()) for clause in found)
+
+
+def test_clauses_end_at_sentences_and_lines_and_are_bounded() -> None:
+    assert clauses("Iron burns. Who knows? 夜は長い。雪が降る。\nNew line; more") == [
+        "Iron burns.",
+        "Who knows?",
+        "夜は長い。",
+        "雪が降る。",
+        "New line;",
+        "more",
+    ]
+    assert all(len(clause) <= CLAUSE_LENGTH for clause in clauses("word " * 200 + "x" * 500))
+
+
+@settings(max_examples=100)
+@given(st.lists(st.text(max_size=3), max_size=30), st.integers(1, 8))
+def test_stretches_cover_everything_in_order(options: list[str], count: int) -> None:
+    runs = stretches(options, count)
+    assert [option for run in runs for option in run] == options
+    assert all(runs)
+    assert len(runs) == min(count, len(options))
+
+
+def test_a_small_models_events_cover_the_chunk_in_order() -> None:
+    mine: Session = MINE
+    events = [event(prompt, f"Happening {prompt}.") for prompt in range(8, 16)]
+    schema = context_summary.output_schema(mine, CHUNK, events, PromptStyle.SMALL).schema
+    places = schema["properties"]["major_events"]["prefixItems"]  # type: ignore[index]
+    offered = [place["properties"]["event"]["enum"] for place in places]
+    assert [option for options in offered for option in options] == [f"Happening {n}." for n in range(8, 15)]
