@@ -53,7 +53,7 @@ class WriterLease:
         self._connection = connection
         self._on_close = on_close
         self._is_closed = False
-        self._watch = asyncio.create_task(_until_lost(connection), name=f"lease of {session_id}")
+        self._watch = asyncio.create_task(self._until_lost(), name=f"lease of {session_id}")
 
     @property
     def is_lost(self) -> bool:
@@ -79,6 +79,13 @@ class WriterLease:
                 await self._connection.execute(_UNLOCK, (lock_key(self.session_id),))
         await close_quietly(self._connection)
 
+    async def _until_lost(self) -> None:
+        with suppress(psycopg.Error, OSError):
+            async for _ in notifications(self._connection):
+                pass
+        self._on_close(self)
+        await close_quietly(self._connection)
+
 
 async def take(
     url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None]
@@ -95,12 +102,6 @@ async def take(
         raise
     await close_quietly(connection)
     return Holder(label=holder, since=since)
-
-
-async def _until_lost(connection: Connection) -> None:
-    with suppress(psycopg.Error, OSError):
-        async for _ in notifications(connection):
-            pass
 
 
 async def _row(connection: Connection, query: LiteralString, *values: object) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ so a commit whose answer was lost can be sent again, and makes true what it made
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, Final
@@ -60,6 +60,8 @@ Write = tuple[str, dict[str, object]]
 
 _FIXED: Final = frozenset({"id", "session_id", "created_at"})
 """Columns that no commit moves, besides those that say who writes: `acquire` does that."""
+_SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
+"""Tables with one row in a session, which a commit updates."""
 _REPLACED: Final = frozenset({"llm_request", "unsent_text"})
 
 
@@ -79,8 +81,9 @@ def creation(changes: Changes) -> Write:
 def commit(changes: Changes, epoch: int) -> Write:
     """Return the statement of a commit, which fails unless `epoch` is the writer's."""
     rows = _rows_of(changes)
+    replaced = {name: rows[name][0] for name in _SINGLE if name in rows}
     fence = {"writer_of": changes.session_id, "epoch": epoch, "channel": channel_of(changes.session_id)}
-    return _text_of_commit(tuple(rows)), {**_parameters(rows), **fence}
+    return _text_of_commit(tuple(rows)), {**_parameters({**rows, **replaced}), **fence}
 
 
 def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
@@ -102,7 +105,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     return {table.name: values for table, values in rows.items() if values}
 
 
-def _parameters(rows: Mapping[str, Sequence[Values]]) -> dict[str, object]:
+def _parameters(rows: Mapping[str, object]) -> dict[str, object]:
     try:
         return {
             name: json.dumps(values, allow_nan=False, ensure_ascii=False, default=_plain)
@@ -182,34 +185,33 @@ def _replaced(table: Table) -> CTE:
 
 def _updated(table: Table, key: Column[Any], after: CTE | None = None) -> CTE:
     """Return the replacement of the one row of a session, made `after` another part."""
-    source = _source(table)
+    given = _source(table, func.jsonb_to_record)
     values: dict[str, Any] = {
-        item.name: source.c[item.name] for item in _stored(table) if item.name not in _FIXED
+        item.name: given.c[item.name] for item in _stored(table) if item.name not in _FIXED
     }
     if "archived_at" in values:
         # A writer may archive its session; only `Store.archive` takes one out of the archive, so that
         # a window with an older copy does not.
-        values["archived_at"] = func.coalesce(source.c.archived_at, table.c.archived_at)
-    statement = update(table).where(key == source.c[key.name]).values(values).returning(key)
+        values["archived_at"] = func.coalesce(given.c.archived_at, table.c.archived_at)
+    statement = update(table).where(key == bindparam("writer_of", type_=Uuid)).values(values).returning(key)
     if after is not None:
         # Parts have no order but what they need of each other, and a locked session refuses tab 1.
-        statement = statement.where(
-            select(func.count()).select_from(after).scalar_subquery() >= literal_column("0")
-        )
+        done = select(func.count()).select_from(after).scalar_subquery()
+        statement = statement.where(done >= literal_column("0"))
     return statement.cte(f"new_{table.name}")
 
 
 def _insertion(table: Table) -> Insert:
-    source = _source(table)
+    source = _source(table, func.jsonb_to_recordset)
     names = [item.name for item in _stored(table)]
     return insert(table).from_select(names, select(*(source.c[name] for name in names)))
 
 
-def _source(table: Table) -> FromClause:
+def _source(table: Table, function: Callable[..., Function[Any]]) -> FromClause:
     """Return the table's parameter as rows of the table's own types."""
-    rows: Function[Any] = func.jsonb_to_recordset(cast(bindparam(table.name, type_=Text), JSONB))
     columns = [column(item.name, item.type) for item in _stored(table)]
-    return rows.table_valued(*columns).render_derived(name=f"given_{table.name}", with_types=True)
+    given = function(cast(bindparam(table.name, type_=Text), JSONB)).table_valued(*columns)
+    return given.render_derived(name=f"given_{table.name}", with_types=True)
 
 
 def _stored(table: Table) -> list[Column[Any]]:

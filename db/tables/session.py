@@ -32,7 +32,8 @@ class SessionRow(Row, table=True):
         column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
         column.links(["summarised_to"], "memory_block", ["to_prompt"], "fk_session_boundary", own_id="id"),
         Index("ix_session_script_key", "script_key", postgresql_where=text("script_key <> ''")),
-        Index("ix_session_updated_at", "updated_at"),
+        # None on updated_at: every commit moves it, and an index would cost each of them more than it
+        # saves the chapter list.
     )
 
     id: UUID = column.key()

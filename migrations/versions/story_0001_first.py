@@ -56,9 +56,6 @@ TABLES = (
     WHERE script_key <> ''
     """,
     """
-    CREATE INDEX ix_session_updated_at ON session (updated_at)
-    """,
-    """
     CREATE TABLE tab1_input (
         session_id UUID NOT NULL,
         world TEXT NOT NULL,
