@@ -76,6 +76,7 @@ class Engine:
             listeners=Listeners(),
             label=self._label,
             snapshot=snapshot,
+            clock=self._clock,
             lease=None if isinstance(taken, Holder) else taken,
             holder=taken if isinstance(taken, Holder) else None,
         )

@@ -1,7 +1,7 @@
 """One session as it is open in this window: the commands of the GM, and what listeners hear of it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +13,7 @@ from core.engine.commands import Tab1Edit
 from core.engine.follower import Follower
 from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged
-from core.engine.recovery import recover
+from core.engine.recovery import recover, unqueued
 from core.engine.runner import Runner, next_request
 from core.engine.writing import Writer
 from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
@@ -21,7 +21,7 @@ from core.event import Event
 from core.ids import RequestId, SessionId, new_uuid
 from core.machine import Command, facts_of, is_allowed
 from core.memory import MemoryBlock
-from core.request import Request, RequestKind, RequestState
+from core.request import Artifact, Request, RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
 from core.store import Changes, Holder, Snapshot, Store
@@ -195,6 +195,18 @@ class OpenSession:
         """Return every draft, oldest version first."""
         return await self._store.drafts(self.id)
 
+    async def requests(self) -> Sequence[Request]:
+        """Return every request, oldest first, whatever its state."""
+        return await self._store.requests(self.id)
+
+    async def artifacts(self) -> Sequence[Artifact]:
+        """Return the provenance of every call, oldest first."""
+        return await self._store.artifacts(self.id)
+
+    async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
+        """Return the texts behind these hashes: what went out, and what came back."""
+        return await self._store.contents(self.id, hashes)
+
     async def wait(self, request_id: RequestId) -> Request:
         """Return the request once it is settled; at once when it already is.
 
@@ -247,18 +259,22 @@ class OpenSession:
         if self._is_closed:
             return
         self._is_closed = True
-        await self._runner.aclose()
-        await self._follower.aclose()
+        # Those that wait before the one that runs, so that their texts come back in the order of play.
         with suppress(StoryEngineError, TimeoutError):
             async with asyncio.timeout(LONGEST_CLOSE):
-                if any(_is_queued_prompt(request) for request in self.snapshot.requests):
-                    await self._writer.apply(self._recovered)
+                if not self.is_read_only and unqueued(self.snapshot, self._clock()) is not None:
+                    await self._writer.apply(self._unqueued)
+        await self._runner.aclose()
+        await self._follower.aclose()
         self._writer.listeners.close()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
     def _recovered(self, snapshot: Snapshot) -> Changes:
         nothing = Changes(session_id=snapshot.session.id)
         return recover(snapshot, self._clock(), self._backoff) or nothing
+
+    def _unqueued(self, snapshot: Snapshot) -> Changes:
+        return unqueued(snapshot, self._clock()) or Changes(session_id=snapshot.session.id)
 
     def _in_state(
         self, snapshot: Snapshot, state: SessionState, *, archived_at: datetime | None = None
@@ -309,7 +325,3 @@ class OpenSession:
     def _require(self, command: Command) -> None:
         if not self.can(command):
             raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
-
-
-def _is_queued_prompt(request: Request) -> bool:
-    return request.kind is RequestKind.REPLY and request.state.is_open

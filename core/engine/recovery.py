@@ -58,18 +58,38 @@ def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: f
     return settle(snapshot, request, Failed(error), trail, now, backoff)
 
 
-def disowned(snapshot: Snapshot, doubtful: Collection[RequestId]) -> Changes | None:
+def disowned(snapshot: Snapshot, doubtful: Collection[RequestId], now: datetime) -> Changes | None:
     """Return what takes prompts back that are stored although the GM was told that they are not.
 
     Their texts are in their composers, and sending one again uses its request again.
     """
-    error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED)
+    prompts = [request for request in _open_prompts(snapshot) if request.id in doubtful]
+    return _all_put_back(snapshot, prompts, StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED), now)
+
+
+def unqueued(snapshot: Snapshot, now: datetime) -> Changes | None:
+    """Return what puts the prompts back that wait for their turn, because the session is closed."""
+    prompts = [request for request in _open_prompts(snapshot) if request.state is RequestState.PENDING]
+    return _all_put_back(snapshot, prompts, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
+
+
+def _open_prompts(snapshot: Snapshot) -> list[Request]:
+    return [
+        request
+        for request in snapshot.requests
+        if request.kind is RequestKind.REPLY and request.state.is_open
+    ]
+
+
+def _all_put_back(
+    snapshot: Snapshot, prompts: list[Request], error: StoryEngineError, now: datetime
+) -> Changes | None:
+    """The youngest first, so that the texts stand in their composers in the order of play."""
     mended = snapshot
     parts: list[Changes] = []
-    for request in reversed(snapshot.requests):
-        if request.id in doubtful and request.kind is RequestKind.REPLY and request.state.is_open:
-            parts.append(_put_back(mended, request, error, request.updated_at))
-            mended = mended.after(parts[-1])
+    for request in reversed(prompts):
+        parts.append(_put_back(mended, request, error, now))
+        mended = mended.after(parts[-1])
     return _joined(snapshot, parts) if parts else None
 
 

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
 
+from core.engine.clock import Clock
 from core.engine.listeners import Listeners
 from core.engine.news import News, notices_of, read_news
 from core.engine.notices import StorageRecovered, StorageTrouble, WriterChanged
@@ -39,6 +40,7 @@ class Writer:
     listeners: Listeners
     label: str
     snapshot: Snapshot
+    clock: Clock
     lease: Lease | None = None
     holder: Holder | None = None
     on_adopted: Callable[[], None] = _nothing
@@ -186,7 +188,7 @@ class Writer:
         """Read what is stored, and take back prompts that were stored after all though the GM was told
         otherwise, so that sending them again does not send them twice."""
         self._tell(await read_news(self.store, self.snapshot))
-        mended = disowned(self.snapshot, self._in_doubt)
+        mended = disowned(self.snapshot, self._in_doubt, self.clock())
         if mended is not None:
             await self._store_and_adopt(mended)
         self._in_doubt.clear()

@@ -154,10 +154,10 @@ def test_recovering_twice_changes_nothing_more() -> None:
 def test_a_prompt_that_was_stored_though_the_gm_was_told_otherwise_is_taken_back() -> None:
     simulation = active()
     first = simulation.submit("First")
-    mended = disowned(simulation.snapshot, {first})
+    mended = disowned(simulation.snapshot, {first}, simulation.now)
     assert mended is not None
     simulation.store(mended)
     assert simulation.request(first).error_code is ErrorCode.STORAGE_SAVE_FAILED
     assert simulation.snapshot.unsent == {Slot.RED: "First"}
     assert simulation.submit("First") == first, "sending it again is the same request"
-    assert disowned(simulation.snapshot, set()) is None
+    assert disowned(simulation.snapshot, set(), simulation.now) is None

@@ -1,0 +1,38 @@
+"""Every engine test plays on a real PostgreSQL; they share one database, each with sessions of its own."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from db.store import PostgresStore, open_store
+from tests.store.servers import private_server
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def url() -> Iterator[str]:
+    """The database that all engine tests share."""
+    with private_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[PostgresStore]:
+    """A store, opened for this test."""
+    opened = await open_store(url)
+    try:
+        yield opened
+    finally:
+        await opened.aclose()
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait only an instant for a store that is away."""
+    monkeypatch.setattr("core.engine.writing.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("core.engine.writing.LONGEST_WAIT", 0.05)
+    monkeypatch.setattr("core.engine.follower.WAIT", 0.01)

@@ -1,0 +1,284 @@
+"""What the engine tests use: a window on a session, ears, models that do as they are told."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+
+from core.engine import commands
+from core.engine.clock import utc_now
+from core.engine.commands import Tab1Edit
+from core.engine.engine import Engine
+from core.engine.notices import Notice, SessionChanged
+from core.engine.open_session import OpenSession
+from core.ids import SessionId, new_uuid
+from core.model_choice import AgentRole, ModelChoice, defaults_for
+from core.providers.base import Completion, ModelRequest, Provider, TextDelta
+from core.providers.script import Entry, Fault, Match, Script
+from core.providers.scripted import ScriptedProvider
+from core.request import Request, RequestKind
+from core.session import SessionState
+from core.slot import Slot
+from core.store import Changes, Lease, Store
+from tests.store.servers import plain_url
+
+PATIENCE = 15.0
+CHOICES = defaults_for("scripted")
+QUICK = {role: replace(choice, timeout=0.05) for role, choice in CHOICES.items()}
+"""Models that are given up after a twentieth of a second of silence."""
+MATCHES = {
+    RequestKind.LOCK: {"schema": "world_chapter_lock"},
+    RequestKind.REPLY: {"schema": "text", "model": CHOICES[AgentRole.CHARACTER].model},
+    RequestKind.SUMMARY: {"schema": "turn_delta"},
+    RequestKind.NARRATIVE: {"schema": "text", "model": CHOICES[AgentRole.NARRATIVE].model},
+}
+
+N = TypeVar("N", bound=Notice)
+
+
+def is_summary(request: ModelRequest) -> bool:
+    return request.schema is not None and request.schema.name == "turn_delta"
+
+
+def says(text: str) -> Callable[[ModelRequest], bool]:
+    """Whether a call's last message contains a text."""
+    return lambda request: text in request.messages[-1].content
+
+
+def scripted(*entries: Entry) -> ScriptedProvider:
+    return ScriptedProvider(Script(reply=entries))
+
+
+def failing(kind: RequestKind, fault: Fault, times: int | None = 1, **more: Any) -> Entry:
+    """An entry that fails the next `times` calls of this kind; None: all of them."""
+    return Entry(match=Match.model_validate(MATCHES[kind]), fault=fault, times=times, **more)
+
+
+class GatedModel:
+    """A scripted model that says its first word, and goes on only when the gate is open.
+
+    `when` says which calls are held up so; all of them if it is not given.
+    """
+
+    name = "gated"
+    base_url = None
+
+    def __init__(
+        self,
+        inner: ScriptedProvider | None = None,
+        *,
+        when: Callable[[ModelRequest], bool] = lambda _: True,
+    ) -> None:
+        self._inner = inner or ScriptedProvider()
+        self._when = when
+        self.gate = asyncio.Event()
+        self.calls: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        self.calls.append(request)
+        answer = self._inner.stream(request)
+        yield await anext(answer)
+        if self._when(request):
+            await self.gate.wait()
+        async for item in answer:
+            yield item
+
+    async def aclose(self) -> None:
+        self.gate.set()
+
+
+class Recorder(ScriptedProvider):
+    """A scripted model that remembers what it was asked."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        super().__init__(script)
+        self.calls: list[ModelRequest] = []
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        self.calls.append(request)
+        async for item in super().stream(request):
+            yield item
+
+
+class Ears:
+    """Everything that a session has said since somebody listened, and waiting for what comes."""
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+        self._arrived = asyncio.Condition()
+
+    async def take_in(self, session: OpenSession, is_listening: asyncio.Event) -> None:
+        with session.listen() as listener:
+            is_listening.set()
+            async for notice in listener:
+                async with self._arrived:
+                    self.notices.append(notice)
+                    self._arrived.notify_all()
+
+    def all(self, kind: type[N]) -> list[N]:
+        return [notice for notice in self.notices if isinstance(notice, kind)]
+
+    async def hear(self, kind: type[N], test: Callable[[N], bool] = lambda _: True) -> N:
+        """Return the first notice of this kind that passes the test, from the beginning on."""
+        seen = 0
+        async with asyncio.timeout(PATIENCE), self._arrived:
+            while True:
+                for notice in self.notices[seen:]:
+                    if isinstance(notice, kind) and test(notice):
+                        return notice
+                seen = len(self.notices)
+                await self._arrived.wait()
+
+    async def hear_state(self, state: SessionState, boundary: int = 0) -> None:
+        await self.hear(
+            SessionChanged,
+            lambda notice: notice.session.state is state and notice.session.boundary >= boundary,
+        )
+
+
+@asynccontextmanager
+async def listening(session: OpenSession) -> AsyncIterator[Ears]:
+    """Hear everything that the session says inside the block."""
+    ears, is_listening = Ears(), asyncio.Event()
+    task = asyncio.create_task(ears.take_in(session, is_listening))
+    await is_listening.wait()
+    try:
+        yield ears
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+def engine_on(
+    store: Store,
+    provider: Provider | None = None,
+    *,
+    label: str = "first window",
+    backoff: float = 3600.0,
+    choices: Mapping[AgentRole, ModelChoice] = CHOICES,
+) -> Engine:
+    return Engine(store, provider or ScriptedProvider(), choices, label=label, summary_backoff=backoff)
+
+
+@asynccontextmanager
+async def window(
+    store: Store, provider: Provider | None = None, session_id: SessionId | None = None, **more: Any
+) -> AsyncIterator[OpenSession]:
+    """Have a session open: the one that is named, or a new one."""
+    engine = engine_on(store, provider, **more)
+    session = await engine.open(session_id or await create(store))
+    try:
+        async with asyncio.timeout(4 * PATIENCE):
+            yield session
+    finally:
+        await session.aclose()
+
+
+@asynccontextmanager
+async def chapter(
+    store: Store, provider: Provider | None = None, chunk_size: int = 7, **more: Any
+) -> AsyncIterator[OpenSession]:
+    """Have a new chapter open that can be played; its lock is made by a model of its own."""
+    async with window(store, session_id=await create(store, chunk_size)) as session:
+        await set_up(session)
+        await done(session, await session.lock())
+    async with window(store, provider, session.id, **more) as session:
+        yield session
+
+
+async def create(store: Store, chunk_size: int = 7) -> SessionId:
+    """Store a new session whose chunks have this many prompts."""
+    made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
+    assert made.session is not None
+    limits = replace(made.session.limits, chunk_size=chunk_size)
+    await store.create(replace(made, session=replace(made.session, limits=limits)))
+    return made.session_id
+
+
+async def set_up(session: OpenSession, agents: int = 3) -> None:
+    await session.edit_tab1(Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=agents))
+
+
+async def done(session: OpenSession, request_id: Any) -> Request:
+    """Wait for a request, which must have gone well."""
+    request = await session.wait(request_id)
+    assert request.error_code is None, request
+    return request
+
+
+async def play(session: OpenSession, count: int, slot: Slot = Slot.RED) -> None:
+    """Play prompts to their replies, and wait for the summaries that follow."""
+    for _ in range(count):
+        number = session.snapshot.session.prompt_index + 1
+        await done(session, await session.submit_prompt(slot, f"What now, prompt {number}?"))
+        await session.wait_idle()
+
+
+async def play_to_the_end(session: OpenSession, count: int) -> None:
+    await play(session, count)
+    await session.end_chapter()
+    await session.wait_idle()
+    assert session.snapshot.session.state is SessionState.ENDED
+
+
+def end_writers(url: str) -> None:
+    """End every connection that holds a writer's lock, as a broken network does."""
+    _end(url, "pg_locks WHERE locktype = 'advisory' AND granted")
+
+
+def end_connections(url: str) -> None:
+    """End every connection of the program."""
+    _end(url, "pg_stat_activity WHERE application_name = 'storyengine'")
+
+
+def _end(url: str, which: LiteralString) -> None:
+    """End connections, and return when they are gone."""
+    with psycopg.connect(plain_url(url), autocommit=True) as connection:
+        connection.execute("SELECT pg_terminate_backend(pid, 5000) FROM " + which)
+
+
+class Wrapped:
+    """A store that is another one but for what a test changes."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class Outage(Wrapped):
+    """A store whose commits fail as long as `trouble` returns an error for them.
+
+    With `is_late`, what fails has been stored all the same: only the answer was lost.
+    """
+
+    def __init__(self, inner: Store, *, is_late: bool = False) -> None:
+        super().__init__(inner)
+        self._is_late = is_late
+        self.trouble: Callable[[Changes], Exception | None] = lambda _: None
+        self.failures = 0
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        error = self.trouble(changes)
+        if error is None or self._is_late:
+            await self._inner.commit(changes, lease)
+        if error is not None:
+            self.failures += 1
+            raise error
+
+    def fail(self, times: int, error: Exception, test: Callable[[Changes], object] = bool) -> None:
+        """Fail the next `times` commits that pass the test."""
+        left = times
+
+        def trouble(changes: Changes) -> Exception | None:
+            nonlocal left
+            if not left or not test(changes):
+                return None
+            left -= 1
+            return error
+
+        self.trouble = trouble
