@@ -21,6 +21,7 @@ from sqlalchemy import make_url
 
 from db.embedded.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
+from tests.store.embedded_fixtures import fast_directory
 
 PATIENCE = 30.0
 TEMPLATE = "story_template"
@@ -102,7 +103,7 @@ class PlainServer:
 @contextmanager
 def plain_server() -> Iterator[PlainServer]:
     """Run a plain server for as long as the block lasts."""
-    home = Path(tempfile.mkdtemp(prefix="plain-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="plain-pg-", dir=fast_directory()))
     server = PlainServer(home)
     try:
         server.start()
@@ -115,7 +116,7 @@ def plain_server() -> Iterator[PlainServer]:
 @contextmanager
 def private_server() -> Iterator[str]:
     """Run the private server and yield its URL."""
-    home = Path(tempfile.mkdtemp(prefix="private-pg-"))
+    home = Path(tempfile.mkdtemp(prefix="private-pg-", dir=fast_directory()))
     server = EmbeddedServer(home, grace=0.0)
     try:
         yield server.acquire()
