@@ -146,13 +146,12 @@ def _differences(old: Row, new: Row) -> list[tuple[int, int]]:
     for column, (before, after) in enumerate(zip(old, new, strict=True)):
         if before == after or after is None:
             continue
-        begin, end = _whole(new, column)
+        begin = column
         if ranges and begin - ranges[-1][1] <= _BRIDGE and None not in new[ranges[-1][1] : begin]:
             begin = ranges.pop()[0]
-        ranges.append((begin, end))
-        if _is_doubtful(before) or any(map(_is_doubtful, new[begin:end])):
-            ranges[-1] = (begin, len(new))
-            break
+        if any(map(_is_doubtful, (before, *new[begin : column + 1]))):
+            return [*ranges, (begin, len(new))]
+        ranges.append((begin, column + 1))
     return ranges
 
 

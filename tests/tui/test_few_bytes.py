@@ -92,6 +92,15 @@ def test_a_wide_character_is_sent_whole() -> None:
     assert rows.paint([Patch(0, 0, row("ab語"))]).startswith("\x1b[1;3H語")
 
 
+def test_a_wide_character_that_lost_a_half_is_sent_again() -> None:
+    for half in (2, 3):
+        rows, terminal = TerminalRows(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
+        for patch in (Patch(0, 0, row("ab語cd")), Patch(0, half, cells_of([Run(PLAIN, "x")]))):
+            terminal.feed(rows.paint([patch]))
+        terminal.feed(rows.paint([Patch(0, 0, row("ab語cd"))]))
+        assert "".join(cell[0] for cell in terminal.shown()[0]).rstrip() == "ab語cd"
+
+
 def test_a_combining_accent_is_a_change_of_its_character() -> None:
     rows = TerminalRows(WIDTH, HEIGHT)
     rows.paint([Patch(0, 0, row("ete"))])
@@ -105,9 +114,22 @@ DOUBTFUL = ["👩\u200d👩\u200d👧", "❤\ufe0f", "😀", "क्ष"]
 def test_what_stands_behind_a_character_of_doubtful_width_is_where_it_belongs(doubtful: str) -> None:
     rows, terminal = TerminalRows(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
     column = next(x for x, cell in enumerate(row(f"ab{doubtful}|cdef")) if cell.text == "|")
-    for text in (f"ab{doubtful}|cdef", f"xb{doubtful}|cdeF", f"xb{doubtful}|CdeF", f"x{doubtful}b|CdeF"):
+    for text in (
+        f"ab{doubtful}|cdef",
+        f"xb{doubtful}|cdeF",
+        f"xb{doubtful}|CdeF",
+        f"x{doubtful}b|CdeF",
+    ):
         terminal.feed(rows.paint([Patch(0, 0, row(text))]))
         assert "".join([cell[0] for cell in terminal.shown()[0]][column:]).rstrip() == text[text.index("|") :]
+
+
+def test_what_stands_behind_a_doubtful_character_is_sent_with_it() -> None:
+    """A terminal may have drawn it over its neighbours."""
+    rows = TerminalRows(WIDTH, HEIGHT)
+    rows.paint([Patch(0, 0, row("a 😀 b"))])
+    assert rows.paint([Patch(0, 0, row("a 😁 b"))]).rstrip() == "\x1b[1;3H😁\x1b[1;5H b"
+    assert rows.paint([Patch(0, 0, row("a __ b"))]).rstrip() == "\x1b[1;3H__ b"
 
 
 def test_a_doubtful_character_is_not_sent_again_for_a_change_beside_it() -> None:

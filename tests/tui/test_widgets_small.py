@@ -115,13 +115,19 @@ async def test_an_empty_switcher_shows_nothing_and_picks_nothing() -> None:
 # Counter
 
 
-async def test_a_counter_shows_how_much_is_used_without_a_new_layout() -> None:
+async def test_a_counter_shows_how_much_is_used_without_a_new_layout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     app = WidgetApp(lambda: [CharCounter(5000)])
     async with app.running() as pilot:
+        await pilot.pause()
         counter = app.query_one(CharCounter)
         width = counter.size.width
+        layouts: list[bool] = []
+        monkeypatch.setattr(app.screen, "_refresh_layout", lambda *args, **more: layouts.append(True))
         counter.show(4321)
         await pilot.pause()
+        assert layouts == []
         assert row_of(app, 0) == "4,321/5,000"
         assert counter.size.width == width
         assert not counter.has_class("-full")

@@ -73,6 +73,34 @@ async def test_markup_and_control_characters_are_only_text() -> None:
         assert [row for row in rows(app) if row] == ["1) [/x]", "[bold]Eve: [link=x]hello"]
 
 
+async def test_control_characters_of_a_stored_text_stop_here_at_the_latest() -> None:
+    app = view_app()
+    async with app.running(SIZE) as pilot:
+        events = chapter.prompt(1, reply="a\x1b[2Jb\x07\x9bc")
+        view_of(app).show_window(render_window(events, chapter.session(1)))
+        await pilot.pause()
+        assert view_of(app).text.endswith("Agent Red: ab")
+
+
+async def test_scrolling_by_a_line_paints_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = view_app()
+    async with app.running(SIZE) as pilot:
+        view = view_of(app)
+        view.focus()
+        view.show_window(chapter.window(30))
+        await pilot.pause()
+        painted: list[int] = []
+        paint = view._painted
+
+        def counted(line: int, parts: list[tuple[int, int, Style]]) -> Strip:
+            painted.append(line)
+            return paint(line, parts)
+
+        monkeypatch.setattr(view, "_painted", counted)
+        await pilot.press("up", "up", "down")
+        assert len(painted) == 2
+
+
 async def test_a_sequence_that_arrives_in_pieces_is_stripped_too() -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
