@@ -25,6 +25,8 @@ from core.store import Changes, Snapshot
 log = logging.getLogger(__name__)
 
 LONGEST_SLEEP = 60.0
+GRACE = 10.0
+"""Seconds to settle a call that was stopped because the session is closed."""
 
 
 class Runner:
@@ -84,19 +86,19 @@ class Runner:
         self._wake.set()
         return True
 
-    async def aclose(self, grace: float = 10.0) -> None:
-        """Stop the call that runs, settle it, and end; what cannot be settled in `grace` seconds is
-        mended when the session is opened again."""
+    async def aclose(self) -> None:
+        """Stop the call that runs, settle it, and end; what cannot be settled in time is mended when
+        the session is opened again."""
         if self._task is None:
             return
         self._is_closing = True
         if self._current is not None:
             self._current[1].request()
         self._wake.set()
-        done, _ = await asyncio.wait({self._task}, timeout=grace)
+        done, _ = await asyncio.wait({self._task}, timeout=GRACE)
         if not done:
             self._task.cancel()
-            await asyncio.wait({self._task}, timeout=grace)
+            await asyncio.wait({self._task}, timeout=GRACE)
 
     async def _run(self) -> None:
         while not self._is_closing:

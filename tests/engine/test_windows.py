@@ -1,0 +1,247 @@
+"""Two windows on one session, and windows that end without a word (design 6)."""
+
+import asyncio
+
+import pytest
+
+from core.engine.commands import Tab1Edit
+from core.engine.notices import (
+    DraftStored,
+    EventsAppended,
+    MemoryAppended,
+    Notice,
+    RequestFailed,
+    RequestQueued,
+    RequestSettled,
+    SessionChanged,
+    TextArrived,
+    UnsentChanged,
+    WriterChanged,
+)
+from core.errors import ErrorCode, SessionLockedError, StorageError
+from core.machine import Command
+from core.providers.script import Fault
+from core.request import RequestKind, RequestState
+from core.session import SessionState
+from core.slot import Slot
+from db.store import PostgresStore
+from tests.engine.windows import (
+    GatedModel,
+    Outage,
+    chapter,
+    create,
+    done,
+    end_connections,
+    end_writers,
+    engine_on,
+    failing,
+    is_summary,
+    listening,
+    play,
+    play_to_the_end,
+    scripted,
+    set_up,
+    window,
+)
+
+pytestmark = pytest.mark.anyio
+SECOND = "second window"
+
+
+async def test_a_second_window_reads_only_and_says_who_writes(store: PostgresStore) -> None:
+    async with chapter(store) as session, window(store, None, session.id, label=SECOND) as reader:
+        assert reader.is_read_only
+        assert reader.holder is not None
+        assert reader.holder.label == "first window"
+        assert not any(reader.can(command) for command in Command)
+        assert not await reader.take_over()
+
+
+async def test_every_command_of_a_window_that_reads_only_is_refused_and_changes_nothing(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session, window(store, None, session.id, label=SECOND) as reader:
+        request = await session.submit_prompt(Slot.RED, "One")
+        before = (await store.load(session.id)).session
+        for command in (
+            lambda: reader.edit_tab1(Tab1Edit(world="Mine")),
+            lambda: reader.save_unsent(Slot.RED, "Mine"),
+            lambda: reader.retitle("Mine"),
+            reader.lock,
+            lambda: reader.submit_prompt(Slot.RED, "Mine"),
+            lambda: reader.take_back(request),
+            lambda: reader.cancel(request),
+            reader.end_chapter,
+            lambda: reader.define_narrative("Mine", None),
+            reader.build_narrative,
+            reader.reset,
+        ):
+            with pytest.raises(SessionLockedError):
+                await command()
+        await done(session, request)
+        after = (await store.load(session.id)).session
+        assert (after.title, after.definition) == (before.title, before.definition)
+
+
+async def test_a_window_that_reads_along_hears_everything_that_the_other_stores(
+    store: PostgresStore,
+) -> None:
+    provider = scripted(failing(RequestKind.REPLY, Fault.SERVER_ERROR))
+    async with (
+        window(store, provider, await create(store, 2)) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        await set_up(session)
+        await done(session, await session.lock())
+        await ears.hear(MemoryAppended)
+        failed = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        assert (await ears.hear(RequestFailed)).request == failed
+        assert (await ears.hear(UnsentChanged, lambda notice: notice.text != "")).text == "One"
+        await session.retry(failed.id)
+        await ears.hear(EventsAppended)
+        await ears.hear(RequestSettled, lambda n: n.request.state is RequestState.DONE)
+        await play(session, 1)
+        await ears.hear(MemoryAppended, lambda notice: notice.block.last == 2)
+        await session.end_chapter()
+        await ears.hear_state(SessionState.ENDED)
+        await done(session, await session.build_narrative())
+        await ears.hear(DraftStored)
+        assert [n.events[0].prompt_index for n in ears.all(EventsAppended)] == [1, 2]
+        assert len(ears.all(DraftStored)) == 1
+        assert reader.snapshot.session == session.snapshot.session
+
+
+async def test_a_window_that_reads_along_can_wait_for_what_the_other_does(store: PostgresStore) -> None:
+    model = GatedModel()
+    async with (
+        chapter(store, model) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        first = await session.submit_prompt(Slot.RED, "One")
+        second = await session.submit_prompt(Slot.RED, "Two")
+        await ears.hear(RequestQueued, lambda notice: notice.request.id == second)
+        waiting = asyncio.create_task(reader.wait(first))
+        await session.take_back(second)
+        model.gate.set()
+        assert (await waiting).state is RequestState.DONE
+        settled = await ears.hear(RequestSettled, lambda notice: notice.request.id == second)
+        assert settled.request.state is RequestState.CANCELLED
+        await reader.wait_idle()
+
+
+async def test_following_survives_the_loss_of_every_connection(store: PostgresStore, url: str) -> None:
+    async with (
+        chapter(store) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        await play(session, 1)
+        await ears.hear(EventsAppended)
+        await asyncio.to_thread(end_connections, url)
+        await play(session, 1)
+        await ears.hear(EventsAppended, lambda notice: notice.events[0].prompt_index == 2)
+
+
+async def test_the_second_window_takes_over_when_the_first_is_closed_and_plays_on(
+    store: PostgresStore,
+) -> None:
+    async with (
+        chapter(store) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        await play(session, 1)
+        await session.aclose()
+        assert await reader.take_over()
+        assert (await ears.hear(WriterChanged)).holder is None
+        assert not reader.is_read_only
+        await play(reader, 1)
+        assert (await store.load(session.id)).session.prompt_index == 2
+        assert await reader.take_over(), "it writes already"
+
+
+async def test_taking_over_from_a_window_that_died_gives_back_the_prompt_that_it_had_sent(
+    store: PostgresStore, url: str
+) -> None:
+    model = GatedModel()
+    async with (
+        chapter(store, model) as session,
+        listening(session) as ears,
+        window(store, None, session.id, label=SECOND) as reader,
+    ):
+        await session.submit_prompt(Slot.RED, "One")
+        await ears.hear(TextArrived)
+        await asyncio.to_thread(end_writers, url)
+        assert await reader.take_over()
+        assert reader.snapshot.unsent == {Slot.RED: "One"}
+        await play(reader, 1)
+
+
+@pytest.mark.parametrize("kind", list(RequestKind))
+async def test_a_session_that_was_left_without_a_word_is_mended_when_it_is_opened(
+    store: PostgresStore, url: str, kind: RequestKind
+) -> None:
+    async with chapter(store, chunk_size=1) as prepared:
+        if kind is RequestKind.NARRATIVE:
+            await play_to_the_end(prepared, 1)
+        session_id = prepared.id if kind is not RequestKind.LOCK else await create(store)
+    model = GatedModel(when=is_summary if kind is RequestKind.SUMMARY else lambda _: True)
+    async with window(store, model, session_id) as session, listening(session) as ears:
+        match kind:
+            case RequestKind.LOCK:
+                await set_up(session)
+                request_id = await session.lock()
+            case RequestKind.REPLY:
+                request_id = await session.submit_prompt(Slot.RED, "One")
+            case RequestKind.SUMMARY:
+                await done(session, await session.submit_prompt(Slot.RED, "One"))
+                [request_id] = [request.id for request in session.snapshot.requests]
+            case RequestKind.NARRATIVE:
+                request_id = await session.build_narrative()
+        await ears.hear(TextArrived, lambda notice: notice.request_id == request_id)
+        await asyncio.to_thread(end_writers, url)
+        async with window(store, None, session_id, label=SECOND) as mended:
+            states = {
+                RequestKind.LOCK: SessionState.DRAFT_TAB1,
+                RequestKind.REPLY: SessionState.ACTIVE,
+                RequestKind.SUMMARY: SessionState.ACTIVE,
+                RequestKind.NARRATIVE: SessionState.ENDED,
+            }
+            await mended.wait_idle()
+            assert mended.snapshot.session.state is states[kind]
+            interrupted = [a for a in await store.artifacts(session_id, request_id=request_id) if not a.call]
+            assert len(interrupted) == 1
+            if kind is RequestKind.SUMMARY:
+                assert mended.snapshot.session.boundary == 1, "it was made up by itself"
+            else:
+                await done(mended, await mended.retry(request_id))
+
+
+async def test_a_session_that_cannot_be_mended_at_opening_leaves_no_lock_behind(
+    store: PostgresStore, url: str
+) -> None:
+    model = GatedModel()
+    outage = Outage(store)
+    outage.fail(9, StorageError(ErrorCode.STORAGE_SAVE_FAILED))
+    async with chapter(store, model) as session, listening(session) as ears:
+        await session.submit_prompt(Slot.RED, "One")
+        await ears.hear(TextArrived)
+        await asyncio.to_thread(end_writers, url)
+        with pytest.raises(StorageError):
+            await engine_on(outage, label=SECOND).open(session.id)
+        async with window(store, None, session.id, label="third window") as third:
+            assert not third.is_read_only
+
+
+async def test_notices_tell_the_data_before_the_state_that_rests_on_it(store: PostgresStore) -> None:
+    async with (
+        chapter(store) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        await play(session, 1)
+        changed = await ears.hear(SessionChanged, lambda notice: notice.session.prompt_index == 1)
+        appended: Notice = await ears.hear(EventsAppended)
+        assert ears.notices.index(appended) < ears.notices.index(changed)
