@@ -1,7 +1,400 @@
 """Tab 3: structured memory, the narrative's definition, and the chapter (design 10)."""
 
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from core.engine.notices import (
+    CallStarted,
+    DraftStored,
+    MemoryAppended,
+    Notice,
+    RequestFailed,
+    SessionChanged,
+    StreamRestarted,
+    TextArrived,
+    WriterChanged,
+)
+from core.errors import ErrorCode, StoryEngineError
+from core.ids import RequestId
+from core.limits import Limits
+from core.machine import Command
+from core.request import Request, RequestKind
+from core.session import SessionState, title_from
+from storyengine_tui.screens.autosave import Autosave
+from storyengine_tui.screens.definition_cell import DefinitionCell
+from storyengine_tui.screens.delivery import deliver_chapter
+from storyengine_tui.screens.draft_cell import DraftCell
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative_status import (
+    failed_narrative,
+    failure_of,
+    open_narrative,
+    why_no_build,
+)
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.busy_line import BusyLine
+
+if TYPE_CHECKING:
+    from storyengine_tui.app import StoryEngineApp
+
+_LIMITS = Limits()
 
 
 class NarrativePane(EnginePane):
     """The page on which the chapter is written and downloaded."""
+
+    HELP = (
+        "Tab 3: what is remembered, how the chapter is to be written, and the chapter. Build Narrative is "
+        "possible once the chapter has ended on 2 Play."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f8", "build", "Build"),
+        Binding("f9", "download", "Download"),
+        Binding("escape", "cancel", "Cancel"),
+        Binding("ctrl+r", "retry", "Retry"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+        self._is_memory_read = False
+        self._request_id: RequestId | None = None
+        """The build whose text streams in."""
+
+    def compose(self) -> ComposeResult:
+        """Compose the three cells, and what there is to say above the one that it is about."""
+        yield MemoryCell(chunk_size=_LIMITS.chunk_size, id="memory")
+        yield DefinitionCell(_LIMITS, id="definition-cell")
+        yield Banner(id="build-banner")
+        yield BusyLine(id="building")
+        yield Static("", id="left-out", markup=False)
+        yield DraftCell(id="draft")
+        with Horizontal(id="deeds"):
+            yield Static("", id="delivered", markup=False)
+            yield Button("Copy path", id="copy-path", compact=True)
+            yield Button("Download Chapter (F9)", id="download", compact=True)
+
+    def on_mount(self) -> None:
+        """Watch what is typed."""
+        self._autosave.start()
+
+    async def on_unmount(self) -> None:
+        """Watch no more."""
+        await self._autosave.stop()
+
+    @property
+    def _memory(self) -> MemoryCell:
+        return self.query_one(MemoryCell)
+
+    @property
+    def _cell(self) -> DefinitionCell:
+        return self.query_one(DefinitionCell)
+
+    @property
+    def _draft(self) -> DraftCell:
+        return self.query_one(DraftCell)
+
+    async def attached(self) -> None:
+        """Show what is stored; memory is read when the tab is shown."""
+        self._is_memory_read = False
+        self._memory.forget()
+        self._say_delivered("")
+        self._say_left_out(())
+        session = self.session.snapshot.session
+        self._cell.show_stored(session)
+        self._draft.set_target(session.target_words)
+        running = open_narrative(self.session.snapshot)
+        self._request_id = running.id if running else None
+        drafts = await self.session.drafts()
+        self._draft.show_drafts(drafts, is_being_written=running is not None)
+        self._show_state()
+        self._show_failure(failed_narrative(self.session.snapshot))
+        if self._is_shown:
+            self._read_memory()
+
+    @property
+    def _is_shown(self) -> bool:
+        return self.display and self.region.height > 0
+
+    def shown(self) -> None:
+        """Read the memory when it is first wanted, and have the focus where to go on."""
+        self._read_memory()
+        if self.screen.focused is not None and self in self.screen.focused.ancestors:
+            return
+        if self._draft.shown is not None:
+            self._draft.view.focus()
+        elif self.session.snapshot.session.state is SessionState.ENDED and not self.session.is_read_only:
+            self._cell.area.focus()
+        else:
+            self.query_one("#memory-view" if self._memory.blocks else "#definition").focus()
+
+    def _read_memory(self) -> None:
+        if not self._is_memory_read and self.has_session:
+            self._is_memory_read = True
+            self.run_worker(self._load_memory(), group="memory", exclusive=True, exit_on_error=False)
+
+    async def _load_memory(self) -> None:
+        session = self.session
+        try:
+            blocks = await session.memory_blocks()
+        except StoryEngineError as error:
+            self._is_memory_read = False
+            self.post_message(self.CommandFailed(error))
+            return
+        if self._session is session:
+            self._memory.show_memory(blocks, session.snapshot.session.roster)
+
+    def hear(self, notice: Notice) -> None:
+        """Follow state, memory, and the text that streams in."""
+        match notice:
+            case SessionChanged(session):
+                if self.session.is_read_only:
+                    self._cell.show_stored(session)
+                self._draft.set_target(session.target_words)
+                self._show_state()
+            case MemoryAppended(block) if self._is_memory_read:
+                self._memory.append(block)
+            case DraftStored(draft):
+                self._draft.settle(draft)
+                self.query_one("#build-banner", Banner).hide()
+                self._say_delivered(f"Version {draft.version} is stored.")
+                self._show_state()
+            case CallStarted(request) if request.kind is RequestKind.NARRATIVE:
+                self._begin_call(notice)
+            case TextArrived(request_id, text) if request_id == self._request_id:
+                self._draft.stream(text)
+            case StreamRestarted(request_id) if request_id == self._request_id:
+                self._draft.restart()
+            case RequestFailed(request, _) if request.kind is RequestKind.NARRATIVE:
+                self._draft.fail()
+                self._show_failure(request)
+                self._show_state()
+            case WriterChanged():
+                self._show_state()
+            case _:
+                pass
+
+    def _begin_call(self, notice: CallStarted) -> None:
+        if self._request_id != notice.request.id or notice.call == 1:
+            self._request_id = notice.request.id
+            self._draft.begin()
+            self._say_delivered("")
+        self._draft.begin_call()
+        self.query_one("#build-banner", Banner).hide()
+        busy = self.query_one("#building", BusyLine)
+        part = f", part {notice.call}" if notice.call > 1 else ""
+        what = f"{notice.model} is writing the chapter{part}"
+        if busy.is_busy:
+            busy.say(what)
+        self._say_left_out(notice.left_out)
+
+    # What is possible
+
+    def _show_state(self) -> None:
+        """Enable what is possible now, and say what is going on."""
+        if not self.has_session:
+            return
+        snapshot = self.session.snapshot
+        why = why_no_build(snapshot, is_read_only=self.session.is_read_only)
+        self._cell.show_access(
+            is_editable=self.session.can(Command.DEFINE_NARRATIVE),
+            can_build=self._can_build,
+            why=why,
+        )
+        busy = self.query_one("#building", BusyLine)
+        if snapshot.session.state is not SessionState.NARRATING:
+            busy.end()
+        elif not busy.is_busy:
+            busy.begin(
+                "The chapter is being written", cancel="" if self.session.is_read_only else "Esc cancels"
+            )
+        busy.display = busy.is_busy
+        self._show_download()
+
+    @property
+    def _can_build(self) -> bool:
+        snapshot = self.session.snapshot
+        return self.session.can(Command.BUILD_NARRATIVE) and snapshot.session.prompt_index > 0
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        if not self.has_session:
+            return False
+        match action:
+            case "build":
+                return True if self._can_build else None
+            case "download":
+                return True if self._draft.shown is not None else None
+            case "cancel":
+                return self._is_writing
+            case "retry":
+                return self._can_build and failed_narrative(self.session.snapshot) is not None
+            case _:
+                return True
+
+    @property
+    def _is_writing(self) -> bool:
+        is_open = open_narrative(self.session.snapshot) is not None
+        return is_open and not self.session.is_read_only
+
+    # The definition
+
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet."""
+        if self.session.can(Command.DEFINE_NARRATIVE) and self._is_unsaved:
+            self._autosave.touch()
+            await self._autosave.flush()
+
+    @property
+    def _is_unsaved(self) -> bool:
+        typed = self._cell.typed
+        stored = self.session.snapshot.session
+        return typed.text != stored.definition if typed.problem else typed.differs_from(stored)
+
+    async def _save(self) -> None:
+        if self.has_session and self._is_unsaved:
+            typed = self._cell.typed
+            target = self.session.snapshot.session.target_words if typed.problem else typed.target_words
+            await self.session.define_narrative(typed.text, target)
+
+    def _say_unsaved(self, error: StoryEngineError) -> None:
+        self._cell.say_saved("not stored")
+        self.post_message(self.CommandFailed(error))
+
+    def _say_saved(self) -> None:
+        self._cell.say_saved("stored")
+        self.post_message(self.Stored())
+
+    @on(DefinitionCell.Edited)
+    def _heed_edit(self, event: DefinitionCell.Edited) -> None:
+        event.stop()
+        if self.has_session and self.session.can(Command.DEFINE_NARRATIVE):
+            self._cell.say_saved("storing …")
+            self._autosave.touch()
+
+    # Building
+
+    def action_build(self) -> None:
+        """Have a new version written."""
+        if self.has_session and self._can_build:
+            self.run_worker(self._build(), group="build", exit_on_error=False)
+
+    @on(DefinitionCell.BuildRequested)
+    def _heed_build(self, event: DefinitionCell.BuildRequested) -> None:
+        event.stop()
+        self.action_build()
+
+    async def _build(self) -> None:
+        if self._cell.typed.problem:
+            self.query_one("#target").focus()
+            return
+        try:
+            await self.flush()
+            await self.session.build_narrative()
+        except StoryEngineError as error:
+            self.post_message(self.CommandFailed(error))
+            return
+        self._draft.view.focus()
+        self._draft.scroll_visible(animate=False)
+
+    def action_retry(self) -> None:
+        """Build again what failed."""
+        self.action_build()
+
+    def action_cancel(self) -> None:
+        """Stop the writing; earlier versions stay as they are."""
+        running = open_narrative(self.session.snapshot)
+        if running is not None:
+            self.run_worker(
+                self.perform(self.session.cancel(running.id)), group="cancel", exit_on_error=False
+            )
+
+    @on(BusyLine.CancelRequested, "#building")
+    def _heed_cancel(self, event: BusyLine.CancelRequested) -> None:
+        event.stop()
+        self.action_cancel()
+
+    def _show_failure(self, request: Request | None) -> None:
+        banner = self.query_one("#build-banner", Banner)
+        if request is None:
+            banner.hide()
+            return
+        sentence, hint = failure_of(request, self.session.snapshot.draft_count)
+        actions = [BannerAction("dismiss", "Dismiss")]
+        if not self.session.is_read_only:
+            actions.insert(0, BannerAction("retry", "Retry", "^r"))
+        is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
+        banner.show(sentence, hint=hint, actions=actions, tone=Tone.INFO if is_cancelled else Tone.ERROR)
+        banner.scroll_visible(animate=False)
+        self.refresh_bindings()
+
+    @on(Banner.ActionChosen, "#build-banner")
+    def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        event.banner.hide()
+        if event.action == "retry":
+            self.action_retry()
+
+    def _say_left_out(self, left_out: tuple[str, ...]) -> None:
+        line = self.query_one("#left-out", Static)
+        line.update(Content("Left out of what the model reads: " + "; ".join(left_out) if left_out else ""))
+        line.display = bool(left_out)
+
+    # Taking the chapter away
+
+    @on(DraftCell.Chosen)
+    def _heed_choice(self, event: DraftCell.Chosen) -> None:
+        event.stop()
+        self._show_download()
+
+    def _show_download(self) -> None:
+        draft = self._draft.shown
+        self.query_one("#download", Button).disabled = draft is None
+        self.refresh_bindings()
+
+    @on(Button.Pressed, "#download")
+    def action_download(self) -> None:
+        """Write the version that shows into a text file."""
+        if self._draft.shown is not None:
+            self.run_worker(self._download(), group="download", exit_on_error=False)
+
+    async def _download(self) -> None:
+        draft = self._draft.shown
+        if draft is None:
+            return
+        snapshot = self.session.snapshot
+        title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+        app = cast("StoryEngineApp", self.app)
+        try:
+            path = await deliver_chapter(app, draft.text, title, app.configuration.paths.downloads)
+        except StoryEngineError as error:
+            self.post_message(self.CommandFailed(error))
+            return
+        where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
+        self._say_delivered(where, path=str(path or ""))
+
+    def _say_delivered(self, text: str, *, path: str = "") -> None:
+        self._path = path
+        self.query_one("#delivered", Static).update(Content(text))
+        self.query_one("#copy-path").display = bool(path)
+
+    _path = ""
+
+    @on(Button.Pressed, "#copy-path")
+    def _copy_path(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.app.copy_to_clipboard(self._path)
+
+    @on(MemoryCell.CopyRequested)
+    @on(DraftCell.CopyRequested)
+    def _copy(self, event: MemoryCell.CopyRequested | DraftCell.CopyRequested) -> None:
+        event.stop()
+        self.app.copy_to_clipboard(event.text)
+        self._say_delivered(f"{event.what} copied, {len(event.text):,} characters.")
