@@ -1,0 +1,192 @@
+"""The chapter's prose: whole or in parts, versioned, and paid for once; and the provenance of every call."""
+
+import json
+from dataclasses import replace
+from itertools import groupby
+
+import pytest
+
+from core.engine.call import input_hash
+from core.engine.notices import TextArrived
+from core.engine.open_session import OpenSession
+from core.errors import ErrorCode
+from core.model_choice import AgentRole
+from core.providers.base import Message
+from core.providers.script import Entry, Fault, Match, Script
+from core.providers.scripted import ScriptedProvider
+from core.request import RequestKind, RequestState
+from core.slot import Slot
+from db.store import PostgresStore
+from tests.engine.windows import (
+    CHOICES,
+    MATCHES,
+    GatedModel,
+    Recorder,
+    chapter,
+    done,
+    failing,
+    listening,
+    play,
+    play_to_the_end,
+    scripted,
+    set_up,
+    window,
+)
+
+pytestmark = pytest.mark.anyio
+
+SMALL_WINDOW = {**CHOICES, AgentRole.NARRATIVE: replace(CHOICES[AgentRole.NARRATIVE], max_input_tokens=2_400)}
+"""A narrative model that cannot hold a chapter of four long prompts at once."""
+
+
+async def long_chapter(session: OpenSession) -> None:
+    """Play a chapter that has to be told in several parts, and end it."""
+    for number in range(4):
+        text = f"Prompt {number}. " + "The lamp turns over the black water and nobody speaks. " * 30
+        await done(session, await session.submit_prompt(Slot.RED, text))
+        await session.wait_idle()
+    await session.end_chapter()
+    await session.wait_idle()
+
+
+async def test_a_chapter_that_does_not_fit_is_written_part_by_part_with_every_part_on_record(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store, chunk_size=1, choices=SMALL_WINDOW) as session:
+        await long_chapter(session)
+        request = await done(session, await session.build_narrative())
+        [draft] = await store.drafts(session.id)
+        artifacts = await store.artifacts(session.id, request_id=request.id)
+        assert len(artifacts) >= 3
+        assert [artifact.call for artifact in artifacts] == list(range(1, len(artifacts) + 1))
+        texts = await store.contents(session.id, [a.output_ref or "" for a in artifacts])
+        assert draft.text == "\n\n".join(texts[a.output_ref or ""].strip() for a in artifacts)
+
+
+async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_two_again(
+    store: PostgresStore,
+) -> None:
+    third = Match.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
+    model = Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
+    async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
+        await long_chapter(session)
+        model.calls.clear()
+        failed = await session.wait(await session.build_narrative())
+        assert failed.error_code is ErrorCode.LLM_SERVER_ERROR
+        paid = [input_hash(call) for call in model.calls]
+        model.calls.clear()
+        await done(session, await session.retry(failed.id))
+        assert len(paid) == 3
+        again = [input_hash(call) for call in model.calls]
+        assert again[0] == paid[2], "it goes on with the part that failed"
+        assert not {*paid[:2]} & {*again}
+        [draft] = await store.drafts(session.id)
+        artifacts = await store.artifacts(session.id, request_id=failed.id)
+        good = [artifact for artifact in artifacts if artifact.error_code is None]
+        assert {a.attempt for a in good} == {1, 2}
+        texts = await store.contents(session.id, [a.output_ref or "" for a in good])
+        assert draft.text == "\n\n".join(texts[a.output_ref or ""].strip() for a in good)
+
+
+async def test_a_definition_that_was_changed_between_two_tries_is_the_one_that_is_told(
+    store: PostgresStore,
+) -> None:
+    third = Match.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
+    model = Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
+    async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
+        await long_chapter(session)
+        failed = await session.wait(await session.build_narrative())
+        await session.define_narrative("In the style of a log.", 900)
+        model.calls.clear()
+        await done(session, await session.retry(failed.id))
+        assert any("Part 1 of" in message.content for message in model.calls[0].messages)
+        assert all("a log" in str(call.messages) for call in model.calls)
+        [draft] = await store.drafts(session.id)
+        assert (draft.definition, draft.target_words) == ("In the style of a log.", 900)
+
+
+async def test_a_definition_that_changes_while_it_is_written_does_not_change_what_the_draft_says_of_itself(
+    store: PostgresStore,
+) -> None:
+    model = GatedModel(when=lambda request: request.model == CHOICES[AgentRole.NARRATIVE].model)
+    async with chapter(store, model) as session, listening(session) as ears:
+        await play_to_the_end(session, 1)
+        await session.define_narrative("Plain.", 300)
+        request = await session.build_narrative()
+        await ears.hear(TextArrived, lambda notice: notice.request_id == request)
+        await session.define_narrative("Ornate.", 600)
+        model.gate.set()
+        await done(session, request)
+        [draft] = await store.drafts(session.id)
+        assert (draft.definition, draft.target_words) == ("Plain.", 300)
+        assert session.snapshot.session.definition == "Ornate."
+
+
+@pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.WHITE_SPACE, Fault.EMPTY])
+async def test_a_text_that_was_cut_or_is_blank_leaves_every_draft_as_it_was(
+    store: PostgresStore, fault: Fault
+) -> None:
+    provider = ScriptedProvider(
+        Script(
+            reply=(
+                Entry(match=Match.model_validate(MATCHES[RequestKind.NARRATIVE]), calls=(1, 3)),
+                failing(RequestKind.NARRATIVE, fault),
+            )
+        )
+    )
+    async with chapter(store, provider) as session:
+        await play_to_the_end(session, 1)
+        await done(session, await session.build_narrative())
+        before = await store.drafts(session.id)
+        failed = await session.wait(await session.build_narrative())
+        assert failed.state is RequestState.FAILED
+        assert await store.drafts(session.id) == before
+        await done(session, await session.retry(failed.id))
+        assert [draft.version for draft in await store.drafts(session.id)] == [1, 2]
+
+
+async def test_a_chapter_in_which_nothing_was_played_has_nothing_to_tell(store: PostgresStore) -> None:
+    async with chapter(store) as session:
+        await session.end_chapter()
+        failed = await session.wait(await session.build_narrative())
+        assert "No prompt was played" in failed.error_message
+
+
+async def test_every_input_can_be_put_together_again_from_what_is_stored(store: PostgresStore) -> None:
+    model = Recorder()
+    async with window(store, model) as session:
+        await set_up(session)
+        await done(session, await session.lock())
+        await play(session, 8)
+        await session.end_chapter()
+        await session.wait_idle()
+        await done(session, await session.build_narrative())
+        sent = {input_hash(call): call for call in model.calls}
+        artifacts = await store.artifacts(session.id)
+        assert [artifact.input_hash for artifact in artifacts] == [input_hash(call) for call in model.calls]
+        for artifact in artifacts:
+            assert await reassembled(store, session, artifact.input_ref) == list(
+                sent[artifact.input_hash].messages
+            )
+
+
+async def reassembled(store: PostgresStore, session: OpenSession, manifest: str) -> list[Message]:
+    """Return the messages that a manifest stands for: its segments, joined as the program joins them."""
+    listed = json.loads((await store.contents(session.id, [manifest]))[manifest])
+    stored = await store.contents(session.id, {part for _, _, part in listed})
+    return [
+        Message(role, "\n\n".join(stored[part] for _, _, part in group))
+        for role, group in groupby(listed, key=lambda segment: segment[0])
+    ]
+
+
+async def test_what_is_sent_again_and_again_is_stored_once(store: PostgresStore) -> None:
+    async with chapter(store, scripted()) as session:
+        await play(session, 3)
+        artifacts = [a for a in await store.artifacts(session.id) if a.agent_id == 1]
+        manifests = await store.contents(session.id, {artifact.input_ref for artifact in artifacts})
+        systems = {
+            part for text in manifests.values() for role, _, part in json.loads(text) if role == "system"
+        }
+        assert len(manifests) == 3
+        assert len(systems) < 3
