@@ -12,11 +12,8 @@ class Answering:
 
     model: str
     address: str | None
-
-    @property
-    def where(self) -> str:
-        """Where the model is, as the end of a sentence."""
-        return f"at {self.address}" if self.address else "on this machine; nothing leaves it"
+    where: str
+    """Where the model is, as the end of a sentence."""
 
 
 def answering(configuration: Configuration, role: AgentRole) -> Answering:
@@ -24,11 +21,11 @@ def answering(configuration: Configuration, role: AgentRole) -> Answering:
     profile = configuration.settings.active()
     match profile.provider:
         case "openai":
-            return Answering(configuration.choices[role].model, profile.base_url)
+            return Answering(configuration.choices[role].model, profile.base_url, f"at {profile.base_url}")
         case "local":
-            return Answering(configuration.choices[role].model, None)
+            return Answering(configuration.choices[role].model, None, "on this machine; nothing leaves it")
         case "scripted":
-            return Answering("a script, which is no model,", None)
+            return Answering("a script", None, "on this machine, in place of a model")
 
 
 def address_without_consent(configuration: Configuration) -> str | None:

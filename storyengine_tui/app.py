@@ -1,6 +1,7 @@
 """The application: what is on screen before there is an engine, and what opens over the chapter."""
 
 import logging
+import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -15,7 +16,6 @@ from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
 from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.desk import Desk
@@ -29,6 +29,7 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 
 log = logging.getLogger(__name__)
 
+FUNCTION_KEY = re.compile(r"f\d+")
 MOST_BUGS = 5
 """How many bugs a program may show before it is better ended."""
 
@@ -40,8 +41,8 @@ class StoryEngineApp(OverlayApp):
 
     TITLE = "Story Engine"
     CSS_PATH: ClassVar[CSSPathType] = [
-        "app.tcss",
         "widgets/widgets.tcss",
+        "app.tcss",
         "screens/chapter_screen.tcss",
         "screens/setup_pane.tcss",
         "screens/play_pane.tcss",
@@ -84,15 +85,10 @@ class StoryEngineApp(OverlayApp):
         """Offer what can be done now in the command palette."""
         return commands_of(self)
 
-    @property
-    def engine(self) -> Engine | None:
-        """The engine, once it runs."""
-        return self.desk.engine
-
-    @property
-    def session(self) -> OpenSession | None:
-        """The open session, once there is one."""
-        return self.desk.session
+    def get_key_display(self, binding: Binding) -> str:
+        """Return a key as our texts call it: F3, not f3."""
+        shown = super().get_key_display(binding)
+        return shown.upper() if FUNCTION_KEY.fullmatch(shown) else shown
 
     def on_mount(self) -> None:
         """Paint, then start the engine."""

@@ -46,6 +46,6 @@ def hardy(driver_class: type[Driver]) -> type[Driver]:
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             # Private, and Textual is pinned: the thread takes its file from here.
-            self._file = cast(TextIO, HardyFile(self._file))
+            self._file = cast(Any, HardyFile(cast(TextIO, self._file)))
 
     return HardyDriver

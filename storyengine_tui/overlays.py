@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
+from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.desk import Desk
@@ -20,6 +22,16 @@ class OverlayApp(App[None]):
     configuration: Configuration
     chapter: ChapterScreen
     desk: Desk
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine, once it runs."""
+        return self.desk.engine
+
+    @property
+    def session(self) -> OpenSession | None:
+        """The open session, once there is one."""
+        return self.desk.session
 
     def do(self, work: Awaitable[object], *, group: str = "desk") -> None:
         """Do this in the background; what the GM can mend is said on the page."""
@@ -71,7 +83,7 @@ class OverlayApp(App[None]):
 
         session = self.desk.session
         if session is not None:
-            self.push_screen(ProvenanceScreen(self.desk.require_engine().store, session))
+            self.push_screen(ProvenanceScreen(session))
 
     def action_help(self) -> None:
         """Show the keys of what has the focus."""

@@ -30,15 +30,13 @@ class AgentPanel(Vertical):
     def __init__(self, slot: Slot, limits: Limits, name: str, identity: str, *, is_read_only: bool) -> None:
         super().__init__(classes=slot_class(slot))
         self.slot = slot
-        self._name_field = LineField(
-            name, limit=limits.name, placeholder=slot.default_name, read_only=is_read_only, classes="name"
-        )
+        self._is_read_only = is_read_only
+        self._name_field = LineField(name, limit=limits.name, placeholder=slot.default_name, classes="name")
         self._name_field.soft_wrap = False
         self._identity_area = CappedTextArea(
             identity,
             limit=limits.identity,
             placeholder="Who this character is: nature, history, voice, wishes, secrets.",
-            read_only=is_read_only,
             classes="identity",
         )
         self._counter = CharCounter(limits.identity, length=len(identity))
@@ -52,6 +50,10 @@ class AgentPanel(Vertical):
             yield self._counter
         yield Static(classes="problem", markup=False)
         yield self._identity_area
+
+    def on_mount(self) -> None:
+        """Text areas take on the looks of being read only when they become it."""
+        self.set_read_only(self._is_read_only)
 
     @property
     def agent_name(self) -> str:

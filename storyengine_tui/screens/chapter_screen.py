@@ -1,6 +1,5 @@
 """The chapter's screen: three tabs across the top, one pane each (design 10)."""
 
-import asyncio
 from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -38,7 +37,8 @@ from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.screens.setup_pane import SetupPane
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.screens.writer_banner import WriterBanner
+from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
 TABS = ("setup", "play", "narrative")
@@ -61,8 +61,6 @@ STANDING = {
 }
 """What a session's state is called where the GM reads it."""
 PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
-POLL_SECONDS = 3.0
-"""How often a window that waits for the writer to go asks whether it is gone."""
 
 
 class ChapterScreen(Screen[None]):
@@ -77,8 +75,8 @@ class ChapterScreen(Screen[None]):
         Binding("ctrl+t", "take_over", "Take over"),
     ]
 
-    VERTICAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [(0, "-short"), (36, "-tall")]
-    """Classes by height in rows, for pages that have more to show than a short terminal holds."""
+    # By rows: a short terminal scrolls where a tall one shares its room.
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012 - Textual's own type
 
     @dataclass
     class StartRequested(Message):
@@ -114,23 +112,21 @@ class ChapterScreen(Screen[None]):
         self._session: OpenSession | None = None
         self._listening = ExitStack()
         self._hearing: Worker[None] | None = None
-        self._waiting: Worker[None] | None = None
-        """Waits for the other window to go, when the GM asked to take over."""
         self._state: SessionState | None = None
         self._title = ""
         self._trouble: ErrorCode | None = None
         self._has_failed_to_start = False
 
     def compose(self) -> ComposeResult:
-        """Compose the tabs, and above them what concerns all of them."""
+        """Compose the tabs, and below them what concerns all of them."""
         yield Static(id="standing", markup=False)
-        yield BusyLine(id="progress")
-        yield Banner(id="trouble")
-        yield Banner(id="writer")
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title, pane in zip(TABS, TITLES, self._panes, strict=True):
                 with TabPane(title, id=tab):
                     yield pane
+        yield BusyLine(id="progress")
+        yield Banner(id="trouble")
+        yield WriterBanner(id="writer")
         yield Footer()
 
     def on_mount(self) -> None:
@@ -143,9 +139,10 @@ class ChapterScreen(Screen[None]):
         return self.query_one("#tabs", TabbedContent).active
 
     @property
-    def is_draft(self) -> bool:
-        """Whether tab 1 is not locked yet."""
-        return self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+    def _asks_to_lock(self) -> bool:
+        """Whether tab 1 is not locked yet, and this window is the one that may."""
+        is_draft = self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+        return is_draft and self._session is not None and not self._session.is_read_only
 
     def show_progress(self, what: str) -> None:
         """Say what is being waited for; nothing can be typed meanwhile."""
@@ -200,10 +197,11 @@ class ChapterScreen(Screen[None]):
         self.query_one("#tabs").disabled = False
         self.end_progress()
         self.hide_trouble()
-        self._show_writer()
+        self.query_one(WriterBanner).show_writer_of(self._session)
         self._show_standing()
         self._hearing = self._run(self._hear(listener), "hear")
         self._open_tab(HOME_TABS.get(self._state, "play"))
+        self.call_after_refresh(self._show_pane)
 
     async def show_again(self) -> None:
         """Show the session as it is stored now."""
@@ -223,16 +221,15 @@ class ChapterScreen(Screen[None]):
             return
         await self.flush()
         self._listening.close()
-        for worker in (self._hearing, self._waiting):
-            if worker is not None:
-                worker.cancel()
-        self._hearing = self._waiting = None
+        if self._hearing is not None:
+            self._hearing.cancel()
+            self._hearing = None
         for pane in self._panes:
             pane.detach()
         self._session = self._state = None
         if self.is_mounted and self.is_attached:
             self.query_one("#tabs").disabled = True
-            self.query_one("#writer", Banner).hide()
+            self.query_one(WriterBanner).show_writer_of(None)
             self.refresh_bindings()
 
     def _run(self, work: Coroutine[None, None, None], group: str) -> Worker[None]:
@@ -274,7 +271,7 @@ class ChapterScreen(Screen[None]):
             self.post_message(self.Played(name, self._title))
 
     async def _heed_writer(self, holder: Holder | None) -> None:
-        self._show_writer()
+        self.query_one(WriterBanner).show_writer_of(self._session)
         if holder is None:
             await self.show_again()
         self.refresh_bindings()
@@ -285,30 +282,15 @@ class ChapterScreen(Screen[None]):
         snapshot = self._session.snapshot
         session = snapshot.session
         title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.query_one("#standing", Static).update(Content(f"{title} · {STANDING[session.state]}"))
+        self.query_one("#standing", Static).update(Content(f"{STANDING[session.state]} · {title}"))
         if title != self._title:
             self._title = title
             self.post_message(self.Retitled(title))
         self.refresh_bindings()
 
-    def _show_writer(self) -> None:
-        banner = self.query_one("#writer", Banner)
-        if self._session is None or not self._session.is_read_only:
-            banner.hide()
-            return
-        holder = self._session.holder
-        who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}" if holder else "its holder"
-        sentence = f"Another window writes in this chapter ({who}); here you read along."
-        if self._waiting is None:
-            action = BannerAction("take-over", "Take over when it is gone", "^t")
-        else:
-            sentence += " This one takes over as soon as that is gone."
-            action = BannerAction("stop-waiting", "Do not take over", "^t")
-        banner.show(sentence, actions=(action,), tone=Tone.INFO)
-
     def action_tab(self, tab: str) -> None:
         """Go to a tab; the first time, tab 2 asks whether to lock what is written on tab 1."""
-        if tab == "play" and self.is_draft and self._session is not None and not self._session.is_read_only:
+        if tab == "play" and self._asks_to_lock:
             self._run(self._lock(), "lock")
         else:
             self._open_tab(tab)
@@ -319,13 +301,16 @@ class ChapterScreen(Screen[None]):
     @on(TabbedContent.TabActivated, "#tabs")
     def _heed_tab(self, event: TabbedContent.TabActivated) -> None:
         """A click on tab 2 asks as its key does."""
-        session = self._session
-        if event.pane.id == "play" and self.is_draft and session is not None and not session.is_read_only:
+        if event.pane.id == "play" and self._asks_to_lock:
             self._open_tab("setup")
             self.action_tab("play")
-        elif session is not None:
-            self._panes[TABS.index(self.active_tab)].shown()
+        else:
+            self._show_pane()
         self.refresh_bindings()
+
+    def _show_pane(self) -> None:
+        if self._session is not None:
+            self._panes[TABS.index(self.active_tab)].shown()
 
     @on(SetupPane.LockRequested)
     def _heed_lock(self, event: SetupPane.LockRequested) -> None:
@@ -375,24 +360,11 @@ class ChapterScreen(Screen[None]):
 
     def action_take_over(self) -> None:
         """Write here as soon as the other window is gone, or do not any more."""
-        if self._waiting is None:
-            self._waiting = self._run(self._take_over(), "take-over")
-        else:
-            self._waiting.cancel()
-            self._waiting = None
-        self._show_writer()
+        self.query_one(WriterBanner).toggle()
 
-    async def _take_over(self) -> None:
-        while self._session is not None:
-            try:
-                if await self._session.take_over():
-                    break
-            except StoryEngineError as error:
-                self.show_trouble(error)
-            self._show_writer()
-            await asyncio.sleep(POLL_SECONDS)
-        self._waiting = None
-        self._show_writer()
+    @on(WriterBanner.TakeOverFailed)
+    def _say_failure(self, event: WriterBanner.TakeOverFailed) -> None:
+        self.show_trouble(event.error)
 
     @on(Banner.ActionChosen)
     def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
@@ -405,8 +377,6 @@ class ChapterScreen(Screen[None]):
                 self.post_message(self.LeaveAnywayRequested())
             case "dismiss":
                 self.hide_trouble()
-            case "take-over" | "stop-waiting":
-                self.action_take_over()
 
     @on(EnginePane.CommandFailed)
     def _say_refusal(self, event: EnginePane.CommandFailed) -> None:
@@ -427,6 +397,6 @@ class ChapterScreen(Screen[None]):
             case "start":
                 return self._has_failed_to_start
             case "take_over":
-                return self._session is not None and self._session.is_read_only
+                return self.query_one(WriterBanner).is_read_only
             case _:
                 return True

@@ -20,7 +20,9 @@ from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 
 LISTED = "Your chapters, last played first"
+NONE_LISTED = "There is no chapter; n starts one."
 ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
+NONE_ARCHIVED = "No chapter is archived."
 
 
 class ChaptersScreen(Screen[None]):
@@ -32,7 +34,7 @@ class ChaptersScreen(Screen[None]):
         "restored; only there it can be purged, which deletes it for good."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Open"),
+        Binding("o", "open", "Open", key_display="Enter"),
         Binding("n", "new", "New"),
         Binding("t", "retitle", "Title"),
         Binding("a", "archive", "Archive"),
@@ -81,8 +83,8 @@ class ChaptersScreen(Screen[None]):
         engine = self._desk.require_engine()
         self._sessions = await engine.sessions(is_archived=self._shows_archived)
         table.clear(columns=True)
-        room = max(20, self.size.width - 44)
-        for label, width in (("Title", room), ("State", 16), ("Prompts", 7), ("Last played", 11)):
+        room = max(20, self.size.width - 46)
+        for label, width in (("Title", room), ("State", 16), ("Prompts", 7), ("Last played", 12)):
             table.add_column(Text(label), width=width)
         for summary in self._sessions:
             table.add_row(*self._cells(summary), key=str(summary.id))
@@ -106,9 +108,7 @@ class ChaptersScreen(Screen[None]):
         self.query_one("#heading", Static).update(ARCHIVED if self._shows_archived else LISTED)
         empty = self.query_one("#empty", Static)
         empty.display = not self._sessions
-        empty.update(
-            "No chapter is archived." if self._shows_archived else "There is no chapter yet: n starts one."
-        )
+        empty.update(NONE_ARCHIVED if self._shows_archived else NONE_LISTED)
         self.query_one(DataTable).display = bool(self._sessions)
         if self._sessions:
             self.query_one(DataTable).focus()
@@ -175,8 +175,8 @@ class ChaptersScreen(Screen[None]):
                 self._do(self._and_reload(self._desk.require_engine().purge(chosen.id)))
 
         text = (
-            f"“{chosen.title}” and everything in it is deleted: world, cast, {chosen.prompt_index:,} prompts, "
-            "memory and drafts. This cannot be undone."
+            f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "
+            "prompts, memory and drafts. This cannot be undone."
         )
         self.app.push_screen(
             ConfirmModal("Purge this chapter for good?", text, confirm="Purge", is_destructive=True), purge

@@ -89,7 +89,7 @@ class LockModal(ModalScreen[bool]):
         )
         progress = self.query_one("#progress", BusyLine)
         reader = answering(self._configuration, AgentRole.WORLD_LOCK)
-        progress.begin(f"{reader.model.rstrip(',')} reads world and chapter")
+        progress.begin(f"{reader.model} reads world and chapter")
         progress.display = True
         self.query_one("#confirm").display = False
         self.query_one("#cancel").focus()

@@ -28,6 +28,7 @@ from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
+READING = "Another window writes here; read, mark and copy what it says."
 LOCKED = "Locked: read, mark and copy it. At the bottom, Reset Chapter starts afresh."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
@@ -120,8 +121,6 @@ class SetupPane(EnginePane):
         await self._show_stored()
         await self._show_state()
         self._show_lock_failure(self._failed_lock())
-        if self._is_editable:
-            self._world.focus()
 
     def hear(self, notice: Notice) -> None:
         """Follow the state, and what another window writes."""
@@ -222,13 +221,18 @@ class SetupPane(EnginePane):
         for panel in self._panels.values():
             panel.set_read_only(not is_editable)
         self._count.disabled = not is_editable
-        self.query_one("#intro", Static).update(LOCKED if is_locked else INTRO)
+        self.query_one("#intro", Static).update(self._intro(is_locked=is_locked))
         self.query_one("#saved").display = is_editable
         self.query_one("#go-on").display = is_editable
         self.query_one("#reset").display = is_locked and not self.session.is_read_only
         if is_locked:
             self.query_one("#lock-banner", Banner).hide()
         self.refresh_bindings()
+
+    def _intro(self, *, is_locked: bool) -> str:
+        if self.session.is_read_only:
+            return READING
+        return LOCKED if is_locked else INTRO
 
     async def _show_panel(self, slot: Slot) -> None:
         """Show the panel of `slot`, made when it is first wanted, and hide the others."""

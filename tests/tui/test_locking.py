@@ -1,6 +1,5 @@
-"""From tab 1 to tab 2: asked once, with what is locked and who reads it; shown, cancelled, failed, retried."""
+"""From tab 1 to tab 2: asked once, saying what is locked and who reads it; cancelled, failed, retried."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -50,7 +49,7 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
         assert "the world, 23 characters" in text
         assert "3 agents: Mira, Jonas [/x], Agent Yellow" in text
         assert "Still without an identity: Agent Yellow." in text
-        assert "nothing leaves it" in text
+        assert "by a script on this machine, in place of a model." in text
         await pilot.press("enter")
         await until(pilot, lambda: app.chapter.active_tab == "play" and app.screen is app.chapter)
         assert state(app) is SessionState.ACTIVE
@@ -124,7 +123,7 @@ async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desk
 
 
 @pytest.fixture
-def remote(desktop: Desktop) -> Iterator[Desktop]:
+def remote(desktop: Desktop) -> Desktop:
     desktop.settings = Settings(provider="openai", base_url="https://models.example/v1", _env_file=None)
     return desktop
 
