@@ -135,11 +135,7 @@ class Composer(Vertical):
     def set_writable(self, reason: str) -> None:
         """Let the GM write, or say in the empty panels for what `reason` not."""
         for area in self._areas.values():
-            area.read_only = bool(reason)
-            area.placeholder = reason or (
-                f"What happens, what {area.character} sees and hears, what you ask. "
-                "Enter sends; Ctrl+J is a new line."
-            )
+            area.set_writable(reason)
 
     async def all_sent(self) -> None:
         """Return when nothing is on its way any more."""

@@ -88,7 +88,8 @@ class PlayNotes(Vertical):
     def _show_summary(self, status: PlayStatus, *, can_act: bool, is_news: bool) -> None:
         request = self._summary
         key_label = "" if self._reply else RETRY_KEY
-        if not self._is_new("summary-failed", request, key_label, can_act) or request is None:
+        waits = status.running is not None
+        if not self._is_new("summary-failed", request, key_label, waits, can_act) or request is None:
             return
         sentence, hint = summary_failure(status, request)
         self.query_one("#summary-failed", Banner).show(
@@ -96,7 +97,7 @@ class PlayNotes(Vertical):
             hint=hint,
             actions=(BannerAction("retry-summary", "Retry", key_label),) if can_act else (),
             tone=Tone.WARNING,
-            retry_in=_seconds_left(request, is_news=is_news) if can_act else None,
+            retry_in=_seconds_left(request, is_news=is_news) if can_act and not waits else None,
         )
 
     def _is_new(self, banner: str, request: Request | None, *details: object) -> bool:

@@ -44,6 +44,8 @@ from storyengine_tui.widgets.transcript_view import TranscriptView
 
 KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 
+ACTIONS = ("cancel", "retry", "take_back", "next_panel", "end_chapter")
+
 
 class PlayPane(PromptingPane):
     """The page on which the chapter is played."""
@@ -65,6 +67,8 @@ class PlayPane(PromptingPane):
     def __init__(self) -> None:
         super().__init__()
         self._shown_id: SessionId | None = None
+        self._possible: tuple[bool | None, ...] = ()
+        self._note = ""
 
     def compose(self) -> ComposeResult:
         """Compose the cells; before the lock only the note shows."""
@@ -135,8 +139,7 @@ class PlayPane(PromptingPane):
 
     def _show_status(self, *, is_news: bool = False) -> None:
         status, is_writer = status_of(self.session.snapshot), not self.session.is_read_only
-        self.set_class(not status.is_playable, "-not-locked")
-        self.query_one("#play-note", Static).update(NOT_LOCKED if is_writer else NOT_LOCKED_ELSEWHERE)
+        self._show_note("" if status.is_playable else NOT_LOCKED if is_writer else NOT_LOCKED_ELSEWHERE)
         if not self.composer.is_cast_of(status.session):
             self.call_later(self.show_cast, is_new=True)
         self._reading.show_doing(status, can_cancel=is_writer)
@@ -147,7 +150,21 @@ class PlayPane(PromptingPane):
         )
         self.composer.set_writable(why_not_writable(status.session, self.session.holder, is_writer=is_writer))
         self.query_one("#end-chapter", Button).disabled = not self.session.can(Command.END_CHAPTER)
-        self.refresh_bindings()
+        self._tell_footer()
+
+    def _show_note(self, note: str) -> None:
+        """Say why there is nothing to play yet, in place of everything else."""
+        if note != self._note:
+            self._note = note
+            self.set_class(bool(note), "-not-locked")
+            self.query_one("#play-note", Static).update(note)
+
+    def _tell_footer(self) -> None:
+        """Have the footer composed again, which is dear, where something else is possible than before."""
+        possible = tuple(self.check_action(action, ()) for action in ACTIONS)
+        if possible != self._possible:
+            self._possible = possible
+            self.refresh_bindings()
 
     def sent(self) -> None:
         """The GM wants to see the reply."""

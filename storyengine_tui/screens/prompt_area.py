@@ -59,6 +59,7 @@ class PromptArea(ComposerTextArea):
         """What is stored of it, as far as is known here."""
         self.sending: list[str] = []
         self._most = limits.prompt
+        self._hint = ""
         self.character = name
         self.border_title = Content(f"To {int(slot)} {name}")
 
@@ -71,6 +72,17 @@ class PromptArea(ComposerTextArea):
     def is_blank(self) -> bool:
         """Whether there is nothing that could be sent."""
         return not self.text.strip()
+
+    def set_writable(self, reason: str) -> None:
+        """Take keys, or say, while it is empty, for what `reason` it takes none."""
+        hint = reason or (
+            f"What happens, what {self.character} sees and hears, what you ask. "
+            "Enter sends; Ctrl+J is a new line."
+        )
+        self.read_only = bool(reason)
+        if hint != self._hint:
+            self._hint = hint
+            self.placeholder = Content(hint)  # A string would be read as markup.
 
     def action_submit(self) -> None:
         """Take the text out and send it."""

@@ -121,7 +121,7 @@ class Reading(Vertical):
 
     def say_cancelling(self) -> None:
         """The GM stopped it; it is being settled."""
-        self.query_one(BusyLine).say("Cancelling")
+        self.query_one(BusyLine).begin("Cancelling", cancel="")
 
     def go(self, way: str) -> None:
         """Scroll `page_up`, `page_down`, or to the `end`, and follow it from there."""

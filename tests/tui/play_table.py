@@ -1,0 +1,252 @@
+"""What the tests of tab 2 share: a page to ask, a model that waits for a word, and a stage to play on."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePath
+from typing import Any, ClassVar
+
+import pytest
+from textual import on
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+import storyengine_tui
+from core.engine.notices import WriterChanged
+from core.engine.open_session import OpenSession
+from core.errors import StoryEngineError
+from core.event import Event
+from core.providers.script import Entry, Fault, Match, Script
+from core.session import Session
+from core.slot import Slot
+from core.store import Snapshot
+from storyengine_tui.screens.composer import Composer, SlotEntries
+from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.play_pane import PlayPane
+from storyengine_tui.screens.prompt_area import PromptArea
+from storyengine_tui.screens.prompt_queue import PromptQueue
+from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.transcript_view import TranscriptView
+from tests.tui.engine_app import Desktop, make_active, opened, until
+
+SCRIPT = Script(
+    reply=(
+        Entry(match=Match(schema="text", last="FAIL"), fault=Fault.SERVER_ERROR, times=1),
+        Entry(match=Match(schema="text", last="HOLD"), text="I hold on. Then I let go.", between_tokens=1),
+        Entry(match=Match(schema="text"), text="I see."),
+    )
+)
+"""`FAIL` in a prompt fails once; `HOLD` says one word and waits for the gate."""
+
+
+class Gate:
+    """Keeps the scripted model silent between two words, until it is opened."""
+
+    def __init__(self) -> None:
+        self._opened = asyncio.Event()
+
+    def open(self) -> None:
+        """Let everything pass from now on."""
+        self._opened.set()
+
+    async def wait(self, seconds: float, limit: float) -> None:
+        """Stand in for the pace of the script."""
+        if seconds > 0:
+            await self._opened.wait()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """A gate in place of every pause of the script."""
+    made = Gate()
+    monkeypatch.setattr("core.providers.scripted._wait", made.wait)
+    yield made
+    made.open()
+
+
+class PlayApp(App[None]):
+    """Tab 2 alone, on an open session: what the screen around it does, without its other tabs."""
+
+    CSS_PATH: ClassVar[list[str | PurePath] | None] = [
+        Path(storyengine_tui.__file__).parent / name
+        for name in ("app.tcss", "widgets/widgets.tcss", "screens/play_pane.tcss")
+    ]
+
+    def __init__(self, session: OpenSession) -> None:
+        super().__init__()
+        self._session = session
+        self.errors: list[StoryEngineError] = []
+        self.has_begun = False
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def compose(self) -> ComposeResult:
+        yield PlayPane()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self.run_worker(self._hear(), exit_on_error=True)
+
+    async def _hear(self) -> None:
+        pane = self.query_one(PlayPane)
+        with self._session.listen() as listener:
+            await pane.attach(self._session)
+            pane.shown()
+            self.has_begun = True
+            async for notice in listener:
+                if isinstance(notice, WriterChanged) and notice.holder is None:
+                    await pane.attach(self._session)
+                pane.hear(notice)
+
+    @on(EnginePane.CommandFailed)
+    def _keep(self, event: EnginePane.CommandFailed) -> None:
+        self.errors.append(event.error)
+
+
+class Table:
+    """Tab 2 as its user sees it."""
+
+    def __init__(self, pilot: Pilot[Any], app: App[None]) -> None:
+        self.pilot = pilot
+        self.app = app
+
+    @property
+    def pane(self) -> PlayPane:
+        return self.app.screen_stack[0].query_one(PlayPane)
+
+    @property
+    def session(self) -> OpenSession:
+        return self.pane.session
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.session.snapshot
+
+    @property
+    def stored(self) -> Session:
+        return self.snapshot.session
+
+    @property
+    def composer(self) -> Composer:
+        return self.pane.query_one(Composer)
+
+    @property
+    def slot(self) -> Slot:
+        """Whose panel shows."""
+        assert [area.slot for area in self.composer if area.display] == [self.composer.slot]
+        assert self.pane.query_one(SlotEntries).active == self.composer.slot.colour
+        return self.composer.slot
+
+    @property
+    def transcript(self) -> TranscriptView:
+        return self.pane.query_one(TranscriptView)
+
+    @property
+    def counter(self) -> str:
+        return str(self.pane.query_one("#transcript-counter", Static).render())
+
+    @property
+    def busy(self) -> str:
+        return str(self.pane.query_one(BusyLine).render())
+
+    @property
+    def queued(self) -> list[str]:
+        return [prompt.line for prompt in self.pane.query_one(PromptQueue).prompts]
+
+    @property
+    def end_button(self) -> Button:
+        return self.pane.query_one("#end-chapter", Button)
+
+    def area(self, slot: Slot) -> PromptArea:
+        return self.composer.area(slot)
+
+    def text(self, slot: Slot) -> str:
+        return self.composer.area(slot).text
+
+    def banner(self, name: str = "reply-failed") -> str:
+        """Everything that a banner says; nothing when it is not shown."""
+        content = self.pane.query_one(f"#{name}", Banner).content
+        return "" if content is None else f"{content.sentence} {content.hint}"
+
+    def trouble(self) -> str:
+        """What the banner above all tabs would say."""
+        assert isinstance(self.app, PlayApp)
+        return self.app.errors[-1].message if self.app.errors else ""
+
+    async def until(self, holds: Any, what: str = "") -> None:
+        await until(self.pilot, holds, what)
+
+    async def type(self, text: str) -> None:
+        """Type as a GM does; `\\n` is Ctrl+J."""
+        names = {" ": "space", "\n": "ctrl+j", ".": "full_stop", "?": "question_mark", ",": "comma"}
+        await self.pilot.press(*(names.get(character, character) for character in text))
+
+    async def send(self, text: str) -> None:
+        """Type and press Enter."""
+        await self.type(text)
+        await self.pilot.press("enter")
+
+    async def play(self, text: str) -> None:
+        """Send, and wait for the reply."""
+        index = self.stored.prompt_index + 1
+        await self.send(text)
+        await self.until(lambda: f"{index}) {text}" in self.transcript.text and self.played(index))
+
+    def played(self, index: int) -> bool:
+        """Whether that prompt is stored and shown as stored."""
+        return self.stored.prompt_index >= index and not self.transcript.is_streaming
+
+    async def events(self) -> list[Event]:
+        return list(await self.session.events())
+
+
+@asynccontextmanager
+async def at_table(
+    desktop: Desktop, *, prompts: int | None = 0, size: tuple[int, int] = (100, 30), label: str = "table"
+) -> AsyncIterator[Table]:
+    """Sit at tab 2 of a chapter that was played for some prompts; None: of the one that is there."""
+    _give_script(desktop)
+    async with desktop.engine(label) as engine:
+        if prompts is None:
+            [session_id] = [summary.id for summary in await engine.sessions()]
+        else:
+            session_id = await make_active(engine, prompts)
+        session = await engine.open(session_id)
+        app = PlayApp(session)
+        try:
+            async with app.run_test(size=size) as pilot:
+                await until(pilot, lambda: app.has_begun)
+                yield Table(pilot, app)
+        finally:
+            await session.aclose()
+    if app._exception is not None:
+        raise app._exception
+
+
+@asynccontextmanager
+async def at_window(
+    desktop: Desktop, *, prompts: int = 0, size: tuple[int, int] = (100, 30)
+) -> AsyncIterator[Table]:
+    """The same in the whole program."""
+    _give_script(desktop)
+    await desktop.prepare(lambda engine: make_active(engine, prompts))
+    app = desktop.app()
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        try:
+            await until(pilot, lambda: app.chapter.active_tab == "play")
+            yield Table(pilot, app)
+        finally:
+            await app.close_everything()
+    if app._exception is not None:
+        raise app._exception
+
+
+def _give_script(desktop: Desktop) -> None:
+    if desktop.script == Script():
+        desktop.script = SCRIPT
