@@ -1,7 +1,9 @@
 """The downloaded chapter: a text file, never over an existing one (design 10)."""
 
+import errno
 import os
 import re
+import tempfile
 from pathlib import Path
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
@@ -24,20 +26,46 @@ def write_chapter(text: str, title: str, out: Path) -> Path:
     `out` is a file when it ends in .txt, else a folder, which is made. An existing file is kept: one
     with the same content is the result, else the new one gets a number. Raises OSError.
     """
-    content = text.rstrip() + "\n"
-    folder, stem = (out.parent, out.stem) if out.suffix == ".txt" else (out, file_name(title))
+    content = (text.rstrip() + "\n").encode("utf-8")
+    is_file = out.suffix == ".txt" and not out.is_dir()
+    folder, stem = (out.parent, out.stem) if is_file else (out, file_name(title))
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, 10_000):
         target = folder / (f"{stem}.txt" if number == 1 else f"{stem} ({number}).txt")
         try:
-            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            write_new(target, content)
         except FileExistsError:
-            if target.is_file() and target.read_bytes() == content.encode("utf-8"):
+            if target.is_file() and target.read_bytes() == content:
                 return target
             continue
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        return target
+    raise FileExistsError(f"{folder} holds ten thousand chapters of this name already")
+
+
+def write_new(target: Path, content: bytes) -> None:
+    """Write a file that does not exist yet, whole or not at all, readable by its owner alone.
+
+    Raises FileExistsError when there is one, and OSError.
+    """
+    if target.exists() or target.is_symlink():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".storyengine-")
+    try:
+        with open(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        return target
-    raise FileExistsError(f"{folder} holds ten thousand chapters of this name already")
+        _move_to_free_name(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _move_to_free_name(name: str, target: Path) -> None:
+    """Give the file its name, in one step where the file system has links, and never over another file."""
+    try:
+        os.link(name, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        with target.open("xb"):
+            os.replace(name, target)

@@ -2,24 +2,27 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from core.draft import NarrativeDraft
-from core.errors import ErrorCode, StoryEngineError
+from core.errors import ErrorCode, StorageError, StoryEngineError
 from core.event import Event
 from core.ids import SessionId
 from core.memory import MemoryBlock
 from core.request import Artifact, Content, Request
 from core.session import Session, Tab1Inputs
 from core.slot import Slot
-from core.store import Changes, Store
+from core.store import Changes, Snapshot, Store
+from core.text import clean
 
 FORMAT = "storyengine-session"
 VERSION = 1
+_TRIES = 5
 
 
 class ImportRefusedError(StoryEngineError):
@@ -65,8 +68,24 @@ _EXPORT = TypeAdapter(SessionExport)
 
 
 async def read_body(store: Store, session_id: SessionId) -> SessionBody:
-    """Read everything that is stored of a session; raise StorageError when there is none."""
-    snapshot = await store.load(session_id)
+    """Read everything that is stored of a session, as it is at one moment, while others may write.
+
+    Raises StorageError when there is none, or when it never holds still.
+    """
+    for _ in range(_TRIES):
+        snapshot = await store.load(session_id)
+        body = await _read_body(store, snapshot)
+        if await store.load(session_id) == snapshot:
+            return body
+    raise StorageError(
+        ErrorCode.STORAGE_LOAD_FAILED,
+        "The chapter changes faster than it can be read; nothing was written.",
+        "Try again when the call that runs there has ended.",
+    )
+
+
+async def _read_body(store: Store, snapshot: Snapshot) -> SessionBody:
+    session_id = snapshot.session.id
     artifacts = await store.artifacts(session_id)
     manifests = {artifact.input_ref for artifact in artifacts}
     inputs = await store.contents(session_id, manifests)
@@ -112,11 +131,43 @@ def from_json(document: bytes) -> SessionBody:
         raise ImportRefusedError(f"{where}: {first['msg'].lower()}") from error
     if export.sha256 != _hash(export.body):
         raise ImportRefusedError("its content does not match its checksum")
+    _refuse_what_we_never_write(header["body"], export.body)
     return export.body
 
 
+def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
+    """A checksum only shows that a file is whole: whoever made one can make the other."""
+    if not all(clean(text) == text for text in _texts(plain)):
+        raise ImportRefusedError("it holds control characters or escape sequences")
+    if not all(Content.of(content.text) == content for content in body.contents):
+        raise ImportRefusedError("a content does not match its own checksum")
+    owners = {body.session.id, *(thing.session_id for thing in _things(body))}
+    if len(owners) > 1:
+        raise ImportRefusedError("it holds parts of more than one session")
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _texts(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
+    return chain(body.events, body.blocks, body.drafts, body.requests, body.artifacts)
+
+
 def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
-    """Return what stores `body` under a new id; nothing else of it changes."""
+    """Return what stores `body` under a new id.
+
+    It is no longer the session that a chapter script goes on with, and not archived; nothing else of it
+    changes.
+    """
     return Changes(
         session_id=session_id,
         session=replace(body.session, id=session_id, script_key="", archived_at=None),

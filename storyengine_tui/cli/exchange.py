@@ -1,7 +1,6 @@
 """`storyengine export` and `import`: one session as text or JSON, and back into a new session."""
 
 import asyncio
-import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -9,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from core.chapter_file import write_new
 from core.errors import ErrorCode, StoryEngineError
 from core.export import as_new_session, from_json, read_body, to_json
 from core.ids import SessionId, new_uuid
 from core.store import Store
 from core.transcript import render_all
 from storyengine_tui.bootstrap import configure, running_store
-from storyengine_tui.cli.running import run, say
+from storyengine_tui.cli.running import cannot_write, run, say
 from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
 
 LARGEST_IMPORT = 512 * 1024 * 1024
@@ -84,17 +84,13 @@ async def _content(store: Store, session_id: SessionId, format_: ExportFormat) -
 
 def _write_new(out: Path, content: bytes) -> None:
     try:
-        descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_new(out, content)
     except FileExistsError as error:
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND, f"{out} exists already; nothing was written.", "Choose another name."
         ) from error
     except OSError as error:
-        raise StoryEngineError(
-            ErrorCode.STORAGE_SAVE_FAILED, f"{out} cannot be written: {error.strerror}."
-        ) from error
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+        raise cannot_write(out, error) from error
 
 
 def import_(

@@ -22,7 +22,7 @@ from core.memory import BlockType
 from core.session import title_from
 from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration, configure, running_engine
-from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.running import cannot_write, console, run, say
 
 
 def play(
@@ -117,7 +117,10 @@ async def _write(session: OpenSession, out: Path) -> Path:
     draft = (await session.drafts())[-1]
     snapshot = session.snapshot
     title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-    return await asyncio.to_thread(write_chapter, draft.text, title, out)
+    try:
+        return await asyncio.to_thread(write_chapter, draft.text, title, out)
+    except OSError as error:
+        raise cannot_write(out, error) from error
 
 
 class Reporter:

@@ -2,23 +2,27 @@
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from core.chapter_script import ChapterScriptError
-from core.errors import StoryEngineError
+from core.errors import ErrorCode, StoryEngineError
 from core.export import ImportRefusedError
 from core.paths import Paths, find_paths
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 
 log = logging.getLogger(__name__)
+
+LOG_NAME = "storyengine.log"
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -36,16 +40,20 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
         say_error(error)
         raise typer.Exit(_code(error)) from error
     except (KeyboardInterrupt, asyncio.CancelledError) as stopped:
-        errors.print(Text("Stopped. Everything up to here is stored; run the same command to go on."))
+        say_wrong("Stopped. Everything up to here is stored; run the same command to go on.")
         raise typer.Exit(ExitCode.INTERRUPTED) from stopped
+    except BrokenPipeError as closed:
+        # Whoever read our output has seen enough; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(ExitCode.OK) from closed
+    except (typer.Abort, typer.Exit):
+        raise
     except Exception as bug:
         if is_debug:
             raise
         log.error("a command failed by a bug", exc_info=bug)
-        errors.print(
-            Text(f"Something in the program went wrong ({type(bug).__name__}). What was stored is safe.")
-        )
-        errors.print(Text(f"The details are in {paths.logs / 'storyengine.log'}; please report them."))
+        say_wrong(f"Something in the program went wrong ({type(bug).__name__}). What was stored is safe.")
+        say_wrong(f"The details are in {paths.logs / LOG_NAME}; please report them.")
         raise typer.Exit(ExitCode.BUG) from bug
 
 
@@ -54,20 +62,39 @@ def say(line: str, style: str = "") -> None:
     console.print(Text(line, style=style), soft_wrap=True)
 
 
+def say_wrong(line: str) -> None:
+    """Print a line about what went wrong; its text is data, never markup."""
+    errors.print(Text(line), soft_wrap=True)
+
+
 def say_error(error: StoryEngineError) -> None:
     """Print the sentence and the hint of an error; its texts are data, never markup."""
-    errors.print(Text(error.message, style="bold red"))
+    errors.print(Text(error.message, style="bold red"), soft_wrap=True)
     if error.hint:
-        errors.print(Text(error.hint))
+        say_wrong(error.hint)
+
+
+def cannot_write(out: Path, error: OSError) -> StoryEngineError:
+    """Return the error for a file that could not be written; what it was to hold is in the database."""
+    return StoryEngineError(
+        ErrorCode.STORAGE_SAVE_FAILED,
+        f"{out} cannot be written: {error.strerror or error}; the chapter itself is stored.",
+        "Name another place with --out.",
+    )
 
 
 def start_log(paths: Paths) -> None:
-    """Write the log to a file that this user alone can read."""
-    paths.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = paths.logs / "storyengine.log"
-    with suppress(FileExistsError):
-        target.touch(mode=0o600, exist_ok=False)
-    handler = RotatingFileHandler(target, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
+    """Write the log to a file that this user alone can read; where that is impossible there is none."""
+    handler: logging.Handler
+    try:
+        paths.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target = paths.logs / LOG_NAME
+        with suppress(FileExistsError):
+            target.touch(mode=0o600, exist_ok=False)
+        handler = RotatingFileHandler(target, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
+    except OSError:
+        # What is wrong with the directory is said by whoever needs it for more than this.
+        handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for chatty in ("httpx", "httpcore", "openai", "alembic"):

@@ -36,7 +36,7 @@ async def find_session(store: Store, name: str, *, is_archived: bool = False) ->
     if name == "last" and listed:
         return listed[0].id
     wanted = name.strip().lower()
-    found = [summary.id for summary in listed if str(summary.id).startswith(wanted)]
+    found = [summary.id for summary in listed if wanted and str(summary.id).startswith(wanted)]
     if len(found) == 1:
         return found[0]
     where = "archived session" if is_archived else "session"

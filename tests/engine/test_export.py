@@ -1,0 +1,159 @@
+"""Export and import: everything of a session, byte for byte, and nothing that we did not write."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.ids import SessionId, new_uuid
+from core.providers.script import Fault
+from core.request import RequestKind
+from core.slot import Slot
+from db.store import PostgresStore
+from tests.engine.windows import (
+    GatedModel,
+    Wrapped,
+    chapter,
+    done,
+    failing,
+    play,
+    play_to_the_end,
+    scripted,
+    window,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def exported(store: PostgresStore) -> bytes:
+    """An export of a session that has some of everything."""
+    provider = scripted(
+        failing(RequestKind.REPLY, Fault.CONTROL_CHARACTERS),
+        failing(RequestKind.NARRATIVE, Fault.SERVER_ERROR),
+    )
+    async with chapter(store, provider) as session:
+        await session.save_unsent(Slot.YELLOW, "Not sent: “…” 灯 👩‍🚀")
+        await play_to_the_end(session, 8)
+        failed = await session.wait(await session.build_narrative())
+        await done(session, await session.retry(failed.id))
+        await session.wait(await session.build_narrative())
+        return to_json(await read_body(store, session.id))
+
+
+async def test_what_is_exported_and_imported_is_exported_as_the_same_bytes_but_for_the_id(
+    store: PostgresStore,
+) -> None:
+    document = await exported(store)
+    body = from_json(document)
+    new_id = SessionId(new_uuid())
+    await store.create(as_new_session(body, new_id))
+    again = to_json(await read_body(store, new_id))
+    assert json.loads(again)["sha256"] != json.loads(document)["sha256"], "the id is part of it"
+    as_before = again.replace(str(new_id).encode(), str(body.session.id).encode())
+    assert json.loads(as_before)["body"] == json.loads(document)["body"]
+    assert to_json(from_json(document)) == document
+
+
+async def test_an_imported_session_is_played_on_like_the_one_that_was_exported(store: PostgresStore) -> None:
+    model = GatedModel()
+    async with chapter(store, model) as session:
+        await session.submit_prompt(Slot.RED, "One")
+        body = from_json(to_json(await read_body(store, session.id)))
+    new_id = SessionId(new_uuid())
+    await store.create(as_new_session(body, new_id))
+    async with window(store, None, new_id) as copy:
+        assert copy.snapshot.unsent == {Slot.RED: "One"}, "what was in flight there is given back here"
+        await play(copy, 1)
+
+
+async def test_a_session_that_is_written_while_it_is_read_is_exported_as_of_one_moment(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session:
+
+        class Busy(Wrapped):
+            """A store under which a prompt is played while it is read."""
+
+            reads = 0
+
+            async def artifacts(self, *_: object) -> Any:
+                found = await store.artifacts(session.id)
+                self.reads += 1
+                if self.reads < 3:
+                    await play(session, 1)
+                return found
+
+        body = await read_body(Busy(store), session.id)  # type: ignore[arg-type]
+        assert body.session.prompt_index == 2
+        assert len(body.events) == 4
+        assert len(body.artifacts) == 3
+        await store.create(as_new_session(body, SessionId(new_uuid())))
+
+
+def signed(body: dict[str, Any]) -> bytes:
+    """A document with a right checksum, as whoever forges one would make it."""
+    canonical = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(canonical.encode()).hexdigest()
+    document = {"format": "storyengine-session", "version": 1, "sha256": digest, "body": body}
+    return json.dumps(document).encode()
+
+
+def set_event_text(body: dict[str, Any]) -> None:
+    body["events"][0]["text"] = "\x1b]0;owned\x07"
+
+
+def set_payload(body: dict[str, Any]) -> None:
+    body["blocks"][0]["payload"] = {"\x1b[31m": 1}
+
+
+def set_content(body: dict[str, Any]) -> None:
+    body["contents"][0]["text"] = "not what was sent"
+
+
+def set_owner(body: dict[str, Any]) -> None:
+    body["events"][0]["session_id"] = str(new_uuid())
+
+
+@pytest.mark.parametrize(
+    ("forge", "reason"),
+    [
+        (set_event_text, "control characters"),
+        (set_payload, "control characters"),
+        (set_content, "its own checksum"),
+        (set_owner, "more than one session"),
+    ],
+)
+async def test_a_forged_export_is_refused_though_its_checksum_is_right(
+    store: PostgresStore, forge: Callable[[dict[str, Any]], None], reason: str
+) -> None:
+    body = json.loads(await exported(store))["body"]
+    assert from_json(signed(body)), "the forger's checksum is right"
+    forge(body)
+    with pytest.raises(ImportRefusedError, match=reason):
+        from_json(signed(body))
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"", "it is not JSON"),
+        (b"\xff\xfe", "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[]", "not an export"),
+        (b'{"format": "other"}', "not an export"),
+        (b'{"format": "storyengine-session", "version": 2}', "its version is 2"),
+        (b'{"format": "storyengine-session", "version": 1}', "sha256"),
+    ],
+)
+def test_what_is_no_export_is_refused_with_its_reason(document: bytes, reason: str) -> None:
+    with pytest.raises(ImportRefusedError, match=reason):
+        from_json(document)
+
+
+async def test_an_export_that_was_changed_is_refused(store: PostgresStore) -> None:
+    document = (await exported(store)).replace(b'"state": "ENDED"', b'"state": "ACTIVE"', 1)
+    with pytest.raises(ImportRefusedError, match="checksum"):
+        from_json(document)
