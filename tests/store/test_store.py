@@ -114,9 +114,9 @@ async def test_a_request_is_replaced_by_its_id_and_keeps_its_birth(
     asked = chapters.request(session)
     await store.commit(Changes(session_id=session.id, requests=(asked,)), lease)
     later = NOW + timedelta(hours=1)
-    tried = replace(asked, state=RequestState.PROCESSING, attempts=2, updated_at=later)
+    tried = replace(asked, state=RequestState.PROCESSING, attempts=2, created_at=later, updated_at=later)
     await store.commit(Changes(session_id=session.id, requests=(tried,)), lease)
-    assert await store.requests(session.id) == [tried]
+    assert await store.requests(session.id) == [replace(tried, created_at=NOW)]
 
 
 async def test_a_commit_that_breaks_a_rule_leaves_nothing(

@@ -66,6 +66,30 @@ async def test_closing_the_store_gives_every_lock_back(store: PostgresStore, url
     await taken(store, session.id)
 
 
+async def test_what_is_closed_leaves_no_connection_behind(url: str, raw: psycopg.Connection) -> None:
+    async def connections() -> int:
+        row = raw.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND application_name = 'storyengine'"
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    async def are(expected: int) -> bool:
+        return await connections() == expected
+
+    own = await open_store(url)
+    session, lease = await chapters.locked_session(own)
+    held = await connections()
+    async with own.follow(session.id):
+        assert await connections() == held + 1
+    await until(lambda: are(held))
+    await lease.aclose()
+    await until(lambda: are(held - 1))
+    await own.aclose()
+    await until(lambda: are(0))
+
+
 async def test_a_lease_that_was_given_back_writes_nothing(
     store: PostgresStore, locked: tuple[Session, Lease]
 ) -> None:
