@@ -77,9 +77,10 @@ class NarrativePane(EnginePane):
         yield Static("", id="left-out", markup=False)
         yield DraftCell(id="draft")
         with Horizontal(id="deeds"):
-            yield Static("", id="delivered", markup=False)
+            yield Static(classes="gap")
             yield Button("Copy path", id="copy-path", compact=True)
             yield Button("Download Chapter (F9)", id="download", compact=True)
+        yield Static("", id="delivered", markup=False)
 
     def on_mount(self) -> None:
         """Watch what is typed."""
@@ -382,7 +383,11 @@ class NarrativePane(EnginePane):
 
     def _say_delivered(self, text: str, *, path: str = "") -> None:
         self._path = path
-        self.query_one("#delivered", Static).update(Content(text))
+        line = self.query_one("#delivered", Static)
+        line.update(Content(text))
+        line.display = bool(text)
+        if text:
+            self.call_after_refresh(line.scroll_visible, animate=False)
         self.query_one("#copy-path").display = bool(path)
 
     _path = ""
