@@ -75,7 +75,15 @@ class OverlayApp(App[None]):
         """Show who answers, and how to connect another model."""
         from storyengine_tui.screens.model_screen import ModelScreen
 
-        self.push_screen(ModelScreen(self.configuration))
+        self.push_screen(ModelScreen(self.configuration), self._go_on_with)
+
+    def _go_on_with(self, configuration: Configuration | None) -> None:
+        if configuration is not None:
+            self.do(self.reconfigure(configuration), group="engine")
+
+    async def reconfigure(self, configuration: Configuration) -> None:
+        """Go on with other settings; the app, which runs the engine, knows how."""
+        raise NotImplementedError
 
     def action_provenance(self) -> None:
         """Show every call of the session."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import Button, Static
+from textual.widgets import Static
 
+from core.draft import NarrativeDraft
 from core.engine.notices import (
     CallStarted,
     DraftStored,
@@ -26,11 +26,10 @@ from core.limits import Limits
 from core.machine import Command
 from core.request import Request, RequestKind
 from core.session import SessionState, title_from
-from storyengine_tui.screens.autosave import Autosave
+from storyengine_tui.screens.defining_pane import DefiningPane
 from storyengine_tui.screens.definition_cell import DefinitionCell
-from storyengine_tui.screens.delivery import deliver_chapter
+from storyengine_tui.screens.delivery import DeliveryRow, deliver_chapter
 from storyengine_tui.screens.draft_cell import DraftCell
-from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative_status import (
     failed_narrative,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 _LIMITS = Limits()
 
 
-class NarrativePane(EnginePane):
+class NarrativePane(DefiningPane):
     """The page on which the chapter is written and downloaded."""
 
     HELP = (
@@ -63,7 +62,6 @@ class NarrativePane(EnginePane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
         self._is_memory_read = False
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
@@ -76,40 +74,28 @@ class NarrativePane(EnginePane):
         yield BusyLine(id="building")
         yield Static("", id="left-out", markup=False)
         yield DraftCell(id="draft")
-        with Horizontal(id="deeds"):
-            yield Static(classes="gap")
-            yield Button("Copy path", id="copy-path", compact=True)
-            yield Button("Download Chapter (F9)", id="download", compact=True)
-        yield Static("", id="delivered", markup=False)
-
-    def on_mount(self) -> None:
-        """Watch what is typed."""
-        self._autosave.start()
-
-    async def on_unmount(self) -> None:
-        """Watch no more."""
-        await self._autosave.stop()
+        yield DeliveryRow(id="delivery")
 
     @property
     def _memory(self) -> MemoryCell:
         return self.query_one(MemoryCell)
 
     @property
-    def _cell(self) -> DefinitionCell:
-        return self.query_one(DefinitionCell)
-
-    @property
     def _draft(self) -> DraftCell:
         return self.query_one(DraftCell)
+
+    @property
+    def _delivery(self) -> DeliveryRow:
+        return self.query_one(DeliveryRow)
 
     async def attached(self) -> None:
         """Show what is stored; memory is read when the tab is shown."""
         self._is_memory_read = False
         self._memory.forget()
-        self._say_delivered("")
+        self._delivery.say("")
         self._say_left_out(())
         session = self.session.snapshot.session
-        self._cell.show_stored(session)
+        self.cell.show_stored(session)
         self._draft.set_target(session.target_words)
         running = open_narrative(self.session.snapshot)
         self._request_id = running.id if running else None
@@ -132,7 +118,7 @@ class NarrativePane(EnginePane):
         if self._draft.shown is not None:
             self._draft.view.focus()
         elif self.session.snapshot.session.state is SessionState.ENDED and not self.session.is_read_only:
-            self._cell.area.focus()
+            self.cell.area.focus()
         else:
             self.query_one("#memory-view" if self._memory.blocks else "#definition").focus()
 
@@ -157,7 +143,7 @@ class NarrativePane(EnginePane):
         match notice:
             case SessionChanged(session):
                 if self.session.is_read_only:
-                    self._cell.show_stored(session)
+                    self.cell.show_stored(session)
                 self._draft.set_target(session.target_words)
                 self._show_state()
             case MemoryAppended(block) if self._is_memory_read:
@@ -165,7 +151,7 @@ class NarrativePane(EnginePane):
             case DraftStored(draft):
                 self._draft.settle(draft)
                 self.query_one("#build-banner", Banner).hide()
-                self._say_delivered(f"Version {draft.version} is stored.")
+                self._delivery.say(f"Version {draft.version} is stored.")
                 self._show_state()
             case CallStarted(request) if request.kind is RequestKind.NARRATIVE:
                 self._begin_call(notice)
@@ -186,7 +172,7 @@ class NarrativePane(EnginePane):
         if self._request_id != notice.request.id or notice.call == 1:
             self._request_id = notice.request.id
             self._draft.begin()
-            self._say_delivered("")
+            self._delivery.say("")
         self._draft.begin_call()
         self.query_one("#build-banner", Banner).hide()
         busy = self.query_one("#building", BusyLine)
@@ -204,7 +190,7 @@ class NarrativePane(EnginePane):
             return
         snapshot = self.session.snapshot
         why = why_no_build(snapshot, is_read_only=self.session.is_read_only)
-        self._cell.show_access(
+        self.cell.show_access(
             is_editable=self.session.can(Command.DEFINE_NARRATIVE),
             can_build=self._can_build,
             why=why,
@@ -245,41 +231,6 @@ class NarrativePane(EnginePane):
         is_open = open_narrative(self.session.snapshot) is not None
         return is_open and not self.session.is_read_only
 
-    # The definition
-
-    async def flush(self) -> None:
-        """Store what was typed and is not stored yet."""
-        if self.session.can(Command.DEFINE_NARRATIVE) and self._is_unsaved:
-            self._autosave.touch()
-            await self._autosave.flush()
-
-    @property
-    def _is_unsaved(self) -> bool:
-        typed = self._cell.typed
-        stored = self.session.snapshot.session
-        return typed.text != stored.definition if typed.problem else typed.differs_from(stored)
-
-    async def _save(self) -> None:
-        if self.has_session and self._is_unsaved:
-            typed = self._cell.typed
-            target = self.session.snapshot.session.target_words if typed.problem else typed.target_words
-            await self.session.define_narrative(typed.text, target)
-
-    def _say_unsaved(self, error: StoryEngineError) -> None:
-        self._cell.say_saved("not stored")
-        self.post_message(self.CommandFailed(error))
-
-    def _say_saved(self) -> None:
-        self._cell.say_saved("stored")
-        self.post_message(self.Stored())
-
-    @on(DefinitionCell.Edited)
-    def _heed_edit(self, event: DefinitionCell.Edited) -> None:
-        event.stop()
-        if self.has_session and self.session.can(Command.DEFINE_NARRATIVE):
-            self._cell.say_saved("storing …")
-            self._autosave.touch()
-
     # Building
 
     def action_build(self) -> None:
@@ -293,7 +244,7 @@ class NarrativePane(EnginePane):
         self.action_build()
 
     async def _build(self) -> None:
-        if self._cell.typed.problem:
+        if self.cell.typed.problem:
             self.query_one("#target").focus()
             return
         try:
@@ -356,20 +307,21 @@ class NarrativePane(EnginePane):
         self._show_download()
 
     def _show_download(self) -> None:
-        draft = self._draft.shown
-        self.query_one("#download", Button).disabled = draft is None
+        self._delivery.show_access(can_download=self._draft.shown is not None)
         self.refresh_bindings()
 
-    @on(Button.Pressed, "#download")
+    @on(DeliveryRow.DownloadRequested)
+    def _heed_download(self, event: DeliveryRow.DownloadRequested) -> None:
+        event.stop()
+        self.action_download()
+
     def action_download(self) -> None:
         """Write the version that shows into a text file."""
-        if self._draft.shown is not None:
-            self.run_worker(self._download(), group="download", exit_on_error=False)
-
-    async def _download(self) -> None:
         draft = self._draft.shown
-        if draft is None:
-            return
+        if draft is not None:
+            self.run_worker(self._download(draft), group="download", exit_on_error=False)
+
+    async def _download(self, draft: NarrativeDraft) -> None:
         snapshot = self.session.snapshot
         title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
         app = cast("StoryEngineApp", self.app)
@@ -379,27 +331,11 @@ class NarrativePane(EnginePane):
             self.post_message(self.CommandFailed(error))
             return
         where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
-        self._say_delivered(where, path=str(path or ""))
-
-    def _say_delivered(self, text: str, *, path: str = "") -> None:
-        self._path = path
-        line = self.query_one("#delivered", Static)
-        line.update(Content(text))
-        line.display = bool(text)
-        if text:
-            self.call_after_refresh(line.scroll_visible, animate=False)
-        self.query_one("#copy-path").display = bool(path)
-
-    _path = ""
-
-    @on(Button.Pressed, "#copy-path")
-    def _copy_path(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.app.copy_to_clipboard(self._path)
+        self._delivery.say(where, path=str(path or ""))
 
     @on(MemoryCell.CopyRequested)
     @on(DraftCell.CopyRequested)
     def _copy(self, event: MemoryCell.CopyRequested | DraftCell.CopyRequested) -> None:
         event.stop()
         self.app.copy_to_clipboard(event.text)
-        self._say_delivered(f"{event.what} copied, {len(event.text):,} characters.")
+        self._delivery.say(f"{event.what} copied, {len(event.text):,} characters.")

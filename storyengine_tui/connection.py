@@ -1,0 +1,209 @@
+"""A model as it is being connected: what the GM typed, tried out and then written to the settings."""
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from pydantic import SecretStr, ValidationError
+
+from core.consent import normalise_base_url
+from core.errors import ErrorCode, StoryEngineError
+from core.keys import FoundKey, find_api_key
+from core.model_choice import AgentRole, choose_model, defaults_for
+from core.providers.base import Completion, Message, ModelRequest
+from core.request import Usage
+from core.settings import AgentSettings, ProfileName, ProfileSettings, ProviderName, load_settings
+from core.text import clean_line
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.settings_file import Changes, Key, change_settings
+
+TEST_PROMPT = "Answer with one word: ready."
+TEST_TOKENS = 1_000
+"""Room for the reasoning that some models do before a word; what is not used costs nothing."""
+LONGEST_SHOWN = 60
+OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """Who is to answer. `models` has the roles that are not left to the provider's default."""
+
+    provider: ProviderName
+    base_url: str
+    models: Mapping[AgentRole, str] = field(default_factory=dict)
+    key: SecretStr | None = None
+    """A key that was typed now, and is not stored anywhere yet."""
+
+    @property
+    def address(self) -> str | None:
+        """Where text would go to; None when it stays here. Raises StoryEngineError when it is no address."""
+        return normalise_base_url(self.base_url) if self.provider == "openai" else None
+
+    def profile_name(self, configuration: Configuration) -> ProfileName:
+        """Return the profile that this belongs in: the one in use if it is of this kind."""
+        settings = configuration.settings
+        if settings.active().provider == self.provider:
+            return settings.profile
+        return "production" if self.provider == "openai" else "local"
+
+    def profile(self, configuration: Configuration) -> ProfileSettings:
+        """Return the profile as it will be."""
+        stored: ProfileSettings = getattr(configuration.settings.profiles, self.profile_name(configuration))
+        if configuration.settings.active().provider == self.provider:
+            stored = configuration.settings.active()
+        roles: dict[str, AgentSettings] = {
+            role.value: getattr(stored, role.value).model_copy(update={"model": self.models.get(role)})
+            for role in AgentRole
+        }
+        changes: dict[str, object] = {"provider": self.provider, **roles}
+        if self.provider == "openai":
+            changes["base_url"] = normalise_base_url(self.base_url)
+        return stored.model_copy(update=changes)
+
+    def defaults(self) -> dict[AgentRole, str]:
+        """Return the model that serves each role where none is named."""
+        return {role: choice.model for role, choice in defaults_for(self.provider).items()}
+
+
+def connection_of(configuration: Configuration) -> Connection:
+    """Return what is connected now."""
+    profile = configuration.settings.active()
+    models = {role: model for role in AgentRole if (model := getattr(profile, role.value).model) is not None}
+    return Connection(provider=profile.provider, base_url=profile.base_url, models=models)
+
+
+async def find_key(connection: Connection, configuration: Configuration) -> FoundKey | None:
+    """Return the key that would be used; the keyring may have to be unlocked, so it is asked in a thread."""
+    profile = connection.profile(configuration)
+    return await asyncio.to_thread(find_api_key, profile, connection.profile_name(configuration))
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a tiny call gave. Times are in seconds."""
+
+    text: str
+    model: str
+    usage: Usage
+    first_token: float
+    total: float
+
+    def __str__(self) -> str:
+        answer = clean_line(self.text)
+        if len(answer) > LONGEST_SHOWN:
+            answer = answer[: LONGEST_SHOWN - 1] + "…"
+        tokens = ""
+        if self.usage.input_tokens is not None and self.usage.output_tokens is not None:
+            tokens = f"; {self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out"
+        return (
+            f"{clean_line(self.model)} answered “{answer}” in {self.total:.2f} s, "
+            f"first word after {self.first_token:.2f} s{tokens}."
+        )
+
+
+async def try_out(connection: Connection, configuration: Configuration) -> Trial:
+    """Make one tiny call to the model of the characters; raises StoryEngineError when it fails."""
+    profile = connection.profile(configuration)
+    if connection.key is not None:
+        profile = profile.model_copy(update={"api_key": connection.key})
+    choice = choose_model(profile, AgentRole.CHARACTER)
+    request = ModelRequest(
+        messages=(Message("user", TEST_PROMPT),),
+        model=choice.model,
+        max_output_tokens=min(TEST_TOKENS, choice.max_output_tokens),
+        timeout=choice.timeout,
+        temperature=choice.temperature,
+        stop=choice.stop,
+    )
+    from core.providers.make import make_provider
+
+    provider = make_provider(
+        profile,
+        configuration.paths,
+        configuration.consent,
+        profile_name=connection.profile_name(configuration),
+    )
+    pieces: list[str] = []
+    completion: Completion | None = None
+    began = time.monotonic()
+    first = 0.0
+    try:
+        async with aclosing(provider.stream(request)) as items:
+            async for item in items:
+                if isinstance(item, Completion):
+                    completion = item
+                    break
+                first = first or time.monotonic() - began
+                pieces.append(item.text)
+    finally:
+        await provider.aclose()
+    total = time.monotonic() - began
+    if not "".join(pieces).strip():
+        raise StoryEngineError(
+            ErrorCode.LLM_ERROR, f"{choice.model} was reached, and answered with no text; try another model."
+        )
+    model, usage = (completion.model, completion.usage) if completion else (choice.model, Usage())
+    return Trial("".join(pieces), model, usage, first, total)
+
+
+def connect(connection: Connection, configuration: Configuration) -> tuple[Configuration, str]:
+    """Write the settings and return what holds from now on, with a note where the environment goes first.
+
+    Raises StoryEngineError when the file cannot be written. May take a moment: call it in a thread.
+    """
+    name = connection.profile_name(configuration)
+    wanted = connection.profile(configuration)
+    change_settings(configuration.paths.config_file, changes_of(connection, name))
+    try:
+        loaded = load_settings(configuration.paths.config_file)
+    except ValidationError as error:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            "The settings were written, but something else in config.toml or the environment is not valid.",
+            f"Mend {configuration.paths.config_file} by hand; until then the program will not start anew.",
+        ) from error
+    before = configuration.settings
+    settings = before.model_copy(
+        update={
+            "profile": name,
+            "profiles": before.profiles.model_copy(update={name: wanted}),
+            "provider": None,
+            "base_url": None,
+            "model": None,
+        }
+    )
+    note = ""
+    if _told_apart(loaded.active()) != _told_apart(wanted):
+        first = [f"STORYENGINE_{part}" for part in OVERRIDES if f"STORYENGINE_{part}" in os.environ]
+        note = (
+            f"This holds until you quit: at the next start {' and '.join(first) or 'the environment'} "
+            "goes before config.toml."
+        )
+    return Configuration(configuration.paths, settings), note
+
+
+def _told_apart(profile: ProfileSettings) -> tuple[object, ...]:
+    return (
+        profile.provider,
+        profile.base_url if profile.provider == "openai" else "",
+        *(getattr(profile, role.value).model for role in AgentRole),
+    )
+
+
+def changes_of(connection: Connection, name: ProfileName) -> Changes:
+    """Return the settings to write; what would go before the profile in the same file is taken out."""
+    changes: dict[Key, str | None] = {
+        ("provider",): None,
+        ("base_url",): None,
+        ("model",): None,
+        ("profile",): name,
+        ("profiles", name, "provider"): connection.provider,
+    }
+    if connection.provider == "openai":
+        changes["profiles", name, "base_url"] = normalise_base_url(connection.base_url)
+    for role in AgentRole:
+        changes["profiles", name, role.value, "model"] = connection.models.get(role)
+    return changes
