@@ -59,7 +59,7 @@ class Composer(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._areas: dict[Slot, PromptArea] = {}
-        self._slots: tuple[Slot, ...] = ()
+        self._roster: tuple[tuple[Slot, str], ...] = ()
         self._sending_changed = asyncio.Event()
         self.slot = Slot.RED
         """The character whose panel shows."""
@@ -88,13 +88,13 @@ class Composer(Vertical):
 
     async def set_cast(self, session: Session, unsent: Mapping[Slot, str], *, is_new: bool) -> None:
         """Have a panel for each character of `session`; texts of the same session that are only here stay."""
-        if is_new or set(self._areas) != set(session.slots):
+        if is_new or not self.is_cast_of(session):
             for area in self._areas.values():
                 await area.remove()
-            self._slots = tuple(sorted(session.slots))
+            self._roster = session.roster
             self._areas = {
-                slot: PromptArea(slot, session.limits, session.name_of(slot), unsent.get(slot, ""))
-                for slot in self._slots
+                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""))
+                for slot, name in self._roster
             }
             for area in self._areas.values():
                 area.display = area.slot is self.slot
@@ -105,8 +105,8 @@ class Composer(Vertical):
         self._show_entries()
 
     def is_cast_of(self, session: Session) -> bool:
-        """Whether the panels are those of the characters of `session`."""
-        return self._slots == tuple(sorted(session.slots))
+        """Whether the panels are those of the characters of `session`, under their names."""
+        return self._roster == session.roster
 
     def follow(self, slot: Slot, text: str) -> None:
         """Show what another window has stored for a panel."""
@@ -130,7 +130,7 @@ class Composer(Vertical):
 
     def show_next(self, after: Slot) -> None:
         """Show the next character's panel, around at the end."""
-        self.show(following(after, self._slots))
+        self.show(following(after, tuple(self._areas)))
 
     def set_writable(self, reason: str) -> None:
         """Let the GM write, or say in the empty panels for what `reason` not."""

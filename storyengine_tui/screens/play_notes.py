@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 
 from textual import on
 from textual.app import ComposeResult
@@ -39,6 +40,8 @@ class PlayNotes(Vertical):
         self._reply: Request | None = None
         self._summary: Request | None = None
         self._shown: dict[str, object] = {}
+        self._due: tuple[datetime, float] | None = None
+        """When the summary is tried by itself, as the engine says it and on this program's own clock."""
 
     def compose(self) -> ComposeResult:
         """Compose two banners and a line, all of them silent."""
@@ -97,7 +100,7 @@ class PlayNotes(Vertical):
             hint=hint,
             actions=(BannerAction("retry-summary", "Retry", key_label),) if can_act else (),
             tone=Tone.WARNING,
-            retry_in=_seconds_left(request, is_news=is_news) if can_act and not waits else None,
+            retry_in=self._seconds_left(request, is_news=is_news) if can_act and not waits else None,
         )
 
     def _is_new(self, banner: str, request: Request | None, *details: object) -> bool:
@@ -108,6 +111,15 @@ class PlayNotes(Vertical):
         if request is None:
             self.query_one(f"#{banner}", Banner).hide()
         return is_new
+
+    def _seconds_left(self, request: Request, *, is_news: bool) -> float | None:
+        """Return the seconds until it is tried by itself, on one clock from when it was first seen."""
+        if request.retry_after is None:
+            return None
+        if self._due is None or self._due[0] != request.retry_after:
+            now = request.updated_at if is_news else datetime.now(UTC)
+            self._due = (request.retry_after, monotonic() + (request.retry_after - now).total_seconds())
+        return max(0.0, self._due[1] - monotonic())
 
     @on(Banner.ActionChosen)
     def _do(self, event: Banner.ActionChosen) -> None:
@@ -120,10 +132,3 @@ class PlayNotes(Vertical):
             self.post_message(self.EditRequested(request))
         else:
             self.post_message(self.RetryRequested(request))
-
-
-def _seconds_left(request: Request, *, is_news: bool) -> float | None:
-    if request.retry_after is None:
-        return None
-    now = request.updated_at if is_news else datetime.now(UTC)
-    return max(0.0, (request.retry_after - now).total_seconds())

@@ -90,15 +90,13 @@ class PlayPane(PromptingPane):
     async def attached(self) -> None:
         """Show what is stored; texts of this session that are only here stay."""
         is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
-        snapshot = self.session.snapshot
-        failed = status_of(snapshot).failed_replies
-        self._returned = {request.id: request.slot or Slot.RED for request in failed}
-        await self.show_cast(is_new=is_new)
-        if is_new:
-            self.composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
+        status = status_of(self.session.snapshot)
+        self._returned = {request.id: request.slot or Slot.RED for request in status.failed_replies}
+        if status.is_playable:
+            await self.show_cast(is_new=is_new)
         played = await self.perform(self.session.newest_events())
         self._reading.load(played or (), self.session.snapshot.session)
-        self._show_status()
+        self._show_status(is_news=False)
 
     def shown(self) -> None:
         """Have the focus where the GM goes on: in the panel, if it can be written in."""
@@ -135,13 +133,13 @@ class PlayPane(PromptingPane):
                 self.composer.follow(slot, text)
             case _:
                 pass
-        self._show_status(is_news=isinstance(notice, RequestFailed))
+        self._show_status()
 
-    def _show_status(self, *, is_news: bool = False) -> None:
+    def _show_status(self, *, is_news: bool = True) -> None:
         status, is_writer = status_of(self.session.snapshot), not self.session.is_read_only
         self._show_note("" if status.is_playable else NOT_LOCKED if is_writer else NOT_LOCKED_ELSEWHERE)
-        if not self.composer.is_cast_of(status.session):
-            self.call_later(self.show_cast, is_new=True)
+        if status.is_playable and not self.composer.is_cast_of(status.session):
+            self.call_later(self._begin_play)
         self._reading.show_doing(status, can_cancel=is_writer)
         self.query_one(PlayNotes).show_failures(status, can_act=is_writer, is_news=is_news)
         self.query_one(PromptQueue).show(
@@ -151,6 +149,16 @@ class PlayPane(PromptingPane):
         self.composer.set_writable(why_not_writable(status.session, self.session.holder, is_writer=is_writer))
         self.query_one("#end-chapter", Button).disabled = not self.session.can(Command.END_CHAPTER)
         self._tell_footer()
+
+    async def _begin_play(self) -> None:
+        """The cast is locked: have its panels, and the focus in the first if the GM is here already."""
+        if self.composer.is_cast_of(self.session.snapshot.session):
+            return
+        await self.show_cast(is_new=True)
+        self._show_status()
+        focused = self.screen.focused
+        if focused is None or self in focused.ancestors:
+            self.shown()
 
     def _show_note(self, note: str) -> None:
         """Say why there is nothing to play yet, in place of everything else."""

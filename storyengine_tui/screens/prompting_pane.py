@@ -62,9 +62,14 @@ class PromptingPane(EnginePane):
         await self._autosave.flush()
 
     async def show_cast(self, *, is_new: bool) -> None:
-        """Have the panels of the session, with what is stored for them and what is only here."""
+        """Have the panels of the session, with what is stored for them and what is only here.
+
+        The first to show is that of a prompt that failed, else that of the next character.
+        """
         snapshot = self.session.snapshot
         await self.composer.set_cast(snapshot.session, snapshot.unsent, is_new=is_new)
+        if is_new:
+            self.composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
         if not all(area.is_stored for area in self.composer):
             self._autosave.touch()
 

@@ -18,7 +18,7 @@ from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from core.event import Event
 from core.providers.script import Entry, Fault, Match, Script
-from core.session import Session
+from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Snapshot
 from storyengine_tui.screens.composer import Composer, SlotEntries
@@ -35,11 +35,16 @@ from tests.tui.engine_app import Desktop, make_active, opened, until
 SCRIPT = Script(
     reply=(
         Entry(match=Match(schema="text", last="FAIL"), fault=Fault.SERVER_ERROR, times=1),
-        Entry(match=Match(schema="text", last="HOLD"), text="I hold on. Then I let go.", between_tokens=1),
+        Entry(
+            match=Match(schema="text", last="HOLD"),
+            text="I hold on. Then I let go.",
+            between_tokens=1,
+            times=1,
+        ),
         Entry(match=Match(schema="text"), text="I see."),
     )
 )
-"""`FAIL` in a prompt fails once; `HOLD` says one word and waits for the gate."""
+"""`FAIL` in a prompt fails once; `HOLD`, once, says one word and waits for the gate."""
 
 
 class Gate:
@@ -90,7 +95,7 @@ class PlayApp(App[None]):
     def on_mount(self) -> None:
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name
-        self.run_worker(self._hear(), exit_on_error=True)
+        self.hearing = self.run_worker(self._hear())
 
     async def _hear(self) -> None:
         pane = self.query_one(PlayPane)
@@ -135,7 +140,10 @@ class Table:
     def composer(self) -> Composer:
         return self.pane.query_one(Composer)
 
-    @property
+    def state(self) -> SessionState:
+        """The state of the session as it is stored."""
+        return self.stored.state
+
     def slot(self) -> Slot:
         """Whose panel shows."""
         assert [area.slot for area in self.composer if area.display] == [self.composer.slot]
@@ -222,6 +230,7 @@ async def at_table(
             async with app.run_test(size=size) as pilot:
                 await until(pilot, lambda: app.has_begun)
                 yield Table(pilot, app)
+                app.hearing.cancel()
         finally:
             await session.aclose()
     if app._exception is not None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_an_empty_chapter_begins_with_the_first_character(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
-        assert table.slot is Slot.RED
+        assert table.slot() is Slot.RED
         assert table.area(Slot.RED).has_focus
         assert table.counter == "0/60,000"
         assert table.transcript.text == ""
@@ -58,9 +58,9 @@ async def test_the_panel_moves_on_and_around(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         seen = []
         for number in range(4):
-            seen.append(table.slot)
+            seen.append(table.slot())
             await table.play(f"Prompt {number}")
-            assert table.area(table.slot).has_focus
+            assert table.area(table.slot()).has_focus
         assert seen == [Slot.RED, Slot.ORANGE, Slot.YELLOW, Slot.RED]
         assert [event.slot for event in await table.events() if event.slot] == seen
 
@@ -70,12 +70,12 @@ async def test_the_gm_picks_any_panel_by_key(desktop: Desktop) -> None:
         seen = []
         for keys in (["ctrl+n"], ["ctrl+n", "ctrl+n"], ["tab", "3"], ["alt+2"]):
             await table.pilot.press(*keys)
-            seen.append(table.slot)
-            assert table.area(table.slot).has_focus
+            seen.append(table.slot())
+            assert table.area(table.slot()).has_focus
         assert seen == [Slot.ORANGE, Slot.RED, Slot.YELLOW, Slot.ORANGE]
         await table.play("Out of order")
         assert (await table.events())[1].slot is Slot.ORANGE
-        assert table.slot is Slot.YELLOW
+        assert table.slot() is Slot.YELLOW
 
 
 async def test_arrows_stay_among_the_entries_and_enter_goes_in(desktop: Desktop) -> None:
@@ -84,7 +84,7 @@ async def test_arrows_stay_among_the_entries_and_enter_goes_in(desktop: Desktop)
         assert table.area(Slot.ORANGE).display
         assert table.pane.query_one(SlotEntries).has_focus
         await table.pilot.press("right", "enter")
-        assert table.slot is Slot.YELLOW
+        assert table.slot() is Slot.YELLOW
         assert table.area(Slot.YELLOW).has_focus
 
 
@@ -93,7 +93,7 @@ async def test_the_gm_picks_any_panel_by_mouse(desktop: Desktop) -> None:
         entries = table.pane.query_one(SlotEntries)
         x = next(x for x in range(60) if entries.key_at(x) == "yellow")
         await table.pilot.click(SlotEntries, offset=(x + 2, 0))
-        assert table.slot is Slot.YELLOW
+        assert table.slot() is Slot.YELLOW
         assert table.area(Slot.YELLOW).has_focus
 
 
@@ -127,11 +127,11 @@ async def test_the_next_panel_shows_while_the_reply_streams_and_takes_what_is_ty
     async with at_table(desktop) as table:
         await table.send("HOLD")
         await table.until(lambda: table.transcript.is_streaming)
-        assert table.slot is Slot.ORANGE
+        assert table.slot() is Slot.ORANGE
         await table.type("And you, Jonas?")
         gate.open()
         await table.until(lambda: table.played(1))
-        assert table.slot is Slot.ORANGE
+        assert table.slot() is Slot.ORANGE
         assert table.text(Slot.ORANGE) == "And you, Jonas?"
         assert table.area(Slot.ORANGE).has_focus
 
@@ -142,7 +142,7 @@ async def test_a_reply_moves_nobody_who_chose_a_panel(desktop: Desktop, gate: Ga
         await table.pilot.press("alt+1")
         gate.open()
         await table.until(lambda: table.played(1))
-        assert table.slot is Slot.RED
+        assert table.slot() is Slot.RED
 
 
 async def test_a_reply_leaves_the_focus_to_who_reads(desktop: Desktop, gate: Gate) -> None:
@@ -168,7 +168,7 @@ async def test_cancelling_gives_the_text_back_and_moves_no_number(
         else:
             await table.pilot.click("#busy", offset=(table.busy.index("Esc") + 1, 0))
         await table.until(lambda: table.text(Slot.RED) == "HOLD")
-        assert table.slot is Slot.RED
+        assert table.slot() is Slot.RED
         assert table.area(Slot.RED).has_focus
         assert table.transcript.text == ""
         assert "stopped" in table.banner()
