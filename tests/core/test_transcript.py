@@ -88,6 +88,7 @@ def test_the_boundary_line_follows_the_last_event_at_the_boundary() -> None:
 
 def test_there_is_no_line_at_boundary_zero_or_outside_the_window() -> None:
     assert BOUNDARY_LINE not in render_window(play(1, 8), session()).text
+    assert BOUNDARY_LINE not in render_window([event(0, "Before the first prompt.")], session()).text
     far = render_window(play(1, 30), session(boundary=7), 900)
     assert far.is_truncated
     assert BOUNDARY_LINE not in far.text
