@@ -114,6 +114,7 @@ async def test_a_damaged_backup_changes_nothing(store: PostgresStore, url: str, 
 async def test_a_restore_that_fails_half_way_changes_nothing(
     store: PostgresStore, url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await store.create(chapters.creation(chapters.new_session()))
     before = await everything(store)
     monkeypatch.setattr("db.backup._fencing", lambda _: "SELECT 1/0")
     with pytest.raises(StorageError, match="psql failed; nothing was changed") as caught:
@@ -129,6 +130,8 @@ async def test_a_backup_of_a_newer_program_is_refused(
     await backup(url, tmp_path / "newer")
     with pytest.raises(StorageError, match="newer Story Engine"):
         await restore(empty_url, tmp_path / "newer")
+    with psycopg.connect(plain_url(empty_url)) as empty:
+        assert empty.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall() == []
     raw.execute("UPDATE alembic_version SET version_num = 'story_0001'")
 
 
