@@ -56,7 +56,7 @@ class BugScreen(Screen[None]):
         with Horizontal(id="buttons"):
             yield Button("Copy the report", id="copy")
             yield Button("Back to the chapter", id="back")
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     @on(Button.Pressed, "#copy")
     def action_copy(self) -> None:

@@ -38,6 +38,7 @@ from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.screens.setup_pane import SetupPane
 from storyengine_tui.screens.writer_banner import WriterBanner
+from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
@@ -50,16 +51,6 @@ HOME_TABS = {
     SessionState.ENDED: "narrative",
     SessionState.NARRATING: "narrative",
 }
-STANDING = {
-    SessionState.DRAFT_TAB1: "being set up",
-    SessionState.LOCKING: "being locked",
-    SessionState.ACTIVE: "being played",
-    SessionState.SUMMARIZING: "being summarised",
-    SessionState.ENDED: "ended",
-    SessionState.NARRATING: "being written",
-    SessionState.RESETTING: "being reset",
-}
-"""What a session's state is called where the GM reads it."""
 PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
@@ -71,12 +62,11 @@ class ChapterScreen(Screen[None]):
         Binding("f2", "tab('setup')", "World", group=TAB_KEYS),
         Binding("f3", "tab('play')", "Play", group=TAB_KEYS),
         Binding("f4", "tab('narrative')", "Chapter", group=TAB_KEYS),
-        Binding("ctrl+r", "start", "Retry"),
-        Binding("ctrl+t", "take_over", "Take over"),
+        Binding("ctrl+r", "start", "Retry", show=False),
+        Binding("ctrl+t", "take_over", "Take over", show=False),
     ]
 
-    # By rows: a short terminal scrolls where a tall one shares its room.
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012 - Textual's own type
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012 - by rows
 
     @dataclass
     class StartRequested(Message):
@@ -136,7 +126,7 @@ class ChapterScreen(Screen[None]):
     @property
     def active_tab(self) -> str:
         """The id of the tab that shows."""
-        return self.query_one("#tabs", TabbedContent).active
+        return self.query_one(TabbedContent).active
 
     @property
     def _asks_to_lock(self) -> bool:

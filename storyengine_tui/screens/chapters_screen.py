@@ -14,8 +14,8 @@ from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.session import SessionSummary
 from storyengine_tui.desk import Desk
-from storyengine_tui.screens.chapter_screen import STANDING
 from storyengine_tui.screens.title_modal import TitleModal
+from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 
@@ -56,7 +56,7 @@ class ChaptersScreen(Screen[None]):
         yield Banner(id="trouble")
         yield DataTable(id="sessions", cursor_type="row", zebra_stripes=False)
         yield Static("", id="empty", markup=False)
-        yield Footer()
+        yield Footer(show_command_palette=False)
 
     async def on_mount(self) -> None:
         """Read the list."""

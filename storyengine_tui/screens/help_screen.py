@@ -21,6 +21,9 @@ EDITING = (
 """What every text area can; its thirty bindings say the same at length."""
 READING = (*EDITING[:2], ("Ctrl+C", "copy what is marked"), EDITING[-1])
 
+GENERAL = ("app.focus_next", "app.focus_previous", "screen.copy_text")
+"""Said by the lists above."""
+
 
 class HelpScreen(ModalScreen[None]):
     """Lists texts and keys from the focus outwards; any of Esc, F1 and ? closes it."""
@@ -79,7 +82,9 @@ def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
             keys[what] = [names]
     for active in screen.active_bindings.values():
         binding = active.binding
-        is_known = isinstance(active.node, TextArea) and not binding.show
+        is_known = isinstance(focused, TextArea) and (
+            binding.action in GENERAL or (isinstance(active.node, TextArea) and not binding.show)
+        )
         if active.enabled and binding.description and not is_known and not binding.system:
             shown = screen.app.get_key_display(binding)
             names_of_action = keys.setdefault(binding.description, [])

@@ -47,7 +47,7 @@ class SetupPane(EnginePane):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+n", "next_panel", "Next agent"),
-        Binding("ctrl+r", "retry", "Retry"),
+        Binding("ctrl+r", "retry", "Retry", show=False),
     ]
 
     @dataclass
@@ -185,7 +185,8 @@ class SetupPane(EnginePane):
             await self.session.edit_tab1(edit)
 
     def _say_saved(self) -> None:
-        self._show_saved("stored")
+        has_double = self.has_session and self._typed().doubles(self.session.snapshot)
+        self._show_saved("name open" if has_double else "stored")
         self.post_message(self.Stored())
 
     def _say_unsaved(self, error: StoryEngineError) -> None:
