@@ -15,7 +15,7 @@ from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged
 from core.engine.recovery import recover, unqueued
 from core.engine.runner import Runner, next_request
-from core.engine.writing import Writer
+from core.engine.writing import Decide, Writer
 from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId, new_uuid
@@ -259,15 +259,23 @@ class OpenSession:
         if self._is_closed:
             return
         self._is_closed = True
+        # What a command that was given up by its caller still stores.
+        await self._writer.finish(LONGEST_CLOSE)
         # Those that wait before the one that runs, so that their texts come back in the order of play.
-        with suppress(StoryEngineError, TimeoutError):
-            async with asyncio.timeout(LONGEST_CLOSE):
-                if not self.is_read_only and unqueued(self.snapshot, self._clock()) is not None:
-                    await self._writer.apply(self._unqueued)
+        await self._mend_at_close(unqueued(self.snapshot, self._clock()), self._unqueued)
         await self._runner.aclose()
+        # What was stored as begun while the runner ended.
+        await self._mend_at_close(recover(self.snapshot, self._clock(), self._backoff), self._recovered)
         await self._follower.aclose()
         self._writer.listeners.close()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
+
+    async def _mend_at_close(self, needed: Changes | None, decide: Decide) -> None:
+        if needed is None or self.is_read_only:
+            return
+        with suppress(StoryEngineError, TimeoutError):
+            async with asyncio.timeout(LONGEST_CLOSE):
+                await self._writer.apply(decide)
 
     def _recovered(self, snapshot: Snapshot) -> Changes:
         nothing = Changes(session_id=snapshot.session.id)

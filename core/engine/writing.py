@@ -100,6 +100,11 @@ class Writer:
                 self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
             return self.snapshot
 
+    async def finish(self, within: float) -> None:
+        """Return when everything that is being stored is stored, or after so many seconds."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=within)
+
     async def aclose(self, error: BaseException) -> None:
         """Give the lock back; whoever still waits for a request hears `error`."""
         for task in tuple(self._tasks):

@@ -64,7 +64,8 @@ async def _sessions(*, is_archived: bool) -> None:
         return
     if not console.is_terminal:
         for summary in listed:
-            console.print(Text("\t".join(_cells(summary, str(summary.id)))), soft_wrap=True)
+            # Not through rich, which would make blanks of the tabs.
+            typer.echo("\t".join(_cells(summary, str(summary.id))))
         return
     table = Table("Session", "Title", "State", "Prompts", "Drafts", "Last played")
     for summary in listed:

@@ -269,6 +269,19 @@ async def test_closing_while_a_call_runs_puts_the_text_back_into_its_composer(st
         await session.aclose()
 
 
+async def test_closing_in_the_moment_of_sending_puts_the_text_back_into_its_composer(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session:
+        sender = asyncio.create_task(session.submit_prompt(Slot.RED, "One"))
+        await asyncio.sleep(0)
+        sender.cancel()
+        await session.aclose()
+        stored = await store.load(session.id)
+        assert stored.unsent == {Slot.RED: "One"}
+        assert not any(request.state.is_open for request in stored.requests)
+
+
 async def test_nobody_waits_for_a_request_that_does_not_exist(store: PostgresStore) -> None:
     async with chapter(store) as session:
         with pytest.raises(IllegalCommandError, match="no such call"):

@@ -1,0 +1,111 @@
+"""The real program in processes of its own, each machine with its own home, data and configuration."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from db.embedded.server import EmbeddedServer
+from tests.store.embedded_fixtures import stop
+
+PROGRAM = Path(sys.executable).with_name("storyengine")
+PATIENCE = 120.0
+
+
+class Machine:
+    """A user's home. `run` runs one command to its end; `start` leaves it running."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.work = root / "work"
+        self.out = root / "out"
+        self.data = root / "data"
+        for path in (self.work, root / "home"):
+            path.mkdir(parents=True)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing of the machine that runs the tests but its programs."""
+        home = self.root / "home"
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / ".config"),
+            "XDG_DATA_HOME": str(home / ".local"),
+            "XDG_STATE_HOME": str(home / ".state"),
+            "XDG_CACHE_HOME": str(home / ".cache"),
+            "STORYENGINE_DATA_DIR": str(self.data),
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+            "LC_ALL": "C.UTF-8",
+        }
+
+    def start(self, *arguments: str | Path, **environment: str) -> "subprocess.Popen[str]":
+        """Start a command."""
+        return subprocess.Popen(
+            [PROGRAM, *arguments],
+            cwd=self.work,
+            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str | Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end, whatever its exit code."""
+        with self.start(*arguments, **environment) as process:
+            output, errors = process.communicate(timeout=PATIENCE)
+        assert "Traceback" not in output + errors, errors
+        return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+    def lines(self, *arguments: str | Path, **environment: str) -> list[str]:
+        """Run a command that must go well, and return what it prints."""
+        ended = self.run(*arguments, **environment)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout.splitlines()
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file into the working directory."""
+        file = self.work / name
+        file.write_text(text)
+        return file
+
+
+@contextmanager
+def machine() -> Iterator[Machine]:
+    """Have a machine, and stop its server afterwards."""
+    with tempfile.TemporaryDirectory(prefix="se-e2e-", ignore_cleanup_errors=True) as name:
+        made = Machine(Path(name))
+        try:
+            yield made
+        finally:
+            stop(made.data / "postgres")
+
+
+@contextmanager
+def warm_machine() -> Iterator[tuple[Machine, str]]:
+    """Have a machine whose server stays up between commands, and the URL of its database."""
+    with machine() as made:
+        server = EmbeddedServer(made.data / "postgres")
+        url = server.acquire(PATIENCE)
+        try:
+            yield made, url
+        finally:
+            with suppress(OSError):
+                server.release()
+
+
+def chapter_script(title: str, prompts: int, *, agents: int = 2) -> str:
+    """A chapter script of so many prompts."""
+    cast = "".join(f'[[agent]]\nname = "{name}"\nidentity = "{name} of Rime."\n' for name in NAMES[:agents])
+    asked = "".join(
+        f'[[prompt]]\ntext = "{title}, prompt {number}: what now?"\n' for number in range(1, prompts + 1)
+    )
+    return f'title = "{title}"\nworld = "A sea of glass."\nchapter = "The lamp is out."\n{cast}{asked}'
+
+
+NAMES = ("Kara", "Joss", "Ines", "Mott", "Rell", "Sy", "Tam")
