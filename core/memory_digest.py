@@ -9,6 +9,7 @@ never touched.
 """
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,9 @@ from core.memory import BlockType, MemoryBlock, without_empty
 from core.model_choice import PromptStyle
 from core.prompt_range import PromptRange
 from core.tokens import estimate_tokens
+
+DIGESTS_KEPT = 16
+"""How many digests are remembered: one for each character and role, and some to spare."""
 
 STEP = 4
 """How many deltas shrink at a time."""
@@ -63,9 +67,22 @@ class MemoryDigester:
     def __init__(self, style: PromptStyle) -> None:
         self._style = style
         self._compact: dict[BlockId, CompactBlock] = {}
+        self._made: OrderedDict[tuple[int, BlockId | None, int], Digest] = OrderedDict()
 
     def digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
-        """Return memory in at most `budget` tokens, or, where that cannot be, as small as it gets."""
+        """Return memory in at most `budget` tokens, or, where that cannot be, as small as it gets.
+
+        Blocks are only ever added, so their number and the last of them tell which they are; between
+        two blocks the digest of each character is made once.
+        """
+        key = (len(blocks), blocks[-1].id if blocks else None, budget)
+        made = self._made.pop(key, None) or self._digest(blocks, budget)
+        self._made[key] = made
+        if len(self._made) > DIGESTS_KEPT:
+            self._made.popitem(last=False)
+        return made
+
+    def _digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
         compact = [self.compact(block) for block in blocks]
         locks = [block for block in compact if block.type is BlockType.WORLD_CHAPTER_LOCK]
         deltas = [block for block in compact if block.type is BlockType.TURN_DELTA]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
@@ -12,6 +13,9 @@ from core.providers.base import Message, OutputSchema
 from core.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
 
 MessageRole = Literal["system", "user", "assistant"]
+
+_FENCED_KEPT = 64
+"""How many fenced segments are remembered: identity and memory are the same from prompt to prompt."""
 
 _BAD_OUTPUT_LIMIT = 6_000
 """How many characters of a failed output its author sees again."""
@@ -57,6 +61,7 @@ class Context:
         return sum(segment.tokens for segment in self.segments)
 
 
+@lru_cache(maxsize=_FENCED_KEPT)
 def fenced(name: SegmentName, text: str, style: PromptStyle, role: MessageRole = "user") -> Segment:
     """Return a segment of material between its marks."""
     return plain(name, fence(name, text), style, role)

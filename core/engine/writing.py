@@ -22,6 +22,7 @@ Decide = Callable[[Snapshot], Changes]
 
 FIRST_WAIT = 0.2
 LONGEST_WAIT = 5.0
+CONTENTS_REMEMBERED = 512
 
 
 def _nothing() -> None:
@@ -50,6 +51,8 @@ class Writer:
         self.settlements = Settlements()
         self._mutex = asyncio.Lock()
         self._tasks: set[asyncio.Task[Changes]] = set()
+        self._stored: dict[str, None] = {}
+        """Hashes of contents that are stored, the oldest first."""
         self._is_outdated = False
         """What is stored may differ from the snapshot; read it before the next decision."""
         self._is_fenced = False
@@ -202,9 +205,19 @@ class Writer:
     async def _store_and_adopt(self, changes: Changes) -> None:
         if self.lease is None:
             raise SessionLockedError()
-        await self.store.commit(changes, self.lease)
+        fresh = tuple(content for content in changes.contents if content.hash not in self._stored)
+        await self.store.commit(replace(changes, contents=fresh), self.lease)
+        self._remember(changes)
         before = self.snapshot
         self._tell(News(before.after(changes), tuple(notices_of(before, changes)), changes.requests))
+
+    def _remember(self, changes: Changes) -> None:
+        """Most of an input is stored already: system prompt, identity and memory are sent once."""
+        for content in changes.contents:
+            self._stored.pop(content.hash, None)
+            self._stored[content.hash] = None
+        while len(self._stored) > CONTENTS_REMEMBERED:
+            del self._stored[next(iter(self._stored))]
 
     def _tell(self, news: News) -> None:
         """Take stored changes into the snapshot and tell whoever listens or waits."""
