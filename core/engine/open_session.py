@@ -299,7 +299,8 @@ class OpenSession:
             asked.append(request_id)
             after = snapshot.after(made)
             following = next_request(after)
-            if not self._runner.is_idle or following is None or following.id != request_id:
+            is_busy = any(request.state is RequestState.PROCESSING for request in snapshot.requests)
+            if is_busy or following is None or following.id != request_id:
                 return made
             return replace(
                 made,

@@ -44,11 +44,6 @@ class Runner:
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is with a model, so that a new one can begin at once."""
-        return self._current is None
-
     def start(self) -> None:
         """Begin to work, or go on."""
         self._wake.set()
