@@ -89,8 +89,7 @@ class Composer(Vertical):
     async def set_cast(self, session: Session, unsent: Mapping[Slot, str], *, is_new: bool) -> None:
         """Have a panel for each character of `session`; texts of the same session that are only here stay."""
         if is_new or not self.is_cast_of(session):
-            for area in self._areas.values():
-                await area.remove()
+            await self.dismiss_cast()
             self._roster = session.roster
             self._areas = {
                 slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""))
@@ -103,6 +102,12 @@ class Composer(Vertical):
             for slot, area in self._areas.items():
                 area.show_stored(unsent.get(slot, ""))
         self._show_entries()
+
+    async def dismiss_cast(self) -> None:
+        """Have no panels: the chapter is not played yet."""
+        for area in self._areas.values():
+            await area.remove()
+        self._areas, self._roster = {}, ()
 
     def is_cast_of(self, session: Session) -> bool:
         """Whether the panels are those of the characters of `session`, under their names."""

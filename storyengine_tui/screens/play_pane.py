@@ -94,6 +94,9 @@ class PlayPane(PromptingPane):
         self._returned = {request.id: request.slot or Slot.RED for request in status.failed_replies}
         if status.is_playable:
             await self.show_cast(is_new=is_new)
+        elif is_new:
+            await self.composer.dismiss_cast()
+        self.query_one(PlayNotes).show_left_out(())
         played = await self.perform(self.session.newest_events())
         self._reading.load(played or (), self.session.snapshot.session)
         self._show_status(is_news=False)

@@ -11,6 +11,7 @@ from core.machine import Command
 from core.providers.script import Entry, Fault, Match, Script
 from core.session import SessionState
 from core.slot import Slot
+from storyengine_tui.screens.chapter_screen import ChapterScreen
 from storyengine_tui.screens.consent_modal import ConsentModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
@@ -98,7 +99,8 @@ async def test_the_end_asks_says_what_it_does_and_opens_tab_3(desktop: Desktop) 
         assert table.state() is SessionState.ACTIVE
         await end(table)
         chapter = table.app.screen_stack[0]
-        await table.until(lambda: chapter.active_tab == "narrative")  # type: ignore[attr-defined]
+        assert isinstance(chapter, ChapterScreen)
+        await table.until(lambda: chapter.active_tab == "narrative")
         assert table.state() is SessionState.ENDED
         assert table.transcript.text.endswith(LINE)
         assert table.area(Slot.YELLOW).read_only
