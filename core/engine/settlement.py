@@ -212,7 +212,7 @@ def _failure(
         request,
         state=RequestState.FAILED,
         error_code=failed.error.code,
-        error_message=clean(failed.error.message),
+        error_message=clean(str(failed.error)),
         retry_after=_next_try(request, failed, now, backoff),
         updated_at=now,
     )

@@ -307,6 +307,16 @@ def test_an_outcome_that_the_state_does_not_allow_is_refused_whole() -> None:
         settle(ended_meanwhile, request, SUCCESSES[RequestKind.REPLY], Trail(), simulation.now, BACKOFF)
 
 
+def test_what_helps_against_an_error_is_stored_with_it() -> None:
+    simulation = active()
+    request_id = simulation.submit("First")
+    error = StoryEngineError(
+        ErrorCode.CONSENT_REQUIRED, "Nothing was sent.", "Grant it with `consent grant`."
+    )
+    simulation.settle(replace(failure(), error=error))
+    assert simulation.request(request_id).error_message == "Nothing was sent. Grant it with `consent grant`."
+
+
 def test_an_error_message_from_a_service_is_stored_without_escape_sequences() -> None:
     simulation = active()
     request_id = simulation.submit("First")
