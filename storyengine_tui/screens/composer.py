@@ -92,7 +92,7 @@ class Composer(Vertical):
             await self.dismiss_cast()
             self._roster = session.roster
             self._areas = {
-                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""))
+                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""), leave=self.show_next)
                 for slot, name in self._roster
             }
             for area in self._areas.values():
@@ -131,7 +131,8 @@ class Composer(Vertical):
             area.display = area.slot is slot
         self.query_one(SlotEntries).active = slot.colour
         if takes_focus:
-            self._areas[slot].focus(scroll_visible=False)
+            # At once: `focus` would wait, and keys that are on their way would still go to the last one.
+            self.screen.set_focus(self._areas[slot], scroll_visible=False)
 
     def show_next(self, after: Slot) -> None:
         """Show the next character's panel, around at the end."""

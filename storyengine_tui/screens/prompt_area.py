@@ -1,8 +1,10 @@
 """The text of one composer panel: Enter takes it out at once, and nothing of it is lost on the way."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.document._document import Location
@@ -22,7 +24,8 @@ class PromptArea(ComposerTextArea):
     """What the GM types for the character in `slot`.
 
     A text that is sent leaves it in the same moment, so that what is typed next stands alone; until the
-    owner says `accepted`, it is kept in `sending`, and `refused` puts it back.
+    owner says `accepted`, it is kept in `sending`, and `refused` puts it back. `leave` is called in that
+    moment as well: a message would come behind keys that are on their way already.
     """
 
     HELP = (
@@ -50,7 +53,9 @@ class PromptArea(ComposerTextArea):
 
         way: str
 
-    def __init__(self, slot: Slot, limits: Limits, name: str, text: str) -> None:
+    def __init__(
+        self, slot: Slot, limits: Limits, name: str, text: str, *, leave: Callable[[Slot], None]
+    ) -> None:
         super().__init__(
             text, limit=max(limits.prompt, len(text)), id=f"prompt-{slot.colour}", classes=slot_class(slot)
         )
@@ -59,6 +64,7 @@ class PromptArea(ComposerTextArea):
         """What is stored of it, as far as is known here."""
         self.sending: list[str] = []
         self._most = limits.prompt
+        self._leave = leave
         self._hint = ""
         self.character = name
         self.border_title = Content(f"To {int(slot)} {name}")
@@ -91,7 +97,21 @@ class PromptArea(ComposerTextArea):
             return
         self.sending.append(text)
         self.clear()
+        self._leave(self.slot)
         self.post_message(self.Sent(self.slot, text))
+
+    async def on_event(self, event: events.Event) -> None:
+        """Pass on what was typed for the panel that has followed this one: on a slow line several keys
+        come at once, and the ones behind Enter were meant for the next character."""
+        focused = self.screen.focused
+        if not self.display and isinstance(focused, PromptArea) and focused is not self:
+            if isinstance(event, events.Key):
+                focused.post_message(events.Key(event.key, event.character))
+                return
+            if isinstance(event, events.Paste):
+                focused.post_message(events.Paste(event.text))
+                return
+        await super().on_event(event)
 
     def resend(self, text: str) -> bool:
         """Take a text that came back out, to send it once more; return False when it was edited since."""

@@ -186,3 +186,17 @@ async def test_fast_typing_after_enter_stays_behind(desktop: Desktop) -> None:
         await table.until(lambda: table.played(2))
         assert [event.text for event in await table.events()] == ["a", "I see.", "b", "I see."]
         assert table.text(Slot.RED) == "c"
+
+
+async def test_keys_that_come_in_one_gulp_with_enter_are_for_the_next_character(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        for key in ("a", "enter", "b", "c", "enter", "d"):
+            table.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await table.until(lambda: table.played(2))
+        assert [(event.slot, event.text) for event in await table.events()] == [
+            (None, "a"),
+            (Slot.RED, "I see."),
+            (None, "bc"),
+            (Slot.ORANGE, "I see."),
+        ]
+        assert table.text(Slot.YELLOW) == "d"
