@@ -1,0 +1,98 @@
+"""The headless player: on from wherever a session stands, patient with what passes, and nothing else."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from core.chapter_script import ChapterScript, load_chapter_script
+from core.engine.player import Player, ScriptMismatchError, Step, find_or_create
+from core.errors import ErrorCode, StoryEngineError
+from core.providers.script import Fault, Script
+from core.request import RequestKind
+from core.session import SessionState
+from core.slot import Slot
+from db.store import PostgresStore
+from tests.e2e.program import chapter_script
+from tests.engine.windows import Recorder, done, engine_on, failing, play, scripted, set_up, window
+
+pytestmark = pytest.mark.anyio
+
+
+def script_of(tmp_path: Path, prompts: int) -> ChapterScript:
+    file = tmp_path / f"{tmp_path.name}.toml"
+    file.write_text(chapter_script(str(tmp_path), prompts))
+    return load_chapter_script(file)
+
+
+async def test_a_passing_failure_of_each_kind_is_retried_and_the_chapter_is_written(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    provider = scripted(*(failing(kind, Fault.SERVER_ERROR) for kind in RequestKind))
+    steps: list[Step] = []
+    async with window(store, provider) as session:
+        await Player(session, script_of(tmp_path, 2), steps.append, retry_wait=0.0).play()
+        assert session.snapshot.draft_count == 1
+    assert steps[-1].done == steps[-1].total
+    assert [step.done for step in steps] == sorted(step.done for step in steps)
+
+
+async def test_a_failure_that_does_not_pass_stops_the_play_at_once_with_everything_stored(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    model = Recorder(Script(reply=(failing(RequestKind.REPLY, Fault.AUTH, times=None),)))
+    async with window(store, model) as session:
+        with pytest.raises(StoryEngineError, match="refused the key") as stopped:
+            await Player(session, script_of(tmp_path, 2), lambda _: None, retry_wait=0.0).play()
+        assert stopped.value.code is ErrorCode.LLM_AUTH_ERROR
+        assert len([call for call in model.calls if call.schema is None]) == 1
+        assert session.snapshot.session.state is SessionState.ACTIVE
+
+
+async def test_a_service_that_asks_for_time_is_given_it(store: PostgresStore, tmp_path: Path) -> None:
+    provider = scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED, retry_after=0.4))
+    async with window(store, provider) as session:
+        player = Player(session, script_of(tmp_path, 1), lambda _: None, retry_wait=0.0)
+        began = asyncio.get_running_loop().time()
+        await player.play()
+        assert asyncio.get_running_loop().time() - began >= 0.4
+
+
+async def test_a_script_goes_on_in_its_own_session_and_only_there(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    script = script_of(tmp_path, 1)
+    engine = engine_on(store)
+    first, is_new = await find_or_create(engine, script)
+    assert is_new
+    assert await find_or_create(engine, script) == (first, False)
+    await engine.archive(first)
+    second, is_new = await find_or_create(engine, script)
+    assert is_new
+    assert second != first
+
+
+async def test_what_waits_in_a_composer_is_left_alone(store: PostgresStore, tmp_path: Path) -> None:
+    async with window(store) as session:
+        await session.save_unsent(Slot.RED, "The GM's own idea")
+        await Player(session, script_of(tmp_path, 3), lambda _: None).play()
+        assert session.snapshot.unsent == {Slot.RED: "The GM's own idea"}
+
+
+async def test_a_session_that_was_played_otherwise_is_not_touched(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    script = script_of(tmp_path, 1)
+    async with window(store) as session:
+        await Player(session, script, lambda _: None).play()
+    async with window(store) as other:
+        await set_up(other)
+        await done(other, await other.lock())
+        await play(other, 1)
+        before = other.snapshot
+        with pytest.raises(ScriptMismatchError, match="Prompt 1"):
+            await Player(other, script, lambda _: None).play()
+        await done(other, await other.submit_prompt(Slot.RED, "More than the script has"))
+        with pytest.raises(ScriptMismatchError, match="Prompt 2"):
+            await Player(other, script, lambda _: None).play()
+        assert before.session.prompt_index == 1
