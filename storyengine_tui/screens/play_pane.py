@@ -100,6 +100,8 @@ class PlayPane(PromptingPane):
         played = await self.perform(self.session.newest_events())
         self._reading.load(played or (), self.session.snapshot.session)
         self._show_status(is_news=False)
+        if not is_new:
+            self._go_on()
 
     def shown(self) -> None:
         """Have the focus where the GM goes on: in the panel, if it can be written in."""
@@ -159,6 +161,10 @@ class PlayPane(PromptingPane):
             return
         await self.show_cast(is_new=True)
         self._show_status()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Have the focus where the GM goes on, if this is where the GM is."""
         focused = self.screen.focused
         if focused is None or self in focused.ancestors:
             self.shown()

@@ -174,7 +174,7 @@ async def test_a_second_window_reads_along_and_goes_on_when_it_is_the_writer(des
         await writer.aclose()
         assert await table.session.take_over()
         await table.until(lambda: not table.area(Slot.YELLOW).read_only)
-        await table.pilot.press("escape")
+        await table.until(lambda: table.area(Slot.YELLOW).has_focus)
         await table.play("Mine now")
         assert table.session.can(Command.END_CHAPTER)
 
