@@ -8,7 +8,7 @@ that was made for English, so it spends far more on other scripts.
 from core.model_choice import PromptStyle
 
 _ASCII_PER_TOKEN = {PromptStyle.FULL: 3.5, PromptStyle.SMALL: 3.0}
-_BYTES_PER_TOKEN = {PromptStyle.FULL: 2.0, PromptStyle.SMALL: 1.0}
+_BYTES_PER_TOKEN = {PromptStyle.FULL: 2.0, PromptStyle.SMALL: 1.4}
 
 TOKENS_PER_MESSAGE = 6
 """What a chat template adds around a message, at most."""

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 
 from core.agents.schema import Schema
 from core.grapheme import head
+from core.model_choice import PromptStyle
+from core.tokens import estimate_tokens
 
-CLAUSE_LENGTH = 120
-"""Characters of the longest clause."""
+CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
+"""Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""
 EMPTY_LIST: Schema = {"type": "array", "const": []}
 MAX_CLAUSES = 24
 """How many clauses one place offers; evenly taken from a longer source."""
@@ -23,7 +25,7 @@ _CLAUSE_END = re.compile(r"(?<=[.!?;…])\s+|(?<=[。！？；])|\n+")
 
 
 def clauses(text: str) -> list[str]:
-    """Return the clauses of `text`, each once, none longer than 120 characters, none blank."""
+    """Return the clauses of `text`, each once, none too long, none blank."""
     found: dict[str, None] = {}
     for sentence in _CLAUSE_END.split(text):
         rest = " ".join(sentence.split())
@@ -74,11 +76,13 @@ def _spread(options: Sequence[str], most: int) -> Sequence[str]:
 
 def _bounded(text: str) -> str:
     """Return the beginning of `text` up to the last comma or word that fits."""
-    if len(text) <= CLAUSE_LENGTH:
-        return text
     piece = head(text, CLAUSE_LENGTH)
+    while estimate_tokens(piece, PromptStyle.SMALL) > CLAUSE_TOKENS:
+        piece = head(piece, len(piece) * 3 // 4)
+    if len(piece) == len(text):
+        return text
     for mark in (", ", " ", "、", "，"):
         at = piece.rfind(mark)
-        if at >= CLAUSE_LENGTH // 3:
+        if at >= len(piece) // 3:
             return piece[: at + len(mark)]
     return piece

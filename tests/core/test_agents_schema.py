@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from core.agents import context_summary, world_lock
-from core.agents.extract import CLAUSE_LENGTH, clauses, stretches
+from core.agents.extract import CLAUSE_LENGTH, CLAUSE_TOKENS, clauses, stretches
 from core.agents.schema import schema_of
 from core.memory import TurnDelta, WorldChapterLock
 from core.model_choice import PromptStyle
@@ -18,6 +18,7 @@ from core.prompt_range import PromptRange
 from core.session import Session, Tab1Inputs
 from core.slot import Slot
 from core.text import clean
+from core.tokens import estimate_tokens
 from tests.core.samples import TAB1, any_text, delta_payload, event, lock_payload, play, session
 
 MINE = session(names={Slot.RED: "Mara"}, prompts=14, boundary=7)
@@ -161,7 +162,11 @@ def test_clauses_end_at_sentences_and_lines_and_are_bounded() -> None:
         "New line;",
         "more",
     ]
-    assert all(len(clause) <= CLAUSE_LENGTH for clause in clauses("word " * 200 + "x" * 500))
+    for long in ("word " * 200 + "x" * 500, "夜" * 900, "Ночь " * 200):
+        found = clauses(long)
+        assert all(len(clause) <= CLAUSE_LENGTH for clause in found)
+        assert all(estimate_tokens(clause, PromptStyle.SMALL) <= CLAUSE_TOKENS for clause in found)
+        assert "".join(found[0].split()) in "".join(long.split())
 
 
 @settings(max_examples=100)
