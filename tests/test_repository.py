@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,9 @@ def test_what_is_tested_is_what_runs(part: str) -> None:
 
 
 def test_every_dependency_is_locked() -> None:
-    declared = re.findall(r'(?m)^  "([A-Za-z][\w.-]*)', text_of(ROOT / "pyproject.toml"))
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))
+    declared = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    names = {re.split(r"[^\w.-]", requirement)[0].lower() for requirement in declared}
     locked = {name.lower().replace("_", "-") for name in pins("requirements-dev.lock")}
-    assert {name.lower() for name in declared} <= locked
+    assert names
+    assert names <= locked
