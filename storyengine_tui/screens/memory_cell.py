@@ -101,6 +101,11 @@ class MemoryCell(Vertical):
         return self._pages.blocks
 
     @property
+    def is_known(self) -> bool:
+        """Whether memory has been read."""
+        return self._is_known
+
+    @property
     def form(self) -> MemoryForm:
         """The view that shows."""
         return self._form

@@ -1,0 +1,262 @@
+"""What the tests of tab 3 share: a chapter that has ended, a model that writes it, and a page to ask."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePath
+from typing import Any, ClassVar
+
+import pytest
+from textual import on
+from textual.app import App, ComposeResult
+from textual.pilot import Pilot
+from textual.widgets import Button, Footer, Input, Select, Static
+
+import storyengine_tui
+from core.engine.engine import Engine
+from core.engine.notices import WriterChanged
+from core.engine.open_session import OpenSession
+from core.errors import StoryEngineError
+from core.ids import SessionId
+from core.providers.script import Entry, Fault, Match, Script
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.draft_cell import DraftCell
+from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative_pane import NarrativePane
+from storyengine_tui.screens.passage_view import PassageView
+from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from tests.core.samples import delta_payload, lock_payload
+from tests.tui.engine_app import Desktop, make_active, until
+
+NARRATIVE = Match(schema="text", anywhere="NARRATIVE_AGENT_DEFINITION")
+PROSE = (
+    "The light went out at four minutes past two. [/x] Mira counted the steps and did not look back.\n\n"
+    "“You kept the log,” said Jonas.\n\n"
+    "She closed the book. Below them the boat, late by a day, came round the point without a lamp."
+)
+DELTA: dict[str, object] = {
+    **delta_payload(),
+    "location_updates": {"where": "the lamp room", "notable_environment_changes": ["fog comes in"]},
+    "major_events": [
+        {
+            "event": "The lamp goes dark.",
+            "cause": "The weight was not wound.",
+            "effect": "A ship strikes the reef.",
+            "participants": ["Mira", "Jonas [/x]"],
+        }
+    ],
+    "state_changes": [{"key": "The lamp", "before": "lit", "after": "dark", "notes": "nobody saw it"}],
+    "relationship_shifts": [
+        {"between": ["Mira", "Jonas [/x]"], "change": "trust is gone", "evidence": "he asks for the log"}
+    ],
+    "items_clues_discovered": [
+        {"thing": "a wet log book", "who_found": "Jonas [/x]", "why_it_matters": "a page is missing"}
+    ],
+    "unresolved_threads": [
+        {"thread": "Who let it go out?", "stakes": "the post", "next_likely_trigger": "the inspector"}
+    ],
+    "canon_locks": ["The lamp was dark for eleven minutes.", "Canon: the log is false."],
+    "contradictions_or_questions": ["Was Mira awake?"],
+}
+MEMORY = (
+    Entry(match=Match(schema="world_chapter_lock"), payload=lock_payload()),
+    Entry(match=Match(schema="turn_delta"), payload=DELTA),
+)
+REPLIES = Entry(match=Match(schema="text"), text="I see.")
+SCRIPT = Script(reply=(*MEMORY, Entry(match=NARRATIVE, text=PROSE), REPLIES))
+HELD = Script(reply=(*MEMORY, Entry(match=NARRATIVE, text=PROSE, between_tokens=1), REPLIES))
+"""Writes one word, and the others when the gate is opened."""
+
+
+def failing(fault: Fault, times: int | None = 1, *, calls: tuple[int, ...] = ()) -> Script:
+    """Return a script whose narratives fail, and succeed then."""
+    bad = Entry(match=NARRATIVE, fault=fault, text=PROSE, times=times, calls=calls)
+    return Script(reply=(*MEMORY, bad, Entry(match=NARRATIVE, text=PROSE), REPLIES))
+
+
+async def make_ended(engine: Engine, prompts: int = 2, drafts: int = 0) -> SessionId:
+    """Store a chapter that was played and ended, with so many versions written."""
+    session_id = await make_active(engine, prompts)
+    session = await engine.open(session_id)
+    await session.end_chapter()
+    await session.wait_idle()
+    for number in range(drafts):
+        await session.define_narrative(f"In the manner of version {number + 1}.", 40)
+        await session.wait(await session.build_narrative())
+    await session.aclose()
+    return session_id
+
+
+class Gate:
+    """Keeps the scripted model silent between two words while it is closed."""
+
+    def __init__(self) -> None:
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        self._is_open.set()
+
+    def close(self) -> None:
+        self._is_open.clear()
+
+    async def wait(self, seconds: float, limit: float) -> None:
+        """Stand in for the pace of the script."""
+        if seconds > 0:
+            await self._is_open.wait()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """A gate in place of every pause of the script."""
+    made = Gate()
+    monkeypatch.setattr("core.providers.scripted._wait", made.wait)
+    yield made
+    made.open()
+
+
+class NarrativeApp(App[None]):
+    """Tab 3 alone, on an open session: what the screen around it does, without its other tabs."""
+
+    CSS_PATH: ClassVar[list[str | PurePath] | None] = [
+        Path(storyengine_tui.__file__).parent / name
+        for name in ("app.tcss", "widgets/widgets.tcss", "screens/narrative_pane.tcss")
+    ]
+
+    def __init__(self, session: OpenSession, configuration: Configuration) -> None:
+        super().__init__()
+        self.configuration = configuration
+        self.errors: list[StoryEngineError] = []
+        self._session = session
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def compose(self) -> ComposeResult:
+        yield NarrativePane()
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self.run_worker(self._hear())
+
+    async def _hear(self) -> None:
+        pane = self.query_one(NarrativePane)
+        with self._session.listen() as listener:
+            await pane.attach(self._session)
+            pane.shown()
+            async for notice in listener:
+                if isinstance(notice, WriterChanged) and notice.holder is None:
+                    await pane.attach(self._session)
+                pane.hear(notice)
+
+    @on(EnginePane.CommandFailed)
+    def _keep(self, event: EnginePane.CommandFailed) -> None:
+        self.errors.append(event.error)
+
+
+@asynccontextmanager
+async def chapter_page(
+    desktop: Desktop, prepare: Callable[[Engine], Awaitable[SessionId]], size: tuple[int, int] = (120, 40)
+) -> AsyncIterator["ChapterPage"]:
+    """Open tab 3 on what `prepare` stores; at the end everything typed is stored."""
+    async with desktop.engine("this window") as engine:
+        session = await engine.open(await prepare(engine))
+        async with session_page(desktop, session, size) as page:
+            yield page
+        await session.aclose()
+
+
+@asynccontextmanager
+async def session_page(
+    desktop: Desktop, session: OpenSession, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator["ChapterPage"]:
+    """Open tab 3 on a session that is open already."""
+    app = NarrativeApp(session, Configuration(desktop.paths, desktop.settings))
+    async with app.run_test(size=size) as pilot:
+        page = ChapterPage(pilot, app)
+        await page.until(lambda: page.memory.is_known)
+        yield page
+        await page.pane.flush()
+
+
+class ChapterPage:
+    """Tab 3 as its user sees it."""
+
+    def __init__(self, pilot: Pilot[Any], app: App[None]) -> None:
+        self.pilot = pilot
+        self.app = app
+
+    @property
+    def session(self) -> OpenSession:
+        return self.pane.session
+
+    @property
+    def pane(self) -> NarrativePane:
+        return self.app.screen_stack[0].query_one(NarrativePane)
+
+    @property
+    def memory(self) -> MemoryCell:
+        return self.pane.query_one(MemoryCell)
+
+    @property
+    def memory_text(self) -> str:
+        return self.pane.query_one(PassageView).lines.text
+
+    @property
+    def draft(self) -> DraftCell:
+        return self.pane.query_one(DraftCell)
+
+    @property
+    def chapter(self) -> str:
+        """The text in the third cell."""
+        return self.draft.view.text if self.draft.view.display else ""
+
+    @property
+    def definition(self) -> CappedTextArea:
+        return self.pane.query_one("#definition", CappedTextArea)
+
+    @property
+    def target(self) -> Input:
+        return self.pane.query_one("#target", Input)
+
+    @property
+    def build(self) -> Button:
+        return self.pane.query_one("#build", Button)
+
+    @property
+    def download(self) -> Button:
+        return self.pane.query_one("#download", Button)
+
+    @property
+    def versions(self) -> list[str]:
+        """What the picker offers."""
+        options = self.pane.query_one("#versions", Select)._options
+        return [str(prompt) for prompt, value in options if isinstance(value, int)]
+
+    @property
+    def busy(self) -> str:
+        return str(self.pane.query_one(BusyLine).render())
+
+    @property
+    def banner(self) -> str:
+        content = self.pane.query_one("#build-banner", Banner).content
+        return f"{content.sentence} {content.hint}" if content else ""
+
+    def said(self, name: str) -> str:
+        """What a line of the page says; nothing when it is not shown."""
+        line = self.pane.query_one(f"#{name}", Static)
+        return str(line.content) if line.display else ""
+
+    async def until(self, holds: Any, what: str = "") -> None:
+        await until(self.pilot, holds, what)
+
+    async def write(self) -> None:
+        """Build, and wait until it is a version."""
+        count = len(self.draft.drafts)
+        await self.pilot.press("f8")
+        await self.until(lambda: len(self.draft.drafts) == count + 1)
