@@ -7,7 +7,7 @@ that was made for English, so it spends far more on other scripts.
 
 from core.model_choice import PromptStyle
 
-_ASCII_PER_TOKEN = {PromptStyle.FULL: 3.5, PromptStyle.SMALL: 3.0}
+_ASCII_PER_TOKEN = {PromptStyle.FULL: 3.5, PromptStyle.SMALL: 2.8}
 _BYTES_PER_TOKEN = {PromptStyle.FULL: 2.0, PromptStyle.SMALL: 1.4}
 
 TOKENS_PER_MESSAGE = 6
