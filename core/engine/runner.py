@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -46,6 +45,7 @@ class Runner:
 
     def start(self) -> None:
         """Begin to work, or go on."""
+        self._unwanted.clear()
         self._wake.set()
         if self._task is not None and not self._task.done():
             return
@@ -191,8 +191,7 @@ class Runner:
         current = next((other for other in snapshot.requests if other.id == request.id), None)
         if current is None or (current.state, current.attempts) != (request.state, request.attempts):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
-            artifacts = tuple(replace(artifact, call=artifact.call + 100) for artifact in trail.artifacts)
-            return Changes(session_id=request.session_id, artifacts=artifacts, contents=trail.contents)
+            return Changes(session_id=request.session_id, artifacts=trail.artifacts, contents=trail.contents)
         return settle(snapshot, current, outcome, trail, self._clock(), self._backoff)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
+from itertools import count
 
 import pytest
 
@@ -19,6 +20,8 @@ from core.engine.notices import (
     TextArrived,
     UnsentChanged,
 )
+from core.engine.runner import Runner
+from core.engine.writing import Writer
 from core.errors import ErrorCode, IllegalCommandError
 from core.ids import RequestId, new_uuid
 from core.machine import Command
@@ -30,6 +33,7 @@ from core.slot import Slot
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,
+    Recorder,
     chapter,
     done,
     failing,
@@ -140,6 +144,58 @@ async def test_a_prompt_that_is_stopped_the_moment_it_is_sent_is_stopped(store: 
         await session.cancel(request_id)
         assert (await session.wait(request_id)).error_code is ErrorCode.LLM_CANCELLED
         assert (await store.load(session.id)).unsent == {Slot.RED: "One"}
+
+
+class Late:
+    """Holds up the calls of a method, but for so many first ones, until the gate is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: int = 0) -> None:
+        self.arrived, self.gate = asyncio.Event(), asyncio.Event()
+        behind = getattr(owner, name)
+        calls = count(1)
+
+        async def wait_first(*arguments: object) -> object:
+            if next(calls) <= after:
+                return await behind(*arguments)
+            self.arrived.set()
+            await self.gate.wait()
+            return await behind(*arguments)
+
+        monkeypatch.setattr(owner, name, wait_first)
+
+
+async def test_a_prompt_that_is_stopped_before_it_reached_the_model_never_reaches_it(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Recorder()
+    async with chapter(store, model) as session:
+        late = Late(monkeypatch, Runner, "_work")
+        request_id = await session.submit_prompt(Slot.RED, "One")
+        await session.cancel(request_id)
+        late.gate.set()
+        assert (await session.wait(request_id)).error_code is ErrorCode.LLM_CANCELLED
+        assert model.calls == []
+        await done(session, await session.retry(request_id))
+
+
+async def test_a_prompt_that_is_taken_back_in_the_moment_in_which_its_turn_comes_is_not_sent(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = GatedModel()
+    async with chapter(store, model) as session, listening(session) as ears:
+        await session.submit_prompt(Slot.RED, "One")
+        second = await session.submit_prompt(Slot.RED, "Two")
+        await ears.hear(TextArrived)
+        late = Late(monkeypatch, Writer, "apply_patiently", after=1)  # The first one's settlement.
+        model.gate.set()
+        await late.arrived.wait()
+        await session.take_back(second)
+        late.gate.set()
+        await session.wait_idle()
+        assert len(model.calls) == 1
+        assert len(await store.events(session.id)) == 2
+        assert (await store.load(session.id)).unsent == {Slot.RED: "Two"}
+        await play(session, 1)
 
 
 async def test_a_lock_that_is_stopped_returns_to_the_draft(store: PostgresStore) -> None:
