@@ -172,10 +172,10 @@ class ChapterScreen(Screen[None]):
 
     def hide_trouble(self) -> None:
         """What went wrong is over."""
-        self._trouble = None
-        self._has_failed_to_start = False
-        self.query_one("#trouble", Banner).hide()
-        self.refresh_bindings()
+        if self.query_one("#trouble", Banner).is_shown:
+            self._trouble, self._has_failed_to_start = None, False
+            self.query_one("#trouble", Banner).hide()
+            self.refresh_bindings()
 
     async def attach(self, session: OpenSession) -> None:
         """Show this session, and hear of what happens in it, until `detach`."""

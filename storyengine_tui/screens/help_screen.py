@@ -21,7 +21,7 @@ EDITING = (
 """What every text area can; its thirty bindings say the same at length."""
 READING = (*EDITING[:2], ("Ctrl+C", "copy what is marked"), EDITING[-1])
 
-GENERAL = ("app.focus_next", "app.focus_previous", "screen.copy_text")
+GENERAL = ("app.focus_next", "app.focus_previous", "focus_next", "focus_previous", "screen.copy_text")
 """Said by the lists above."""
 
 

@@ -135,6 +135,8 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
     app = pilot.app
     assert isinstance(app, StoryEngineApp)
     await until(pilot, lambda: app.session is not None and not app.chapter.query_one("#tabs").disabled)
+    # The focus comes last; a key that is pressed before it would be taken by what has it then.
+    await until(pilot, lambda: app.screen is not app.chapter or app.focused is not None)
     return app
 
 

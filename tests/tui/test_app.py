@@ -152,7 +152,9 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
     await desktop.prepare(make_active)
     async with desktop.app().run_test(size=(120, 40)) as pilot:
         app = await opened(pilot)
-        await pilot.press("f2", "f1")
+        await pilot.press("f2")
+        await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
+        await pilot.press("f1")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         text = str(app.screen.query_one(".help--text", Static).content)
         keys = str(app.screen.query_one(".help--keys", Static).content)

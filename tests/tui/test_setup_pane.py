@@ -140,7 +140,8 @@ async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: 
         field.focus()
         await pilot.press(*"agent")
         await paste(pilot, " yellow")
-        assert "choose another name" in str(panel(app).query_one(".problem", Static).content)
+        problem = panel(app).query_one(".problem", Static)
+        await until(pilot, lambda: "choose another name" in str(problem.content))
         app.chapter.query_one("#chapter", CappedTextArea).focus()
         await pilot.press("!")
         await until(pilot, lambda: session_of(app).snapshot.tab1.chapter.endswith("!"))
@@ -192,6 +193,7 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         app = await opened(pilot)
         before = session_of(app).id
         await pilot.press("f2")
+        await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         app.chapter.query_one("#reset").focus()
         await pilot.press("enter")
         await until(pilot, lambda: app.screen.id == "reset-chapter")

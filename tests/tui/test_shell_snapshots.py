@@ -58,6 +58,11 @@ def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.Monkey
     return compare
 
 
+async def go_to_setup(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    await pilot.press("f2")
+    await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
+
+
 async def nothing(pilot: Pilot[Any], app: StoryEngineApp) -> None:
     """Look at it as it opens."""
 
@@ -193,13 +198,13 @@ def test_setup_lock_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]
 
 @SIZES
 def test_setup_locked(shown: Shown, size: tuple[int, int]) -> None:
-    assert shown(size, press("f2"), make_active)
+    assert shown(size, go_to_setup, make_active)
 
 
 @SIZES
 def test_setup_locked_end(shown: Shown, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await pilot.press("f2", "shift+tab")
+        await go_to_setup(pilot, app)
         app.chapter.query_one("#reset").focus()
 
     assert shown(size, act, make_active)
@@ -258,7 +263,7 @@ def test_consent(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
 @SIZES
 def test_reset(shown: Shown, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
-        await pilot.press("f2")
+        await go_to_setup(pilot, app)
         app.chapter.query_one("#reset").focus()
         await pilot.pause()
         await pilot.press("enter")
