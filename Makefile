@@ -27,7 +27,7 @@ play: run-environment ## play the chapter of three characters with the local mod
 	@$(BIN)/storyengine play "$(CHAPTER)" --provider local --out "$(OUT)" $(ARGS)
 
 test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: format lint types test ## format, then lint, types and tests: before a commit
 
