@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator
-from itertools import count
 
 import pytest
 
@@ -33,6 +32,7 @@ from core.slot import Slot
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,
+    Late,
     Recorder,
     chapter,
     done,
@@ -144,24 +144,6 @@ async def test_a_prompt_that_is_stopped_the_moment_it_is_sent_is_stopped(store: 
         await session.cancel(request_id)
         assert (await session.wait(request_id)).error_code is ErrorCode.LLM_CANCELLED
         assert (await store.load(session.id)).unsent == {Slot.RED: "One"}
-
-
-class Late:
-    """Holds up the calls of a method, but for so many first ones, until the gate is opened."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: int = 0) -> None:
-        self.arrived, self.gate = asyncio.Event(), asyncio.Event()
-        behind = getattr(owner, name)
-        calls = count(1)
-
-        async def wait_first(*arguments: object) -> object:
-            if next(calls) <= after:
-                return await behind(*arguments)
-            self.arrived.set()
-            await self.gate.wait()
-            return await behind(*arguments)
-
-        monkeypatch.setattr(owner, name, wait_first)
 
 
 async def test_a_prompt_that_is_stopped_before_it_reached_the_model_never_reaches_it(

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from core.engine.commands import Tab1Edit
+from core.engine.follower import Follower
 from core.engine.notices import (
     DraftStored,
     EventsAppended,
@@ -27,6 +28,7 @@ from core.slot import Slot
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,
+    Late,
     Outage,
     chapter,
     create,
@@ -245,3 +247,19 @@ async def test_notices_tell_the_data_before_the_state_that_rests_on_it(store: Po
         changed = await ears.hear(SessionChanged, lambda notice: notice.session.prompt_index == 1)
         appended: Notice = await ears.hear(EventsAppended)
         assert ears.notices.index(appended) < ears.notices.index(changed)
+
+
+async def test_what_is_stored_before_following_has_begun_is_heard_all_the_same(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the first read and the first LISTEN lies a moment in which the other window may write."""
+    late = Late(monkeypatch, Follower, "_follow")
+    async with (
+        chapter(store) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        await late.arrived.wait()
+        await play(session, 1)
+        late.gate.set()
+        await ears.hear(EventsAppended)

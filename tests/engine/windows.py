@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import count
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
+import pytest
 
 from core.engine import commands
 from core.engine.clock import utc_now
@@ -101,6 +103,24 @@ class Recorder(ScriptedProvider):
         self.calls.append(request)
         async for item in super().stream(request):
             yield item
+
+
+class Late:
+    """Holds up the calls of a method, but for so many first ones, until the gate is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: int = 0) -> None:
+        self.arrived, self.gate = asyncio.Event(), asyncio.Event()
+        behind = getattr(owner, name)
+        calls = count(1)
+
+        async def wait_first(*arguments: object) -> object:
+            if next(calls) <= after:
+                return await behind(*arguments)
+            self.arrived.set()
+            await self.gate.wait()
+            return await behind(*arguments)
+
+        monkeypatch.setattr(owner, name, wait_first)
 
 
 class Ears:
