@@ -7,7 +7,7 @@ it off.
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 import textual
 from rich.color import ColorSystem
@@ -16,6 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -35,8 +36,10 @@ class FewBytesApp(App[None]):
     """An app that paints by difference.
 
     Whatever else writes on the terminal makes what it remembers wrong: it forgets by itself when the program
-    is suspended and resumed and when the terminal's size changes; `action_redraw` (Ctrl+L) paints all anew.
+    is suspended and resumed and when the terminal's size changes; Ctrl+L paints all anew.
     """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "redraw", "Paint anew", show=False)]
 
     def __init__(self) -> None:
         super().__init__()

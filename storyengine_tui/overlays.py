@@ -1,23 +1,31 @@
 """What opens over the chapter; every screen is imported when it is first wanted."""
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import App
+from textual.binding import Binding, BindingType
 
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.clipboard import ClipboardApp
 from storyengine_tui.desk import Desk
+from storyengine_tui.few_bytes import FewBytesApp
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 
 if TYPE_CHECKING:
     from storyengine_tui.screens.welcome_modal import Choice
 
 
-class OverlayApp(App[None]):
+class OverlayApp(FewBytesApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # At once: a key that waits until it has bubbled up is overtaken by what is typed or pasted after it.
+        Binding("tab", "focus_next", "Next field", show=False, priority=True),
+        Binding("shift+tab", "focus_previous", "Previous field", show=False, priority=True),
+    ]
 
     configuration: Configuration
     chapter: ChapterScreen
