@@ -250,8 +250,13 @@ class SetupPane(EnginePane):
             )
             self._panels[self._slot] = panel
             await self.query_one("#cast").mount(panel, before="#panels")
-        for other, panel in self._panels.items():
-            panel.display = other is self._slot
+        shown, focused = self._panels[self._slot], self.screen.focused
+        around = focused.ancestors if focused is not None else []
+        is_leaving = any(panel in around for panel in self._panels.values() if panel is not shown)
+        for panel in self._panels.values():
+            panel.display = panel is shown
+        if is_leaving:
+            shown.focus_name()
         self._show_entries()
 
     def _show_entries(self) -> None:

@@ -84,6 +84,17 @@ class CappedTextArea(TextArea):
         """The number of characters in it."""
         return len(self.text)
 
+    async def on_key(self, event: events.Key) -> None:
+        """Act on a key at once: a binding waits until it has bubbled up, and what is typed next overtakes it.
+
+        A slow line brings many keys in one packet; a Backspace among them deletes what stood before it.
+        """
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if await self.app.run_action(binding.action, self):
+                event.stop()
+                event.prevent_default()
+                return
+
     def load_text(self, text: str) -> None:
         """Show another text from its end, and forget what could be undone."""
         cleaned = clean(text)
@@ -149,18 +160,6 @@ class ComposerTextArea(CappedTextArea):
         def control(self) -> "ComposerTextArea":
             """The text area that sent this."""
             return self.text_area
-
-    async def on_key(self, event: events.Key) -> None:
-        """Act at once: a binding waits until the key has bubbled up, and fast typing would overtake it."""
-        act = {
-            "enter": self.action_submit,
-            "ctrl+j": self.action_new_line,
-            "shift+enter": self.action_new_line,
-        }
-        if event.key in act:
-            event.stop()
-            event.prevent_default()
-            act[event.key]()
 
     def action_submit(self) -> None:
         """Hand the text to the owner."""
