@@ -120,6 +120,10 @@ async def try_out(connection: Connection, configuration: Configuration) -> Trial
     )
     from core.providers.make import make_provider
 
+    if connection.provider == "openai":
+        from core.providers.openai import preload
+
+        await asyncio.to_thread(preload)  # It takes a second, which is none of the service's.
     provider = make_provider(
         profile,
         configuration.paths,

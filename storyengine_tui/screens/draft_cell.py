@@ -29,7 +29,7 @@ class DraftCell(Vertical):
         "Every build is a version of its own, and none is overwritten; the picker below the text shows "
         "any of them. Download Chapter writes the version that shows into a text file."
     )
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy all")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy")]
 
     @dataclass
     class CopyRequested(Message):
@@ -80,6 +80,11 @@ class DraftCell(Vertical):
     def live(self) -> LiveDraft | None:
         """The text that is no version yet."""
         return self._live
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is something to read."""
+        return bool(self._drafts) or (self._live is not None and bool(self._live.text))
 
     @property
     def shown(self) -> NarrativeDraft | None:

@@ -43,7 +43,7 @@ class MemoryCell(Vertical):
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "next_match(1)", "Next"),
         Binding("N,shift+n", "next_match(-1)", "Previous", show=False),
-        Binding("y", "copy_all", "Copy all"),
+        Binding("y", "copy_all", "Copy"),
         Binding("escape", "leave_search", "Back"),
         Binding("1", "show('readable')", "Readable", show=False),
         Binding("2", "show('json')", "Raw JSON", show=False),

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Button, Footer, Input, Select, Static
 
+from core.consent import is_loopback
 from core.errors import StoryEngineError
 from core.keys import store_api_key
 from core.model_choice import AgentRole
@@ -123,7 +124,7 @@ class ModelScreen(Screen[Configuration | None]):
             widget.display = is_service
         defaults = typed.defaults()
         for role, model in defaults.items():
-            self.query_one(f"#model-{role.value}", Input).placeholder = model
+            self.query_one(f"#model-{role.value}", Input).placeholder = f"{model} (default)"
         models = self.query_one("#models", Static)
         models.display = not is_service
         models.update(Content(self._without_service(typed.provider, defaults)))
@@ -140,10 +141,12 @@ class ModelScreen(Screen[Configuration | None]):
     def _show_consent(self, typed: Connection) -> None:
         try:
             address = typed.address
-            if address is None or self._configuration.consent.is_granted(address):
-                text = "Text may be sent there; take it back with: storyengine consent revoke"
+            if address is None or is_loopback(address):
+                text = "That is this machine; no consent is needed."
+            elif self._configuration.consent.is_granted(address):
+                text = "Text may go there (storyengine consent revoke ends it)."
             else:
-                text = "No text may be sent there yet; you are asked before anything is."
+                text = "No text may go there yet; you are asked before any does."
         except StoryEngineError as error:
             text = error.message
         self.query_one("#consent", Static).update(Content(text))

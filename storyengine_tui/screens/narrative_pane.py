@@ -113,14 +113,19 @@ class NarrativePane(DefiningPane):
     def shown(self) -> None:
         """Read the memory when it is first wanted, and have the focus where to go on."""
         self._read_memory()
-        if self.screen.focused is not None and self in self.screen.focused.ancestors:
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Have the focus on the chapter, else on what comes next: its definition, or the memory meanwhile."""
+        if not self.has_session or (self.screen.focused and self in self.screen.focused.ancestors):
             return
-        if self._draft.shown is not None:
+        session = self.session.snapshot.session
+        if self._draft.has_text:
             self._draft.view.focus()
-        elif self.session.snapshot.session.state is SessionState.ENDED and not self.session.is_read_only:
+        elif session.state is SessionState.ENDED or not session.tab1_locked:
             self.cell.area.focus()
-        else:
-            self.query_one("#memory-view" if self._memory.blocks else "#definition").focus()
+        elif self._memory.blocks:
+            self._memory.view.focus()
 
     def _read_memory(self) -> None:
         if not self._is_memory_read and self.has_session:
@@ -137,6 +142,8 @@ class NarrativePane(DefiningPane):
             return
         if self._session is session:
             self._memory.show_memory(blocks, session.snapshot.session.roster)
+            if self._is_shown:
+                self._go_on()
 
     def hear(self, notice: Notice) -> None:
         """Follow state, memory, and the text that streams in."""
@@ -189,20 +196,24 @@ class NarrativePane(DefiningPane):
         if not self.has_session:
             return
         snapshot = self.session.snapshot
-        why = why_no_build(snapshot, is_read_only=self.session.is_read_only)
+        is_writing = snapshot.session.state is SessionState.NARRATING
+        why = "" if is_writing else why_no_build(snapshot, is_read_only=self.session.is_read_only)
         self.cell.show_access(
             is_editable=self.session.can(Command.DEFINE_NARRATIVE),
             can_build=self._can_build,
             why=why,
         )
         busy = self.query_one("#building", BusyLine)
-        if snapshot.session.state is not SessionState.NARRATING:
+        if not is_writing:
             busy.end()
         elif not busy.is_busy:
             busy.begin(
                 "The chapter is being written", cancel="" if self.session.is_read_only else "Esc cancels"
             )
         busy.display = busy.is_busy
+        has_chapter = is_writing or self._draft.has_text
+        self.set_class(has_chapter, "-written")
+        self.set_class(not has_chapter, "-unwritten")
         self._show_download()
 
     @property
@@ -216,9 +227,9 @@ class NarrativePane(DefiningPane):
             return False
         match action:
             case "build":
-                return True if self._can_build else None
+                return True if self._can_build else (False if self._is_writing else None)
             case "download":
-                return True if self._draft.shown is not None else None
+                return True if self._draft.shown is not None else (False if self._is_writing else None)
             case "cancel":
                 return self._is_writing
             case "retry":
@@ -253,8 +264,8 @@ class NarrativePane(DefiningPane):
         except StoryEngineError as error:
             self.post_message(self.CommandFailed(error))
             return
-        self._draft.view.focus()
-        self._draft.scroll_visible(animate=False)
+        self._draft.view.focus(scroll_visible=False)
+        self.call_after_refresh(self._draft.scroll_visible, animate=False)
 
     def action_retry(self) -> None:
         """Build again what failed."""
@@ -284,7 +295,7 @@ class NarrativePane(DefiningPane):
             actions.insert(0, BannerAction("retry", "Retry", "^r"))
         is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
         banner.show(sentence, hint=hint, actions=actions, tone=Tone.INFO if is_cancelled else Tone.ERROR)
-        banner.scroll_visible(animate=False)
+        self.call_after_refresh(banner.scroll_visible, animate=False)
         self.refresh_bindings()
 
     @on(Banner.ActionChosen, "#build-banner")

@@ -28,7 +28,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction
 BATCH = 200
 """How many rows are put into the table at a time: the next ones when the cursor comes near."""
 WIDEST_TEXT = 40
-"""Columns that the name of an agent or a model takes at most."""
+"""Cells that the name of an agent or a model takes at most."""
 
 
 class ProvenanceScreen(Screen[None]):
@@ -106,12 +106,12 @@ class ProvenanceScreen(Screen[None]):
         more = min(WIDEST_TEXT - 15, max(0, self.size.width - 80) // 2)
         return [
             (_right("#"), 5),
-            (Text(" Agent"), 16 + more),
-            (Text("Model"), 11 + more),
+            (Text(" Agent"), 18 + more),
+            (Text("Model"), 10 + more),
             (_right("Prompt"), 6),
             (_right("Tokens"), 14),
             (_right("First"), 8),
-            (Text("  Outcome"), 18),
+            (Text(" Outcome"), 17),
         ]
 
     def _add_rows(self, count: int) -> None:
@@ -127,7 +127,7 @@ class ProvenanceScreen(Screen[None]):
             _right(prompt_of(call)),
             _right(tokens_of(call)),
             _right(seconds(call.artifact.first_token_ms)),
-            Text(f"  {outcome_of(call)}", style="bold" if call.artifact.error_code else "", no_wrap=True),
+            Text(f" {outcome_of(call)}", style="bold" if call.artifact.error_code else "", no_wrap=True),
         )
 
     @on(DataTable.RowHighlighted)

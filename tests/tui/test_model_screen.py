@@ -1,0 +1,352 @@
+"""Who answers: shown, tried out, and connected with consent; a key is never shown and never in a file."""
+
+import re
+import stat
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import keyring
+import pytest
+from textual.app import App
+from textual.pilot import Pilot
+from textual.widgets import Input, Select, Static
+
+from core.errors import ErrorCode, StoryEngineError
+from core.model_choice import AgentRole
+from core.paths import Paths
+from core.settings import Settings, load_settings
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.connection import Connection, changes_of, connect, connection_of
+from storyengine_tui.screens.consent_modal import ConsentModal
+from storyengine_tui.screens.model_screen import NOTHING_SENT, ModelScreen
+from storyengine_tui.settings_file import change_settings, edited
+from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.banner import Banner
+from tests.core.test_keys import Memory
+from tests.http_faults import FaultServer, error_reply, text_reply
+from tests.tui.conftest import SnapCompare
+from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.widget_app import WIDGET_STYLES
+
+pytestmark = pytest.mark.anyio
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+KEY = "sk-secret-1234567890"
+REMOTE = "https://models.example/v1"
+
+
+@pytest.fixture(autouse=True)
+def ring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Memory:
+    """A keyring of the test's own, and an environment and a folder without settings."""
+    for name in ("OPENAI_API_KEY", *(f"STORYENGINE_{part}" for part in ("PROVIDER", "BASE_URL", "MODEL"))):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    before = keyring.get_keyring()
+    monkeypatch.setattr(keyring.core, "_keyring_backend", before)
+    backend = Memory()
+    keyring.set_keyring(backend)
+    return backend
+
+
+def configuration(tmp_path: Path, **settings: Any) -> Configuration:
+    paths = Paths(tmp_path / "data", tmp_path / "config", tmp_path / "logs", tmp_path / "downloads")
+    return Configuration(paths, Settings(_env_file=None, **settings))
+
+
+# Writing settings
+
+
+FILE = """# mine
+bell = true  # ring
+provider = "scripted"
+
+[profiles.production]
+base_url = "https://old.example/v1" # old
+[profiles.production.narrative]
+model = "old"
+timeout = 60
+"""
+
+
+def test_only_what_is_meant_changes_and_comments_stay(tmp_path: Path) -> None:
+    connection = Connection(provider="openai", base_url=REMOTE, models={AgentRole.CHARACTER: 'odd "name"'})
+    text = edited(FILE, changes_of(connection, "production"))
+    assert text.startswith("# mine\nbell = true  # ring\n")
+    assert tomllib.loads(text) == {
+        "bell": True,
+        "profile": "production",
+        "profiles": {
+            "production": {
+                "provider": "openai",
+                "base_url": REMOTE,
+                "character": {"model": 'odd "name"'},
+                "narrative": {"timeout": 60},
+            }
+        },
+    }
+    assert edited(text, changes_of(connection, "production")) == text
+    assert tomllib.loads(edited("", changes_of(connection, "production")))["profile"] == "production"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'profiles = { production = { provider = "local" } }\n',
+        'profiles.production.provider = "local"\n',
+        '[profiles.production]\nprovider = """\nlocal"""\n',
+        "[profiles]\nproduction = 3\n",
+        "not toml",
+    ],
+)
+def test_a_file_that_is_written_otherwise_is_left_alone_and_the_lines_told(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(StoryEngineError) as raised:
+        change_settings(file, {("profiles", "production", "provider"): "openai"})
+    assert raised.value.code is ErrorCode.STORAGE_SAVE_FAILED
+    assert 'profiles.production.provider = "openai"' in raised.value.hint
+    assert file.read_text() == text
+
+
+def test_the_file_is_private_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
+    real.write_text("bell = true\n")
+    link.symlink_to(real)
+    change_settings(link, {("profile",): "production"})
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    change_settings(tmp_path / "new" / "config.toml", {("profile",): "local"})
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_what_is_connected_holds_now_and_after_a_restart(tmp_path: Path) -> None:
+    before = configuration(tmp_path)
+    wanted = Connection(provider="openai", base_url=REMOTE + "/", models={AgentRole.NARRATIVE: "big"})
+    after, note = connect(wanted, before)
+    assert note == ""
+    for settings in (after.settings, load_settings(before.paths.config_file)):
+        profile = settings.active()
+        assert (profile.provider, profile.base_url) == ("openai", REMOTE)
+        assert (profile.narrative.model, profile.character.model) == ("big", None)
+    back, _ = connect(Connection(provider="local", base_url=""), after)
+    assert back.settings.active().provider == "local"
+    again = load_settings(before.paths.config_file)
+    assert again.active().provider == "local"
+    assert again.profiles.production.narrative.model == "big", "the service's settings are kept"
+
+
+def test_what_the_environment_overrides_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORYENGINE_PROVIDER", "scripted")
+    after, note = connect(Connection(provider="openai", base_url=REMOTE), configuration(tmp_path))
+    assert after.settings.active().provider == "openai"
+    assert "STORYENGINE_PROVIDER goes before config.toml" in note
+
+
+# The screen, on its own
+
+
+class ModelApp(App[None]):
+    CSS_PATH = [WIDGET_STYLES]  # noqa: RUF012
+
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__()
+        self.configuration = configuration
+        self.results: list[Configuration | None] = []
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self.push_screen(ModelScreen(self.configuration), self.results.append)
+
+
+class Page:
+    """The model screen as its user sees it."""
+
+    def __init__(self, pilot: Pilot[None], app: ModelApp) -> None:
+        self.pilot = pilot
+        self.app = app
+        screen = app.screen
+        assert isinstance(screen, ModelScreen)
+        self.screen = screen
+
+    def said(self, name: str) -> str:
+        return str(self.screen.query_one(f"#{name}", Static).content)
+
+    @property
+    def result(self) -> str:
+        content = self.screen.query_one("#result", Banner).content
+        return f"{content.sentence} {content.hint}".strip() if content else ""
+
+    def shows(self, name: str) -> bool:
+        return self.screen.query_one(f"#{name}").region.height > 0
+
+
+@asynccontextmanager
+async def page_of(configuration: Configuration, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Page]:
+    app = ModelApp(configuration)
+    async with app.run_test(size=size) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        yield Page(pilot, app)
+
+
+async def test_each_provider_shows_what_it_needs_by_keyboard_alone(tmp_path: Path) -> None:
+    async with page_of(configuration(tmp_path)) as page:
+        assert page.said("models").startswith("smollm2-135m-instruct plays all ten agents.")
+        assert not page.shows("address")
+        await page.pilot.press("enter", "down", "enter")
+        await until(page.pilot, lambda: page.shows("address"))
+        assert page.screen.query_one("#address", Input).value == "https://api.openai.com/v1"
+        assert page.screen.query_one("#model-narrative", Input).placeholder == "gpt-5.2 (default)"
+        assert page.screen.query_one("#model-character", Input).placeholder == "o4-mini (default)"
+        assert page.said("consent").startswith("No text may go there yet")
+        await until(page.pilot, lambda: page.said("key-source") == "Key: none found.")
+        reached = set()
+        for _ in range(12):
+            await page.pilot.press("tab")
+            assert page.app.focused is not None
+            reached.add(page.app.focused.id)
+            assert page.screen.region.contains_region(page.app.focused.region)
+        assert {"provider", "address", "key", "model-character", "test", "connect"} <= reached
+        page.screen.query_one("#address", Input).value = "ftp://x"
+        await until(page.pilot, lambda: "does not begin with http" in page.said("consent"))
+        await page.pilot.press("escape")
+        assert page.app.results == [None]
+
+
+async def test_a_test_call_says_what_came_back_and_how_fast_and_a_failure_why(tmp_path: Path) -> None:
+    async with FaultServer() as server:
+        server.script(text_reply("rea", "dy [/x]"), error_reply(401))
+        settings = configuration(tmp_path, provider="openai", base_url=server.base_url)
+        async with page_of(settings) as page:
+            assert page.said("consent").startswith("That is this machine")
+            page.screen.query_one("#key", Input).value = KEY
+            await page.pilot.press("f8")
+            await until(page.pilot, lambda: page.result)
+            found = re.match(
+                r"test-model answered “ready \[/x\]” in (\S+) s, first word after (\S+) s", page.result
+            )
+            assert found
+            assert 0 <= float(found[2]) <= float(found[1]) < PATIENCE
+            assert "11 tokens in, 7 out." in page.result
+            [call] = server.requests
+            assert call.headers["authorization"] == f"Bearer {KEY}"
+            assert call.body["model"] == "o4-mini"
+            assert len(str(call.body["messages"])) < 100, "one tiny call"
+            await page.pilot.click("#test")
+            await until(page.pilot, lambda: page.result.startswith(ErrorCode.LLM_AUTH_ERROR.sentence))
+            assert not settings.paths.config_file.exists(), "a test stores nothing"
+
+
+async def test_nothing_is_sent_or_changed_before_consent_is_given(tmp_path: Path) -> None:
+    settings = configuration(tmp_path, provider="openai", base_url=REMOTE)
+    async with page_of(settings) as page:
+        for key in ("f8", "f9"):
+            await page.pilot.press(key)
+            await until(page.pilot, lambda: isinstance(page.app.screen, ConsentModal))
+            assert str(page.app.screen.query_one("#address", Static).content) == REMOTE
+            await page.pilot.press("escape")
+            await until(page.pilot, lambda: page.result == NOTHING_SENT)
+        assert not settings.paths.config.exists()
+
+
+async def test_connecting_stores_settings_consent_and_key_each_where_it_belongs(
+    tmp_path: Path, ring: Memory
+) -> None:
+    settings = configuration(tmp_path)
+    async with page_of(settings) as page:
+        page.screen.query_one("#provider", Select).value = "openai"
+        await until(page.pilot, lambda: page.shows("address"))
+        page.screen.query_one("#address", Input).value = REMOTE
+        page.screen.query_one("#model-narrative", Input).value = "big"
+        page.screen.query_one("#key", Input).focus()
+        await page.pilot.press(*KEY)
+        assert KEY not in page.app.export_screenshot()
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: isinstance(page.app.screen, ConsentModal))
+        await page.pilot.press("tab", "enter")
+        await until(page.pilot, lambda: page.app.results)
+        [connected] = page.app.results
+        assert connected is not None
+        assert connection_of(connected) == Connection(
+            provider="openai", base_url=REMOTE, models={AgentRole.NARRATIVE: "big"}
+        )
+    assert ring.get_password("storyengine", "production") == KEY
+    assert settings.consent.granted() == {REMOTE}
+    assert all(KEY not in file.read_text() for file in _files(tmp_path))
+    assert load_settings(settings.paths.config_file).active().narrative.model == "big"
+    async with page_of(connected) as page:
+        assert page.said("consent").startswith("Text may go there")
+        await until(page.pilot, lambda: page.said("key-source").startswith("Key: from the keyring"))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file()]
+
+
+async def test_the_program_goes_on_with_the_model_at_once_in_the_same_chapter(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_active)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        assert app.session is not None
+        session = app.session
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        app.screen.query_one("#provider", Select).value = "local"
+        await pilot.pause()
+        await pilot.press("f9")
+        await until(pilot, lambda: app.screen is app.chapter and app.session not in (None, session))
+        assert app.session is not None
+        assert app.session.id == session.id
+        assert app.configuration.settings.active().provider == "local"
+        assert app.chapter.configuration is app.configuration
+        assert desktop.windows == 2
+        await app.close_everything()
+
+
+# Pictures
+
+
+def picture(snapshot_of: SnapCompare, configuration: Configuration, size: tuple[int, int], act: Any) -> bool:
+    return snapshot_of(ModelApp(configuration), terminal_size=size, run_before=act)
+
+
+@SIZES
+def test_picture_of_a_service(snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: str(pilot.app.screen.query_one("#key-source", Static).content))
+        pilot.app.screen.query_one("#key", Input).value = KEY
+
+    settings = configuration(tmp_path, provider="openai", base_url=REMOTE, model="[/x] model")
+    assert picture(snapshot_of, settings, size, act)
+
+
+def test_picture_of_the_local_model(snapshot_of: SnapCompare, tmp_path: Path) -> None:
+    async def act(pilot: Pilot[Any]) -> None:
+        await pilot.pause()
+
+    assert picture(snapshot_of, configuration(tmp_path), (80, 24), act)
+
+
+def test_picture_of_a_test_that_failed(snapshot_of: SnapCompare, tmp_path: Path) -> None:
+    async def act(pilot: Pilot[Any]) -> None:
+        async with FaultServer() as server:
+            server.script(error_reply(401))
+            # The address shows, and its port is another one each time.
+            pilot.app.screen.query_one("#address", Input).value = server.base_url
+            await pilot.press("f8")
+            banner = pilot.app.screen.query_one("#result", Banner)
+            await until(pilot, lambda: banner.is_shown)
+            pilot.app.screen.query_one("#address", Input).value = "http://localhost:11434/v1"
+            await pilot.pause()
+
+    settings = configuration(tmp_path, provider="openai", base_url="http://localhost:11434/v1")
+    assert picture(snapshot_of, settings, (80, 24), act)
