@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, OptionList, Static
 
 from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
 from core.errors import ErrorCode, StorageError
 from core.providers.script import Entry, Fault, Match, Pace, Script
 from core.session import SessionState
@@ -212,7 +213,16 @@ def test_setup_locked_end(shown: Shown, size: tuple[int, int]) -> None:
 
 @SIZES
 @pytest.mark.parametrize("is_waiting", [False, True], ids=["reading", "waiting"])
-def test_read_only(desktop: Desktop, shown: Shown, size: tuple[int, int], is_waiting: bool) -> None:
+def test_read_only(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], is_waiting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def not_yet(_: OpenSession) -> bool:
+        await asyncio.Event().wait()
+        return False
+
+    # The picture is of the waiting itself: the answer to the first question must not come into it.
+    monkeypatch.setattr(OpenSession, "take_over", not_yet)
+
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         session = app.session
         assert session is not None
@@ -227,8 +237,6 @@ def test_read_only(desktop: Desktop, shown: Shown, size: tuple[int, int], is_wai
             app.chapter.query_one(WriterBanner).show_writer_of(app.session)
             if is_waiting:
                 await pilot.press("ctrl+t")
-                app.session._writer.holder = Holder(label="shore.example, process 4711", since=since)
-                app.chapter.query_one(WriterBanner).show_writer_of(app.session)
             await pilot.pause()
             await other.aclose()
 
