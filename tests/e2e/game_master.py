@@ -1,0 +1,149 @@
+"""A GM at a terminal: the real program, used by its keys alone, and watched on the screen alone."""
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tests.e2e.program import PROGRAM, Machine
+from tests.terminal import PATIENCE, STANDARD, Size, Terminal
+
+START = 60.0
+"""Seconds that the first start may take: a database is made."""
+
+
+@dataclass(frozen=True)
+class Character:
+    """One of the cast."""
+
+    name: str
+    identity: str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is typed on tab 1."""
+
+    world: str
+    chapter: str
+    cast: Sequence[Character]
+
+
+class GameMaster(Terminal):
+    """A window of the program on a machine."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        environment: Mapping[str, str] | None = None,
+        *,
+        size: Size = STANDARD,
+        term: str = "xterm-256color",
+        bytes_per_second: int | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        super().__init__(
+            [PROGRAM],
+            {**machine.environment, **(environment or {})},
+            cwd=machine.work,
+            size=size,
+            term=term,
+            bytes_per_second=bytes_per_second,
+            patience=patience,
+        )
+        self._log = machine.data / "logs" / "storyengine.log"
+
+    @property
+    def errors(self) -> list[str]:
+        """What the program wrote about bugs into its log."""
+        with suppress(FileNotFoundError):
+            return [line for line in self._log.read_text("utf-8").splitlines() if " ERROR " in line]
+        return []
+
+    @property
+    def foot(self) -> str:
+        """The line of the keys."""
+        return self.text.split("\n")[-1]
+
+    # Tab 1
+
+    def begin_empty(self) -> None:
+        """Come as a newcomer, and start with an empty chapter."""
+        self.wait_for("Connect a model", START)
+        self.press("escape")
+        self.wait_while("Welcome to Story Engine")
+
+    def begin_example(self) -> None:
+        """Come as a newcomer, and open the first example."""
+        self.wait_for("Connect a model", START)
+        self.press("enter")
+        self.wait_for("being set up · The Lamp at Grey Point")
+
+    def set_up(self, setting: Setting) -> None:
+        """Type world, chapter and cast, from field to field, as fast as keys can be sent."""
+        self.type(setting.world)
+        self.press("tab")
+        self.paste(setting.chapter)
+        self.press("tab", "tab")
+        for number, character in enumerate(setting.cast, 1):
+            if number > 1:
+                self.press("ctrl+n")
+                self.wait_for(f"┃ {number} Name ")
+            self.type(character.name)
+            self.press("tab")
+            self.paste(character.identity)
+            self.wait_for(f"[{number} {character.name} ✎]")
+
+    def lock(self, patience: float | None = None) -> None:
+        """Go to tab 2, which asks, and say yes; return when the first prompt can be typed."""
+        self.press("f3")
+        self.wait_for("Lock and play")
+        self.press("enter")
+        self.wait_for("being played", patience)
+        self.wait_for("━ To 1 ")
+
+    # Tab 2
+
+    def prompt(self, text: str) -> None:
+        """Type a prompt into the panel that shows, and send it."""
+        self.type(text)
+        self.press("enter")
+
+    def wait_for_reply(self, number: int, name: str, patience: float | None = None) -> None:
+        """Return when the reply to this prompt is stored and the next can be typed."""
+        self.wait_for(lambda: f"{number}) " in self.text and f"{name}: " in self.text, patience)
+        self.wait_while("is writing", patience)
+
+    def pick(self, number: int) -> None:
+        """Go to the panel of a character, by the keys that the page names."""
+        self.press("tab", str(number))
+        self.wait_for(f"━ To {number} ")
+
+    def end_chapter(self, patience: float | None = None) -> None:
+        """Say that the chapter ends, and wait for tab 3."""
+        self.press("f8")
+        self.wait_for("End the chapter?")
+        self.press("tab", "enter")
+        self.wait_for("ended ·", patience)
+        self.wait_for("How to write it")
+
+    # The end
+
+    def leave(self) -> None:
+        """Quit, and find that all went well."""
+        self.press("ctrl+q")
+        assert self.wait_for_end() == 0, self.text
+        assert not self.errors
+
+
+def local_model_of(window: Terminal) -> int:
+    """Return the process id of the local model that a window has started."""
+    listing = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    [found] = [
+        int(pid)
+        for pid, parent, arguments in (line.split(None, 2) for line in listing.splitlines())
+        if int(parent) == window.process.pid and "local_child.py" in arguments
+    ]
+    return found
