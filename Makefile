@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test check format lint types bench lock clean run-environment dev-environment
+.PHONY: help run play test e2e check screenshots format lint types bench lock clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -18,7 +18,7 @@ TO_COMPILE := --quiet --system-certs --universal --python-version 3.11 --generat
 
 help: ## say what can be made
 	@echo 'make …'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 run: run-environment ## start Story Engine (ARGS="sessions" for a command)
 	@$(BIN)/storyengine $(ARGS)
@@ -28,6 +28,9 @@ play: run-environment ## play the chapter of three characters with the local mod
 
 test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+e2e: dev-environment ## play a whole chapter at a real terminal with the local model, and compare what it left
+	@$(BIN)/python -m pytest -m chapter tests/e2e $(ARGS)
 
 check: format lint types test ## format, then lint, types and tests: before a commit
 
@@ -46,6 +49,9 @@ bench: dev-environment ## run the benchmarks; each prints its figure and what it
 	@set -e; for file in bench/[a-z]*.py; do \
 		name=$${file##*/}; $(BIN)/python -m "bench.$${name%.py}" $(ARGS); \
 	done
+
+screenshots: dev-environment ## take the pictures of the README anew, from the real program
+	@$(BIN)/python -m tools.screenshots $(ARGS)
 
 # uv solves for every platform at once, which pip cannot; it lives in a directory that goes afterwards.
 lock: dev-environment ## solve the lock files anew, after a change of dependencies (ARGS=--upgrade for newer ones)

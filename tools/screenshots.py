@@ -1,0 +1,147 @@
+"""Take the README's pictures of the three tabs from the real program: `make screenshots`.
+
+The application runs without a terminal, on a real engine and a private database of its own, and plays an
+example with the scripted provider. Clock and time zone are fixed: the same program gives the same pictures.
+"""
+
+import asyncio
+import os
+import tempfile
+import time
+import tomllib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
+from core.model_choice import defaults_for
+from core.paths import Paths
+from core.providers.script import Entry, Match, Script
+from core.providers.scripted import ScriptedProvider
+from core.settings import Settings
+from core.slot import Slot
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.bootstrap import Configuration, running_store
+from storyengine_tui.example_chapters import find_examples
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "docs" / "screenshots"
+SIZE = (120, 40)
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+PATIENCE = 60.0
+EXAMPLE = "The Lamp at Grey Point"
+
+Play = dict[str, Any]
+
+
+def script_of(play: Play) -> Script:
+    """Return the replies, and what the summaries and the narrative agent answer.
+
+    An input holds the earlier prompts too, so what answers to the latest one comes first.
+    """
+    text, delta = {"schema": "text"}, {"schema": "turn_delta"}
+    replies = [
+        Entry(match=Match(**text, last=prompt["text"]), text=prompt["reply"]) for prompt in play["prompt"]
+    ]
+    deltas = [Entry(match=Match(**delta, last=one.pop("of")), payload=one) for one in play["delta"]]
+    lock = Entry(match=Match(schema="world_chapter_lock"), payload=play["lock"])
+    prose = Entry(match=Match(**text, anywhere="NARRATIVE_AGENT_DEFINITION"), text=play["prose"])
+    return Script(reply=(lock, prose, *reversed(deltas), *reversed(replies)))
+
+
+def starter(script: Script) -> Callable[[Configuration], Any]:
+    """Return how the application starts its engine: as ever, but for the clock."""
+
+    @asynccontextmanager
+    async def start(configuration: Configuration) -> AsyncIterator[Engine]:
+        async with running_store(configuration) as store:
+            provider = ScriptedProvider(script)
+            yield Engine(store, provider, defaults_for("scripted"), label="here", clock=lambda: NOON)
+
+    return start
+
+
+async def until(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    """Let the application work until `holds`."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await pilot.pause(0.02)
+    await pilot.pause()
+
+
+async def still(pilot: Pilot[None]) -> None:
+    """Let the application work until nothing on its screen changes any more."""
+    before, after = "", "unknown"
+    while before != after:
+        await pilot.pause(0.3)
+        before, after = after, pilot.app.export_screenshot()
+
+
+async def take(pilot: Pilot[None], name: str) -> None:
+    """Write a picture."""
+    await still(pilot)
+    OUT.mkdir(parents=True, exist_ok=True)
+    picture = "\n".join(line.rstrip() for line in pilot.app.export_screenshot().splitlines())
+    (OUT / f"{name}.svg").write_text(f"{picture}\n", encoding="utf-8", newline="\n")
+
+
+async def play_prompts(session: OpenSession, play: Play) -> None:
+    """Lock, and play every prompt."""
+    await session.wait(await session.lock())
+    slots = {session.snapshot.session.name_of(slot): slot for slot in session.snapshot.session.slots}
+    for prompt in play["prompt"]:
+        await session.wait(await session.submit_prompt(slots[prompt["to"]], prompt["text"]))
+    await session.wait_idle()
+
+
+async def show(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
+    """Set the example up, play it and have it written; take a picture of each tab."""
+    await until(pilot, lambda: app.session is not None and len(app.screen_stack) > 1)
+    await pilot.press("escape")
+    [example] = [one for one in find_examples() if one.title == EXAMPLE]
+    await app.desk.open_example(example)
+    session = app.desk.session
+    assert session is not None
+    await session.define_narrative(play["definition"].strip(), play["target_words"])
+    await app.chapter.show_again()
+    await take(pilot, "1-world")
+
+    await play_prompts(session, play)
+    await session.save_unsent(Slot.YELLOW, play["unsent"])
+    await app.chapter.show_again()
+    await pilot.press("f3")
+    await take(pilot, "2-play")
+
+    await session.save_unsent(Slot.YELLOW, "")
+    await app.chapter.show_again()
+    await session.end_chapter()
+    await session.wait_idle()
+    await session.wait(await session.build_narrative())
+    await until(pilot, lambda: app.chapter.active_tab == "narrative")
+    await take(pilot, "3-chapter")
+
+
+async def main() -> None:
+    """Take all pictures."""
+    play = tomllib.loads((ROOT / "tools" / "screenshots.toml").read_text("utf-8"))
+    with tempfile.TemporaryDirectory(prefix="storyengine-pictures-", ignore_cleanup_errors=True) as name:
+        home = Path(name)
+        paths = Paths(home / "data", home / "config", home / "logs", home / "downloads")
+        settings = Settings(provider="scripted", _env_file=None)
+        app = StoryEngineApp(starter(script_of(play)), Configuration(paths, settings))
+        async with app.run_test(size=SIZE) as pilot:
+            await show(pilot, app, play)
+            await app.close_everything()
+
+
+if __name__ == "__main__":
+    for variable in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS"):
+        os.environ.pop(variable, None)
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+    asyncio.run(main())
