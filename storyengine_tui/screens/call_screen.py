@@ -59,14 +59,14 @@ class CallScreen(Screen[None]):
         passages = passages_of_call(self._call, self._session.snapshot.session, segments, texts)
         view = self.query_one(PassageView)
         view.show_passages([Keyed(number, passage) for number, passage in enumerate(passages)])
-        view.scroll_to_passage(0)
+        view.pin(0)
 
     def action_go(self, title: str) -> None:
         """Go to the beginning of the output or the input."""
         view = self.query_one(PassageView)
         for number, paragraph in enumerate(view.lines.paragraphs):
             if paragraph.text == title:
-                view.scroll_to_passage(number)
+                view.pin(number)
                 return
 
     def action_copy_all(self) -> None:

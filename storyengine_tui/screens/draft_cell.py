@@ -19,6 +19,11 @@ from storyengine_tui.widgets.line_view import LineView
 
 LIVE = 0
 """Stands in the picker for the text that is no version yet."""
+UNFINISHED = -2
+"""Stands there for it once nothing more comes in: the picker shows a label anew for another value only."""
+NONE = -1
+"""Stands in the picker while there is nothing to pick."""
+NO_VERSION = ((Content("No version yet"), NONE),)
 NOTHING = "Nothing is written yet. Build Narrative writes the chapter here."
 
 
@@ -58,7 +63,7 @@ class DraftCell(Vertical):
             yield Static(NOTHING, id="draft-empty", markup=False)
             yield DraftView(id="draft-view")
             with Horizontal(classes="foot"):
-                yield Select[int]([], id="versions", compact=True, prompt="No version yet")
+                yield Select[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
                 yield Static("↓ more", id="draft-more", markup=False)
                 yield Button("Copy all", id="draft-copy", compact=True)
 
@@ -168,8 +173,8 @@ class DraftCell(Vertical):
         picker = self.query_one("#versions", Select)
         options = self._options()
         with self.prevent(Select.Changed):
-            picker.set_options(options)
-            picker.value = Select.NULL if self._chosen is None else self._chosen
+            picker.set_options(options or NO_VERSION)
+            picker.value = self._picked
         picker.disabled = not options
         self.query_one("#draft-copy").display = bool(text)
         self._show_words()
@@ -181,8 +186,15 @@ class DraftCell(Vertical):
         if self._live is not None:
             number = (self._newest or 0) + 1
             live = f"Version {number} · being written" if self._live.is_writing else "Unfinished · no version"
-            options.insert(0, (Content(live), LIVE))
+            options.insert(0, (Content(live), LIVE if self._live.is_writing else UNFINISHED))
         return options
+
+    @property
+    def _picked(self) -> int:
+        """What is chosen, as the picker knows it."""
+        if self._chosen == LIVE and self._live is not None and not self._live.is_writing:
+            return UNFINISHED
+        return NONE if self._chosen is None else self._chosen
 
     def _show_words(self) -> None:
         draft = self.shown
@@ -202,9 +214,9 @@ class DraftCell(Vertical):
     @on(Select.Changed, "#versions")
     def _heed_choice(self, event: Select.Changed) -> None:
         event.stop()
-        if isinstance(event.value, int) and event.value != self._chosen:
-            self._chosen = event.value
-            self._show_choice(from_top=event.value != LIVE)
+        if isinstance(event.value, int) and event.value not in (NONE, self._picked):
+            self._chosen = LIVE if event.value == UNFINISHED else int(event.value)
+            self._show_choice(from_top=self._chosen != LIVE)
 
     def action_copy_all(self) -> None:
         """Copy the whole text that shows."""

@@ -4,13 +4,13 @@ from textual.timer import Timer
 
 from core.text import clean, word_count
 from core.transcript import SEPARATOR, PieceKind
-from storyengine_tui.widgets.selectable_line_view import SelectableLineView
+from storyengine_tui.screens.pinned_view import PinnedView
 from storyengine_tui.widgets.transcript_lines import Paragraph
 
 FRAMES_PER_SECOND = 30
 
 
-class DraftView(SelectableLineView):
+class DraftView(PinnedView):
     """Shows a whole text, which may grow: the first piece is painted at once, others some times a second."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -26,19 +26,19 @@ class DraftView(SelectableLineView):
     def show_text(self, text: str, *, from_top: bool) -> None:
         """Show a text from its beginning, or keep the place."""
         self._forget_pending()
+        self.unpin()
         parts = clean(text).split(SEPARATOR) if text else []
         paragraphs = [
             Paragraph(PieceKind.GM, None, part, ("draft", index)) for index, part in enumerate(parts)
         ]
         self.rearrange(lambda: self.lines.show(paragraphs))
         if from_top:
-            self._is_following = False
-            self._top = []
-            self.scroll_to(y=0, animate=False)
-            self._hold_place()
+            self.pin(0)
+        self.refresh_bindings()
 
     def grow(self, text: str) -> None:
         """Add to the end; who looks at the end sees it grow."""
+        self.unpin()
         self._pending.append(text)
         if self._frame_timer is None:
             self._paint_pending()

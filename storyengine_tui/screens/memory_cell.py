@@ -119,20 +119,22 @@ class MemoryCell(Vertical):
         """Show these blocks, the newest from its beginning."""
         self._pages, self._names, self._is_known = MemoryPages(blocks), names, True
         self._show_blocks()
-        self.call_after_refresh(self._go_to_newest)
+        self._go_to_newest()
 
     def append(self, block: MemoryBlock) -> None:
         """Show a new block; who looks at the newest one sees it come, who reads elsewhere stays there."""
-        is_at_newest = bool(self._titles) and self.view.top_passage >= self._titles[-1]
+        newest = self._titles[-1] if self._titles else 0
+        view = self.view
+        is_at_newest = view.is_following or view.top_passage >= newest or view.pinned == newest
         was_empty = not self._pages.blocks
         self._pages.append(block)
         self._show_blocks()
         if was_empty or is_at_newest:
-            self.call_after_refresh(self._go_to_newest)
+            self._go_to_newest()
 
     def _go_to_newest(self) -> None:
         if self._titles:
-            self.view.scroll_to_passage(self._titles[-1])
+            self.view.pin(self._titles[-1])
 
     def _show_blocks(self) -> None:
         shown: list[Keyed] = []
@@ -182,14 +184,14 @@ class MemoryCell(Vertical):
         self._form = form
         self._show_blocks()
         if self._titles:
-            self.view.scroll_to_passage(self._titles[block])
+            self.view.pin(self._titles[block])
 
     def action_turn(self, step: int) -> None:
         """Show earlier or later blocks of a long memory."""
         self._pages.turn(step)
         self._show_blocks()
         if self._titles:
-            self.view.scroll_to_passage(self._titles[-1 if step < 0 else 0])
+            self.view.pin(self._titles[-1 if step < 0 else 0])
 
     @on(Button.Pressed, "#earlier")
     def _turn_back(self, event: Button.Pressed) -> None:

@@ -9,8 +9,8 @@ from rich.style import Style
 
 from core.transcript import PieceKind
 from storyengine_tui.screens.memory_outline import Names, Passage, find_names
+from storyengine_tui.screens.pinned_view import PinnedView
 from storyengine_tui.theme import SLOT_COLOURS
-from storyengine_tui.widgets.selectable_line_view import SelectableLineView
 from storyengine_tui.widgets.transcript_lines import Paragraph, Place, Spot
 
 _HEADING = Style(bold=True)
@@ -39,7 +39,7 @@ def pattern_of(needle: str) -> re.Pattern[str] | None:
     return re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
 
-class PassageView(SelectableLineView):
+class PassageView(PinnedView):
     """Shows passages; what is searched for is marked, and one of its places is the current one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"passage-view--found", "passage-view--found-here"}
@@ -56,6 +56,7 @@ class PassageView(SelectableLineView):
 
     def show_passages(self, shown: Sequence[Keyed], names: Names = ()) -> None:
         """Show these instead, and keep the place."""
+        self.unpin()
         self._passages = [keyed.passage for keyed in shown]
         self._names = names
         self._named.clear()
@@ -70,10 +71,7 @@ class PassageView(SelectableLineView):
         ]
         self.rearrange(lambda: self.lines.show(paragraphs))
         self._search()
-
-    def scroll_to_passage(self, index: int) -> None:
-        """Have this paragraph at the top."""
-        self.scroll_to(y=self.lines.spot(Place(index, 0)).y, animate=False)
+        self.refresh_bindings()
 
     @property
     def top_passage(self) -> int:
@@ -100,6 +98,7 @@ class PassageView(SelectableLineView):
 
     def go_to_match(self, number: int) -> None:
         """Make a place the current one, and have it in sight."""
+        self.unpin()
         self._current = self._matches[number]
         self.place_in_sight(Place(self._current.paragraph, self._current.begin))
         self.refresh()

@@ -20,7 +20,7 @@ from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.providers.script import Entry, Fault, Match, Script
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.draft_cell import DraftCell
+from storyengine_tui.screens.draft_cell import NONE, DraftCell
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative_pane import NarrativePane
@@ -236,7 +236,7 @@ class ChapterPage:
     def versions(self) -> list[str]:
         """What the picker offers."""
         options = self.pane.query_one("#versions", Select)._options
-        return [str(prompt) for prompt, value in options if isinstance(value, int)]
+        return [str(prompt) for prompt, value in options if value != NONE]
 
     @property
     def busy(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual.widgets import Static
 
 from core.engine.engine import Engine
 from core.errors import ErrorCode
@@ -156,6 +157,7 @@ async def test_esc_cancels_and_keeps_what_was_written_before(desktop: Desktop, g
         assert "Version 1 is as before." in page.banner
         assert not page.busy
         assert page.versions[0] == "Unfinished · no version"
+        assert str(page.pane.query_one("#versions SelectCurrent #label", Static).content) == page.versions[0]
         assert page.versions[1].startswith("Version 1")
         gate.open()
         await page.pilot.click("#build-banner Button")
