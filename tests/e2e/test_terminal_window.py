@@ -48,6 +48,10 @@ SETTING = Setting(
     chapter="A storm.\n\nThe lamp is out.",
     cast=(Character("Mira", "You keep the light."), Character("Jonas", "You row the boat.")),
 )
+
+# With `make e2e`: real terminals take minutes on a busy machine.
+pytestmark = pytest.mark.chapter
+
 Open = Callable[..., GameMaster]
 
 
