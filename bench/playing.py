@@ -3,9 +3,11 @@
     python -m bench.playing [--prompts 10000]
 
 Plays a chapter with the scripted provider at full speed on the private server, and between prompts
-commits a bare single row on the same server through the bare driver. Printed as medians and ratios:
+commits a bare single row on the same server in two ways: as a program with our libraries does it
+(SQLModel, a session, a transaction), and as the bare driver does it in autocommit, which is the round
+trip and the flush alone. Printed as medians and ratios:
 
-- engine work per prompt (submitting to settled, less the time inside the provider) against that commit;
+- engine work per prompt (submitting to settled, less the time inside the provider) against both;
 - the same near the last prompt against that near the tenth;
 - resident memory near the last prompt against that near the tenth.
 """
@@ -18,8 +20,11 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import psycopg
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlmodel import Field, SQLModel
 
 from bench.measure import Figure, print_table, resident_bytes
 from core.engine.commands import Tab1Edit
@@ -30,6 +35,7 @@ from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted import ScriptedProvider
 from core.settings import ProfileSettings
 from core.slot import Slot, following
+from db.connect import open_engine, parse_url
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 
@@ -59,29 +65,48 @@ class TimedProvider(ScriptedProvider):
             yield item
 
 
-class BareCommits:
-    """A single row, committed by the bare driver: the floor under every stored thing."""
+class Bare(SQLModel, table=True):
+    """A single row of nothing in particular."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]]) -> None:
+    __tablename__ = "bare"
+    __table_args__ = {"schema": "bench"}
+
+    id: UUID = Field(primary_key=True)
+    body: str
+
+
+class BareCommits:
+    """A single row, committed: the floor under every stored thing."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[tuple[object, ...]], engine: AsyncEngine) -> None:
         self._connection = connection
+        self._engine = engine
+        self.by_driver: list[float] = []
+        self.by_session: list[float] = []
 
     @classmethod
-    async def connect(cls, conninfo: str) -> "BareCommits":
+    async def connect(cls, conninfo: str, engine: AsyncEngine) -> "BareCommits":
         """Connect, and make the table."""
         connection = await psycopg.AsyncConnection.connect(conninfo, autocommit=True)
         await connection.execute("CREATE SCHEMA bench")
-        await connection.execute("CREATE TABLE bench.bare (id bigserial PRIMARY KEY, body text)")
-        return cls(connection)
+        await connection.execute("CREATE TABLE bench.bare (id uuid PRIMARY KEY, body text)")
+        return cls(connection, engine)
 
-    async def commit(self) -> float:
-        """Commit one row and return the seconds that it took."""
+    async def commit(self) -> None:
+        """Commit one row each way and note the seconds that it took."""
         began = time.perf_counter()
-        await self._connection.execute("INSERT INTO bench.bare (body) VALUES (%s)", [PROMPT])
-        return time.perf_counter() - began
+        await self._connection.execute("INSERT INTO bench.bare VALUES (%s, %s)", [uuid4(), PROMPT])
+        self.by_driver.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        async with AsyncSession(self._engine) as session:
+            session.add(Bare(id=uuid4(), body=PROMPT))
+            await session.commit()
+        self.by_session.append(time.perf_counter() - began)
 
     async def aclose(self) -> None:
-        """Close the connection."""
+        """Close the connections."""
         await self._connection.close()
+        await self._engine.dispose()
 
 
 async def measure(prompts: int, home: Path) -> list[Figure]:
@@ -93,7 +118,7 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
     profile = ProfileSettings(provider="scripted")
     engine = Engine(store, provider, {role: choose_model(profile, role) for role in AgentRole}, label="bench")
     conninfo = " ".join(f"{key}='{value}'" for key, value in server.connection_parameters().items())
-    bare = await BareCommits.connect(conninfo)
+    bare = await BareCommits.connect(conninfo, open_engine(parse_url(url)))
     try:
         session = await engine.open(await engine.create())
         try:
@@ -112,13 +137,12 @@ async def _play(
     await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
     await session.wait(await session.lock())
     work: list[float] = []
-    commits: list[float] = []
     memory: list[int] = []
     slot = Slot.RED
     for index in range(prompts):
         await session.wait_idle()
         if index % 5 == 0:
-            commits.append(await bare.commit())
+            await bare.commit()
         inside = provider.seconds
         began = time.perf_counter()
         await session.wait(await session.submit_prompt(slot, f"{PROMPT} ({index})"))
@@ -127,27 +151,27 @@ async def _play(
         if index in (9, prompts - 1):
             gc.collect()
             memory.append(resident_bytes())
-    return _figures(work, commits, memory, prompts)
+    return _figures(work, bare, memory, prompts)
 
 
-def _figures(work: list[float], commits: list[float], memory: list[int], prompts: int) -> list[Figure]:
+def _figures(work: list[float], bare: BareCommits, memory: list[int], prompts: int) -> list[Figure]:
     near = min(NEAR, prompts // 3)
-    early, late = statistics.median(work[9 : 9 + near]), statistics.median(work[-near:])
-    early_commit = statistics.median(commits[: max(1, near // 5)])
-    late_commit = statistics.median(commits[-max(1, near // 5) :])
+    few = max(1, near // 5)
+    ends = {"10": (work[9 : 9 + near], slice(few)), f"{prompts:,}": (work[-near:], slice(-few, None))}
+    figures = [
+        Figure("a bare row through SQLModel", statistics.median(bare.by_session) * 1000, "ms"),
+        Figure("a bare row through the driver", statistics.median(bare.by_driver) * 1000, "ms"),
+    ]
+    for name, (seconds, beside) in ends.items():
+        median = statistics.median(seconds)
+        for floor, commits in {"SQLModel": bare.by_session, "the driver": bare.by_driver}.items():
+            ratio = median / statistics.median(commits[beside])
+            what = f"work near prompt {name}, against {floor}"
+            figures.append(Figure(what, median * 1000, "ms", ratio, "≤ 4 ×"))
+    early, late = (statistics.median(seconds) for seconds, _ in ends.values())
     return [
-        Figure("a bare single-row commit", statistics.median(commits) * 1000, "ms"),
-        Figure(
-            "engine work per prompt, near prompt 10", early * 1000, "ms", early / early_commit, "≤ 4 × bare"
-        ),
-        Figure(
-            f"engine work per prompt, near prompt {prompts:,}",
-            late * 1000,
-            "ms",
-            late / late_commit,
-            "≤ 4 × bare",
-        ),
-        Figure("the last against the tenth", late * 1000, "ms", late / early, "≤ 1.3 ×"),
+        *figures,
+        Figure("work, the last against the tenth", late * 1000, "ms", late / early, "≤ 1.3 ×"),
         Figure("resident memory at prompt 10", memory[0] / 2**20, "MB"),
         Figure(
             f"resident memory at prompt {prompts:,}",

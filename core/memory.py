@@ -5,8 +5,8 @@ and the compact form in which memory goes into later inputs. Small models need e
 array bounded, or they run on until their output is cut; the bounds here are wide for any good one.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -170,6 +170,33 @@ class MemoryBlock:
     last: int
     payload: Mapping[str, object]
     created_at: datetime
+
+
+def is_whole(block: MemoryBlock) -> bool:
+    """Whether the payload has everything that validated, and not its canon alone."""
+    return block.type is BlockType.WORLD_CHAPTER_LOCK or "range" in block.payload
+
+
+def folded(blocks: Sequence[MemoryBlock], whole_from: int) -> tuple[MemoryBlock, ...]:
+    """Return the memory that inputs are made of: of deltas up to prompt `whole_from` only their canon.
+
+    One of these without canon goes, but for the first, so that what was left out can be named from its
+    beginning. No budget reaches back that far, and a session takes no more room than it did.
+    """
+    return tuple(
+        _canon_of(block) if _is_old(block, whole_from) and is_whole(block) else block
+        for block in blocks
+        if not _is_old(block, whole_from) or block.first == 1 or block.payload.get("canon_locks")
+    )
+
+
+def _is_old(block: MemoryBlock, whole_from: int) -> bool:
+    return block.type is BlockType.TURN_DELTA and block.first <= whole_from
+
+
+def _canon_of(block: MemoryBlock) -> MemoryBlock:
+    canon = {"memory_type": block.type.value, "canon_locks": block.payload.get("canon_locks", [])}
+    return replace(block, payload=canon)
 
 
 def without_empty(value: object) -> object:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.ids import BlockId
-from core.memory import BlockType, MemoryBlock, without_empty
+from core.memory import BlockType, MemoryBlock, is_whole, without_empty
 from core.model_choice import PromptStyle
 from core.prompt_range import PromptRange
 from core.tokens import estimate_tokens
@@ -62,7 +62,7 @@ class Digest:
 
 
 class MemoryDigester:
-    """Turns blocks into digests; keeps the compact text of every block that it has seen."""
+    """Turns blocks into digests; keeps the compact text of the blocks that it was given last."""
 
     def __init__(self, style: PromptStyle) -> None:
         self._style = style
@@ -84,6 +84,7 @@ class MemoryDigester:
 
     def _digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
         compact = [self.compact(block) for block in blocks]
+        self._compact = {block.id: known for block, known in zip(blocks, compact, strict=True)}
         locks = [block for block in compact if block.type is BlockType.WORLD_CHAPTER_LOCK]
         deltas = [block for block in compact if block.type is BlockType.TURN_DELTA]
         canon = _Canon(self._style, locks)
@@ -103,9 +104,10 @@ class MemoryDigester:
         return Digest(tuple(lines), fixed + canon.tokens + details, shrunk)
 
     def compact(self, block: MemoryBlock) -> CompactBlock:
-        """Return the compact form of `block`, made once."""
+        """Return the compact form of `block`, made once while memory holds it."""
         known = self._compact.get(block.id)
-        if known is None:
+        is_partial = not is_whole(block)
+        if known is None or known.is_partial != is_partial:
             text = _line(block.payload, self._style)
             canon = block.payload.get("canon_locks")
             locks = (
@@ -114,7 +116,6 @@ class MemoryDigester:
                 else ()
             )
             tokens = estimate_tokens(text, self._style) + 1
-            is_partial = block.type is BlockType.TURN_DELTA and "range" not in block.payload
             known = CompactBlock(block.type, block.first, block.last, text, tokens, locks, is_partial)
             self._compact[block.id] = known
         return known

@@ -8,15 +8,18 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from core.draft import NarrativeDraft
 from core.event import Event
 from core.ids import RequestId, SessionId
-from core.memory import MemoryBlock
+from core.memory import MemoryBlock, folded
 from core.request import Artifact, Content, Request
 from core.session import Session, SessionSummary, Tab1Inputs
 from core.slot import Slot
+
+WHOLE_DELTAS: Final = 256
+"""How many of the newest deltas a session holds whole; no input holds as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,11 +73,16 @@ class Snapshot:
             session=session,
             tab1=changes.tab1 or self.tab1,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
-            blocks=(*self.blocks, *changes.blocks) if self.is_memory_known else (),
+            blocks=self._memory_with(changes.blocks, session),
             recent=recent,
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
         )
+
+    def _memory_with(self, new: tuple[MemoryBlock, ...], session: Session) -> tuple[MemoryBlock, ...]:
+        if not self.is_memory_known:
+            return ()
+        return folded((*self.blocks, *new), whole_from(session)) if new else self.blocks
 
 
 def recent_from(session: Session) -> int:
@@ -84,6 +92,11 @@ def recent_from(session: Session) -> int:
     and it never leaves out an unsummarised prompt or one of the last chunk (design 6 and 7).
     """
     return max(0, session.boundary - session.limits.chunk_size)
+
+
+def whole_from(session: Session) -> int:
+    """Return the prompt index after which deltas are held whole; of older ones only their canon is."""
+    return session.boundary - WHOLE_DELTAS * session.limits.chunk_size
 
 
 def is_kept_in_snapshot(request: Request) -> bool:

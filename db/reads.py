@@ -12,15 +12,13 @@ from core.ids import SessionId
 from core.memory import MemoryBlock
 from core.session import Session, SessionSummary
 from core.slot import Slot
-from core.store import Snapshot, recent_from
+from core.store import Snapshot, recent_from, whole_from
 from db import mapping
 from db.faults import LOAD
 from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
 
 KEPT: Final = ("pending", "processing", "failed")
 """States of the requests in a snapshot; the partial index `ix_llm_request_kept` has the same."""
-WHOLE_DELTAS: Final = 256
-"""How many of the newest deltas are read whole; no input holds as many."""
 _BATCH: Final = 256
 _TITLE_CHARS: Final = 500
 
@@ -67,19 +65,18 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
 
 
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
-    """Return the memory that inputs are made of: the newest deltas whole, of older ones their canon."""
-    session = await read_session(connection, session_id)
-    whole_from = session.boundary - WHOLE_DELTAS * session.limits.chunk_size
+    """Return the memory that inputs are made of, as `core.memory.folded` has it."""
+    start = whole_from(await read_session(connection, session_id))
     whole = rows_of(MEMORY_BLOCK, session_id).where(
-        (MEMORY_BLOCK.c.from_prompt > whole_from) | (MEMORY_BLOCK.c.from_prompt == 0)
+        (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.from_prompt == 0)
     )
     blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
-    if whole_from > 0:
-        blocks += [mapping.to_block(row) for row in await connection.execute(_canon(session_id, whole_from))]
+    if start > 0:
+        blocks += [mapping.to_block(row) for row in await connection.execute(_canon(session_id, start))]
     return sorted(blocks, key=lambda block: block.first)
 
 
-def _canon(session_id: SessionId, whole_from: int) -> Select[Any]:
+def _canon(session_id: SessionId, last: int) -> Select[Any]:
     """Return the query for the old deltas that locked something into canon, with that alone; the first
     delta comes too, so that what was left out can be named from its beginning."""
     locks = MEMORY_BLOCK.c.payload["canon_locks"]
@@ -89,7 +86,7 @@ def _canon(session_id: SessionId, whole_from: int) -> Select[Any]:
     columns = [column for column in MEMORY_BLOCK.c if column.key != "payload"]
     return select(*columns, payload.label("payload")).where(
         MEMORY_BLOCK.c.session_id == session_id,
-        MEMORY_BLOCK.c.from_prompt.between(1, whole_from),
+        MEMORY_BLOCK.c.from_prompt.between(1, last),
         (func.jsonb_array_length(locks) > 0) | (MEMORY_BLOCK.c.from_prompt == 1),
     )
 

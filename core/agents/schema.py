@@ -5,6 +5,7 @@ every array, as strict services ask and as small models need.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -16,8 +17,13 @@ _KEPT = ("type", "const", "enum", "minItems", "maxItems", "minLength", "maxLengt
 
 def schema_of(model: type[BaseModel]) -> Schema:
     """Return the inline JSON schema of `model`, without titles and descriptions."""
-    whole = model.model_json_schema()
+    whole = _json_schema(model)
     return _inline(whole, whole.get("$defs", {}))
+
+
+@cache
+def _json_schema(model: type[BaseModel]) -> Schema:
+    return model.model_json_schema()
 
 
 def fixed(value: str | int) -> Schema:

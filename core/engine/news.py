@@ -17,10 +17,10 @@ from core.engine.notices import (
 )
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
-from core.memory import MemoryBlock
+from core.memory import MemoryBlock, folded
 from core.request import Request, RequestKind, RequestState
 from core.slot import Slot
-from core.store import Changes, Snapshot, Store
+from core.store import Changes, Snapshot, Store, whole_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,8 @@ async def read_news(store: Store, before: Snapshot) -> News:
     events = await store.events(now.session.id, first=first, last=last) if last >= first else ()
     blocks = await _new_blocks(store, before, now)
     if before.is_memory_known:
-        now = replace(now, blocks=(*before.blocks, *blocks), is_memory_known=True)
+        known = folded((*before.blocks, *blocks), whole_from(now.session))
+        now = replace(now, blocks=known, is_memory_known=True)
     drafts: Sequence[NarrativeDraft] = ()
     if now.draft_count > before.draft_count:
         drafts = (await store.drafts(now.session.id))[before.draft_count : now.draft_count]

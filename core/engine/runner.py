@@ -134,9 +134,7 @@ class Runner:
             cancellation.request()
         try:
             try:
-                await self._writer.apply_patiently(
-                    lambda snapshot: _begun(snapshot, request_id, self._clock())
-                )
+                await self._begin(request_id)
             except _NotItsTurnError:
                 return
             request = commands.find_request(self._writer.snapshot, request_id)
@@ -145,6 +143,12 @@ class Runner:
         finally:
             self._current = None
             self._unwanted.discard(request_id)
+
+    async def _begin(self, request_id: RequestId) -> None:
+        """Store that the request is processing; raise _NotItsTurnError when something else goes first."""
+        if self._writer.is_current and not _begun(self._writer.snapshot, request_id, self._clock()).requests:
+            return
+        await self._writer.apply_patiently(lambda snapshot: _begun(snapshot, request_id, self._clock()))
 
     async def _settle(self, request: Request, outcome: Outcome, trail: Trail) -> None:
         """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the

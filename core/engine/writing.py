@@ -60,6 +60,11 @@ class Writer:
         self._in_doubt: dict[RequestId, Request] = {}
         """Requests that may be stored although their asker was told that they are not."""
 
+    @property
+    def is_current(self) -> bool:
+        """Whether, as far as can be known without asking, the snapshot is what is stored and we write."""
+        return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._is_fenced)
+
     async def apply(self, decide: Decide) -> Changes:
         """Decide on the snapshot as it is, store, adopt; what the store cannot do now is raised.
 

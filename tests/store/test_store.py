@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import core.store
 from core.errors import ErrorCode, SessionLockedError, StorageError
 from core.ids import SessionId, new_uuid
 from core.limits import Limits
+from core.memory import is_whole
 from core.prompt_range import PromptRange
 from core.request import Content, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
@@ -291,3 +293,27 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
     for rows in (store.events, store.drafts, store.requests, store.artifacts):
         assert await rows(session.id) == []
         assert await rows(other.id) != []
+
+
+async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(
+    store: PostgresStore, locked: tuple[Session, Lease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core.store, "WHOLE_DELTAS", 2)
+    session, lease = locked
+    session = replace(session, limits=Limits(chunk_size=1))
+    snapshot = replace(await store.load(session.id), session=session)
+    snapshot = replace(snapshot, blocks=tuple(await store.memory(session.id)), is_memory_known=True)
+    for index, canon in enumerate([[], ["the gate is shut"], [], ["Mara is dead"], [], []], start=1):
+        changes = chapters.turn(snapshot.session)
+        block = replace(
+            chapters.delta(session, index, index),
+            payload={"memory_type": "turn_delta", "range": {}, "canon_locks": canon, "major_events": ["x"]},
+        )
+        session = replace(changes.session or session, boundary=index)
+        changes = replace(changes, session=session, blocks=(block,))
+        await store.commit(changes, lease)
+        snapshot = snapshot.after(changes)
+        assert list(snapshot.blocks) == list(await store.memory(session.id))
+    assert [(block.first, is_whole(block)) for block in snapshot.blocks] == [
+        (0, True), (1, False), (2, False), (4, False), (5, True), (6, True),
+    ]  # fmt: skip
