@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test e2e check screenshots format lint types bench lock clean run-environment dev-environment
+.PHONY: help run play test e2e check screenshots format lint types bench dependencies lock clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -18,7 +18,7 @@ TO_COMPILE := --quiet --system-certs --universal --python-version 3.11 --generat
 
 help: ## say what can be made
 	@echo 'make …'
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 run: run-environment ## start Story Engine (ARGS="sessions" for a command)
 	@$(BIN)/storyengine $(ARGS)
@@ -52,6 +52,9 @@ bench: dev-environment ## run the benchmarks; each prints its figure and what it
 
 screenshots: dev-environment ## take the pictures of the README anew, from the real program
 	@$(BIN)/python -m tools.screenshots $(ARGS)
+
+dependencies: dev-environment ## write docs/dependencies.md from the lock files (ARGS=--check only compares)
+	@$(BIN)/python -m tools.dependencies $(ARGS)
 
 # uv solves for every platform at once, which pip cannot; it lives in a directory that goes afterwards.
 lock: dev-environment ## solve the lock files anew, after a change of dependencies (ARGS=--upgrade for newer ones)
