@@ -2,14 +2,13 @@
 
 import ipaddress
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from core.errors import ErrorCode, StoryEngineError
+from core.private_file import write_privately
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\Z")
@@ -150,7 +149,7 @@ class Consent:
     def _write(self, urls: set[str]) -> None:
         text = json.dumps({"granted": sorted(urls)}, indent=2) + "\n"
         try:
-            _write_privately(self._file, text)
+            write_privately(self._file, text)
         except OSError as error:
             raise StoryEngineError(
                 ErrorCode.STORAGE_SAVE_FAILED,
@@ -167,18 +166,3 @@ def _valid(urls: Iterable[str]) -> set[str]:
         except InvalidAddressError:
             continue
     return normal
-
-
-def _write_privately(file: Path, text: str) -> None:
-    """Replace `file` in one step; `mkstemp` makes it readable by its owner alone."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-    try:
-        with open(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(name, file)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise

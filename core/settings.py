@@ -19,6 +19,8 @@ ProviderName = Literal["local", "openai", "scripted"]
 ProfileName = Literal["local", "staging", "production"]
 
 OPENAI_BASE_URL = "https://api.openai.com/v1"
+ENV_FILE = ".env"
+"""Settings of the directory that the program is started in."""
 
 
 class AgentSettings(BaseModel):
@@ -78,7 +80,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="STORYENGINE_",
         env_nested_delimiter="__",
-        env_file=".env",
+        env_file=ENV_FILE,
         extra="ignore",
         frozen=True,
     )

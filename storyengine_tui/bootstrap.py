@@ -21,7 +21,8 @@ from core.engine.engine import Engine
 from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import AgentRole, ModelChoice, choose_model
 from core.paths import Paths, find_paths
-from core.settings import ProviderName, Settings, load_settings
+from core.private_file import refuse_open_places
+from core.settings import ENV_FILE, ProviderName, Settings, load_settings
 
 if TYPE_CHECKING:
     from db.embedded.server import EmbeddedServer
@@ -53,8 +54,12 @@ class Configuration:
 
 
 def configure(*, provider: ProviderName | None = None, script: Path | None = None) -> Configuration:
-    """Read the settings, with what the command line overrides; raise a sentence when one is not valid."""
+    """Read the settings, with what the command line overrides; raise a sentence when one is not valid.
+
+    Before anything is read, what is the GM's alone is looked at: NotPrivateError when others can read it.
+    """
     paths = find_paths()
+    refuse_open_places(paths, Path(ENV_FILE))
     try:
         settings = load_settings(paths.config_file)
     except ValidationError as error:

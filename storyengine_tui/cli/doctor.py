@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import stat
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -14,6 +13,8 @@ from rich.text import Text
 
 from core.errors import StoryEngineError
 from core.model_choice import AgentRole
+from core.paths import find_paths
+from core.private_file import NotPrivateError, refuse_open
 from storyengine_tui.bootstrap import Configuration, configure, running_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, run, say
@@ -51,14 +52,21 @@ async def _doctor(findings: list[Finding]) -> None:
 
 async def _examine() -> AsyncIterator[Finding]:
     yield _python()
+    paths = find_paths()
+    yield _directory("data directory", paths.data)
+    yield _directory("configuration", paths.config)
+    yield _directory("logs", paths.logs)
     try:
         configuration = configure()
+    except NotPrivateError as error:
+        # Of a directory it is told above already.
+        if error.path not in (paths.data, paths.config, paths.logs):
+            yield Finding("privacy", error.message, error.hint)
+        return
     except StoryEngineError as error:
         yield Finding("settings", error.message, error.hint)
         return
     yield Finding("settings", f"profile {configuration.settings.profile}")
-    yield _directory("data directory", configuration.paths.data)
-    yield _directory("configuration", configuration.paths.config)
     yield await _database(configuration)
     yield await _attempt("model", lambda: _model(configuration))
     yield await _attempt("consent", lambda: _consent(configuration))
@@ -83,8 +91,10 @@ def _directory(subject: str, path: Path) -> Finding:
         )
     if not os.access(path, os.W_OK):
         return Finding(subject, f"{path} cannot be written", f"Give yourself the right: chmod u+rwx {path}")
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        return Finding(subject, f"{path} can be read by others", f"Close it: chmod 700 {path}")
+    try:
+        refuse_open(path, "700")
+    except NotPrivateError as error:
+        return Finding(subject, error.message, error.hint)
     return Finding(subject, str(path))
 
 

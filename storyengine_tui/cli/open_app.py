@@ -6,6 +6,7 @@ import typer
 
 from core.errors import StoryEngineError
 from core.paths import find_paths
+from core.private_file import NotPrivateError
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import configure, running_engine
 from storyengine_tui.cli.exit_codes import ExitCode
@@ -19,7 +20,8 @@ def open_app() -> None:
         configuration = configure()
     except StoryEngineError as error:
         say_error(error)
-        raise typer.Exit(ExitCode.USAGE) from error
+        is_open = isinstance(error, NotPrivateError)
+        raise typer.Exit(ExitCode.STORAGE_FAILED if is_open else ExitCode.USAGE) from error
     app = StoryEngineApp(running_engine, configuration)
     asyncio.run(_run(app))
     raise typer.Exit(app.return_code or 0)

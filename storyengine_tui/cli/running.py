@@ -18,6 +18,7 @@ from core.chapter_script import ChapterScriptError
 from core.errors import ErrorCode, StoryEngineError
 from core.export import ImportRefusedError
 from core.paths import Paths, find_paths
+from core.private_file import make_directory
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 
 log = logging.getLogger(__name__)
@@ -87,7 +88,7 @@ def start_log(paths: Paths) -> None:
     """Write the log to a file that this user alone can read; where that is impossible there is none."""
     handler: logging.Handler
     try:
-        paths.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_directory(paths.logs)
         target = paths.logs / LOG_NAME
         with suppress(FileExistsError):
             target.touch(mode=0o600, exist_ok=False)

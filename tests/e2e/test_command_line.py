@@ -139,9 +139,10 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
     subjects = re.findall(r"^ok    ([\w ]+):", well.stdout, re.M)
     assert subjects == [
         "Python",
-        "settings",
         "data directory",
         "configuration",
+        "logs",
+        "settings",
         "database",
         "model",
         "consent",

@@ -1,0 +1,105 @@
+"""What is the GM's alone: directories and files made so that nobody else reads them, and refused if one can.
+
+Everything that the program keeps is written through here or through the private server, which does the same.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import ErrorCode, StorageError
+from core.paths import Paths
+
+OTHERS = 0o077
+"""The rights of everybody but the owner."""
+
+_SECRETS = ("API_KEY", "DATABASE_URL")
+
+
+class NotPrivateError(StorageError):
+    """Somebody else can read what is the GM's alone; `path` is what has to be closed."""
+
+    def __init__(self, path: Path, message: str, hint: str) -> None:
+        super().__init__(ErrorCode.STORAGE_LOAD_FAILED, message, hint, is_transient=False)
+        self.path = path
+
+
+def make_directory(path: Path) -> None:
+    """Make `path` and what is missing above it, for its owner alone; `mkdir` would leave the parents open."""
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = path.parent
+    for directory in reversed(missing):
+        directory.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_privately(file: Path, text: str) -> None:
+    """Replace `file` in one step, for its owner alone (`mkstemp` sees to that); raise OSError."""
+    make_directory(file.parent)
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
+    try:
+        with open(handle, "w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(name, file)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def refuse_open_places(paths: Paths, env_file: Path) -> None:
+    """Raise NotPrivateError when others can read data, settings or logs; what is not there yet is fine.
+
+    `env_file` counts when a key or an address with its password stands in it. Reads no other content.
+    """
+    for directory in (paths.data, paths.config, paths.logs):
+        refuse_open(directory, "700")
+    for file in _files_outside(paths.config, paths.config_file, paths.consent_file):
+        refuse_open(file, "600")
+    if _holds_secret(env_file):
+        refuse_open(env_file.absolute(), "600")
+
+
+def _files_outside(directory: Path, *files: Path) -> Iterator[Path]:
+    """Yield what a symbolic link in a private directory leads to: there the directory guards nothing."""
+    for file in files:
+        target = file.resolve()
+        if target.exists() and not target.is_relative_to(directory.resolve()):
+            yield target
+
+
+def _holds_secret(env_file: Path) -> bool:
+    try:
+        text = env_file.read_text("utf-8", errors="replace").upper()
+    except OSError:
+        return False
+    names = (line.partition("=")[0].removeprefix("EXPORT ").strip() for line in text.splitlines())
+    return any(name.startswith("STORYENGINE_") and name.endswith(_SECRETS) for name in names)
+
+
+def refuse_open(path: Path, mode: str) -> None:
+    """Raise NotPrivateError, whose hint names `mode`, when others can read `path`."""
+    if os.name != "posix":
+        return
+    try:
+        found = path.stat()
+    except OSError:
+        return  # Not there, or not to be reached: whoever needs it says so.
+    if found.st_uid != os.geteuid():
+        raise NotPrivateError(
+            path,
+            f"{path} belongs to another user (number {found.st_uid}), who could read your chapters and keys; "
+            "nothing was opened.",
+            "Start the program as its owner, or name a directory of yours with STORYENGINE_DATA_DIR and "
+            "STORYENGINE_CONFIG_DIR.",
+        )
+    if stat.S_IMODE(found.st_mode) & OTHERS:
+        raise NotPrivateError(
+            path,
+            f"{path} can be read by others, and what is in it is yours alone; nothing was opened.",
+            f"Close it with `chmod {mode} '{path}'`, then start again.",
+        )

@@ -1,0 +1,112 @@
+"""What is the GM's alone is made so, and refused where it is not."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from core.paths import Paths
+from core.private_file import NotPrivateError, make_directory, refuse_open_places, write_privately
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """Directories that are as they should be."""
+    paths = Paths(tmp_path / "data", tmp_path / "config", tmp_path / "data" / "logs", tmp_path / "downloads")
+    for directory in (paths.data, paths.config, paths.logs):
+        make_directory(directory)
+    return paths
+
+
+@pytest.fixture
+def env_file(tmp_path: Path) -> Path:
+    return tmp_path / ".env"
+
+
+def rights(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_directory_is_private_from_the_first_that_was_missing(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        make_directory(tmp_path / "a" / "b" / "c")
+    finally:
+        os.umask(before)
+    assert [rights(tmp_path / part) for part in ("a", "a/b", "a/b/c")] == [0o700] * 3
+
+
+def test_a_file_is_replaced_whole_and_private(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "file.toml"
+    write_privately(file, "one")
+    file.chmod(0o644)
+    write_privately(file, "two — ½")
+    assert file.read_text("utf-8") == "two — ½"
+    assert rights(file) == 0o600
+    assert [path.name for path in file.parent.iterdir()] == ["file.toml"]
+
+
+def test_what_is_closed_or_not_there_yet_is_fine(paths: Paths, env_file: Path, tmp_path: Path) -> None:
+    refuse_open_places(paths, env_file)
+    refuse_open_places(Paths(*[tmp_path / "none"] * 4), env_file)
+
+
+@pytest.mark.parametrize("mode", [0o701, 0o710, 0o740, 0o755, 0o770, 0o777])
+@pytest.mark.parametrize("name", ["data", "config", "logs"])
+def test_an_open_directory_is_refused_with_how_to_close_it(
+    paths: Paths, env_file: Path, name: str, mode: int
+) -> None:
+    directory: Path = getattr(paths, name)
+    directory.chmod(mode)
+    with pytest.raises(NotPrivateError) as refused:
+        refuse_open_places(paths, env_file)
+    assert refused.value.path == directory
+    assert str(directory) in refused.value.message
+    assert f"chmod 700 '{directory}'" in refused.value.hint
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_somebody_else_is_refused(paths: Paths, env_file: Path) -> None:
+    os.chown(paths.data, 65534, -1)
+    with pytest.raises(NotPrivateError, match="another user"):
+        refuse_open_places(paths, env_file)
+
+
+def test_settings_behind_a_link_are_looked_at_where_they_are(
+    paths: Paths, env_file: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "dotfiles.toml"
+    target.write_text('profile = "local"\n')
+    target.chmod(0o644)
+    paths.config_file.symlink_to(target)
+    with pytest.raises(NotPrivateError, match=r"dotfiles\.toml"):
+        refuse_open_places(paths, env_file)
+    target.chmod(0o600)
+    refuse_open_places(paths, env_file)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "STORYENGINE_API_KEY=sk-1",
+        "export storyengine_api_key = sk-1",
+        "STORYENGINE_PROFILES__PRODUCTION__API_KEY=sk-1",
+        "STORYENGINE_DATABASE_URL=postgresql://a:b@c/d",
+    ],
+)
+def test_an_env_file_with_a_secret_must_be_closed(paths: Paths, env_file: Path, line: str) -> None:
+    env_file.write_text(f"# mine\n{line}\n")
+    env_file.chmod(0o644)
+    with pytest.raises(NotPrivateError) as refused:
+        refuse_open_places(paths, env_file)
+    assert f"chmod 600 '{env_file}'" in refused.value.hint
+    assert "sk-1" not in str(refused.value)
+    env_file.chmod(0o600)
+    refuse_open_places(paths, env_file)
+
+
+def test_an_env_file_without_one_may_be_read_by_all(paths: Paths, env_file: Path) -> None:
+    env_file.write_text("STORYENGINE_PROFILE=local\nOTHER_API_KEY=theirs\n")
+    env_file.chmod(0o644)
+    refuse_open_places(paths, env_file)
