@@ -16,6 +16,7 @@ OTHERS = 0o077
 """The rights of everybody but the owner."""
 
 _SECRETS = ("API_KEY", "DATABASE_URL")
+_OURS = ("STORYENGINE_", "OPENAI_")
 
 
 class NotPrivateError(StorageError):
@@ -78,7 +79,16 @@ def _holds_secret(env_file: Path) -> bool:
     except OSError:
         return False
     names = (line.partition("=")[0].removeprefix("EXPORT ").strip() for line in text.splitlines())
-    return any(name.startswith("STORYENGINE_") and name.endswith(_SECRETS) for name in names)
+    return any(_is_secret(name) for name in names)
+
+
+def environment_without_secrets() -> dict[str, str]:
+    """Return our environment for a process that we start: none of them needs a key, and some outlive us."""
+    return {name: text for name, text in os.environ.items() if not _is_secret(name)}
+
+
+def _is_secret(name: str) -> bool:
+    return name.startswith(_OURS) and name.endswith(_SECRETS)
 
 
 def refuse_open(path: Path, mode: str) -> None:

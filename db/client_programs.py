@@ -12,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 from sqlalchemy import URL
 
 from core.errors import ErrorCode, StorageError
+from core.private_file import environment_without_secrets
 from db.connect import libpq_keywords
 from db.embedded.binaries import find_binaries
 from db.embedded.failure import EmbeddedError
@@ -66,7 +67,7 @@ async def run(
 
     The password goes by the environment: anyone on the machine can read a process's arguments.
     """
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
+    kept = {name: text for name, text in environment_without_secrets().items() if not name.startswith("PG")}
     environment = kept | {"LC_ALL": "C", "PGCONNECT_TIMEOUT": "10", "PGAPPNAME": "storyengine"}
     address: list[str] = []
     if connects:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from core.errors import ErrorCode
-from core.private_file import make_directory
+from core.private_file import environment_without_secrets, make_directory
 from core.providers.base import ProviderError
 
 CHILD = Path(__file__).with_name("local_child.py")
@@ -125,7 +125,7 @@ class LocalServer:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     # Threads that spin while they wait collapse beside any other busy process.
-                    env={"GOMP_SPINCOUNT": "1000", **os.environ},
+                    env={"GOMP_SPINCOUNT": "1000", **environment_without_secrets()},
                     **_detached(),
                 )
         except OSError as error:

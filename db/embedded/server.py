@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from core.errors import ErrorCode, StorageError
+from core.private_file import environment_without_secrets
 from db.embedded.binaries import Binaries, find_binaries
 from db.embedded.cluster import DATABASE, ROLE
 from db.embedded.directories import PORT, make_private, refuse_network_file_system
@@ -208,6 +209,7 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 cwd="/",
+                env=environment_without_secrets(),
                 start_new_session=True,  # no Ctrl-C and no hang-up from the terminal
             )
         try:

@@ -1,0 +1,170 @@
+"""Keys reach nothing: planted ones are used, refused and echoed, then looked for in all that was written."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from db.embedded.server import EmbeddedServer
+from storyengine_tui.cli.exit_codes import ExitCode
+from tests.e2e.program import PATIENCE, Machine, chapter_script, machine
+from tests.http_faults import FaultServer, Reply, error_reply, text_reply
+
+pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="reads /proc")]
+
+KEY = "sk-canary-0f1e2d3c4b5a"
+RINGED = "canary-ringed-6b7c8d9e0f"
+PASSWORD = "canary-password-11aa22bb"
+CANARIES = [text.encode() for text in (KEY, KEY[10:], RINGED, PASSWORD)]
+RING = f"""
+from keyring.backend import KeyringBackend
+
+class Ring(KeyringBackend):
+    priority = 1
+    def get_password(self, service, username):
+        return "-".join(["canary", "ringed", "{RINGED[-10:]}"])
+    def set_password(self, service, username, password):
+        raise AssertionError
+"""
+
+
+class Aviary:
+    """A machine with a planted key, and everything that its programs ever said."""
+
+    def __init__(self, here: Machine, server: FaultServer, rings: Path) -> None:
+        self.here = here
+        self.server = server
+        self.heard: list[str] = []
+        self._base = {
+            "STORYENGINE_PROVIDER": "openai",
+            "STORYENGINE_BASE_URL": server.base_url,
+            "PYTHONPATH": str(rings),
+        }
+        self.planted = {**self._base, "STORYENGINE_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+        self.ringed = {**self._base, "PYTHON_KEYRING_BACKEND": "canary_ring.Ring"}
+
+    async def run(self, *arguments: str | Path, **environment: str) -> int:
+        """Run a command, a traceback allowed, and keep what it says."""
+        process = await asyncio.to_thread(self.here.start, *arguments, **(environment or self.planted))
+        output, errors = await asyncio.to_thread(process.communicate, timeout=PATIENCE)
+        self.heard += [output, errors]
+        return process.returncode
+
+    @property
+    def keys_used(self) -> set[str]:
+        """What the service was really shown: a canary that nobody carries proves nothing."""
+        return {request.headers.get("authorization", "") for request in self.server.requests}
+
+
+@pytest.fixture
+def here() -> Iterator[Machine]:
+    """A machine of the test's own, whose server it may stop."""
+    with machine() as made:
+        yield made
+
+
+@asynccontextmanager
+async def aviary(here: Machine, rings: Path) -> AsyncIterator[Aviary]:
+    (rings / "canary_ring.py").write_text(RING)
+    async with FaultServer() as server:
+        yield Aviary(here, server, rings)
+
+
+def processes() -> dict[int, tuple[bytes, bytes]]:
+    """Command line and environment of every process of this machine that we may look at."""
+    found = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            found[int(place.name)] = ((place / "cmdline").read_bytes(), (place / "environ").read_bytes())
+        except OSError:
+            continue
+    return found
+
+
+def echo(status: int) -> Reply:
+    """A refusal that repeats the key, as some services do."""
+    return error_reply(status, f"Incorrect API key provided: {KEY}, Authorization: Bearer {KEY}")
+
+
+def searched(where: Path) -> list[Path]:
+    return [file for file in where.rglob("*") if file.is_file() and not file.is_symlink()]
+
+
+def dump(here: Machine) -> bytes:
+    """Return the whole database as plain text: in its files, long values are compressed."""
+    server = EmbeddedServer(here.data / "postgres")
+    server.acquire(PATIENCE)
+    try:
+        done = subprocess.run(
+            [server.program("pg_dump"), "--inserts"],
+            env=server.program_environment(),
+            capture_output=True,
+            check=True,
+            timeout=PATIENCE,
+        )
+    finally:
+        server.release()
+    return done.stdout
+
+
+async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -> None:
+    script = here.write("canary.toml", chapter_script("Canary", 8))
+    play: tuple[str | Path, ...] = ("play", script, "--out", here.out)
+    async with aviary(here, tmp_path) as cage:
+        cage.server.script(echo(401))
+        assert await cage.run(*play, "--debug") == 1, "with a traceback"
+        assert "Traceback" in cage.heard[-1]
+        cage.server.script(*[echo(status) for status in (500, 429, 403)])
+        assert await cage.run(*play) == ExitCode.MODEL_FAILED
+        assert await cage.run(*play, **cage.ringed) == ExitCode.OK
+        for command in (
+            ("doctor",),
+            ("model", "show"),
+            ("show", "last"),
+            ("context", "last", "--slot", "1"),
+            ("export", "last", "--out", here.out / "canary.json"),
+            ("db", "backup", here.out / "canary.backup"),
+            ("db", "url"),
+        ):
+            assert await cage.run(*command) == ExitCode.OK, cage.heard[-1]
+        assert {f"Bearer {KEY}", f"Bearer {RINGED}"} <= cage.keys_used
+    everything = {
+        "what was said": "\n".join(cage.heard).encode(),
+        "the database": await asyncio.to_thread(dump, here),
+        **{str(file): file.read_bytes() for file in searched(here.root)},
+    }
+    assert "Canary, prompt 8" in everything["the database"].decode()
+    assert [name for name, text in everything.items() if any(canary in text for canary in CANARIES)] == []
+
+
+async def test_no_process_shows_a_key_and_those_we_leave_running_do_not_have_it(
+    here: Machine, tmp_path: Path
+) -> None:
+    script = here.write("canary.toml", chapter_script("Canary", 1))
+    async with aviary(here, tmp_path) as cage:
+        gate = asyncio.Event()
+        cage.server.script(Reply((gate, *text_reply("Late.").steps)))
+        before = set(processes())
+        playing = asyncio.create_task(cage.run("play", script, "--out", here.out))
+        await cage.server.arrived()
+        ours = {number: told for number, told in processes().items() if number not in before}
+        gate.set()
+        await playing
+    lines = [line for line, _ in ours.values()]
+    assert any(b"postgres" in line for line in lines)
+    assert not [line for line in lines if any(canary in line for canary in CANARIES)]
+    holders = [line for line, environment in ours.values() if KEY.encode() in environment]
+    assert len(holders) == 1, "the program itself, whom it was given to"
+
+
+async def test_the_password_of_a_database_is_not_repeated(here: Machine, tmp_path: Path) -> None:
+    async with aviary(here, tmp_path) as cage:
+        url = f"postgresql://gm:{PASSWORD}@127.0.0.1:1/stories"
+        for command in (("sessions",), ("doctor",), ("db", "backup", here.out), ("sessions", "--debug")):
+            assert await cage.run(*command, STORYENGINE_DATABASE_URL=url) != ExitCode.OK
+    told = "\n".join(cage.heard).encode() + b"".join(file.read_bytes() for file in searched(here.root))
+    assert PASSWORD.encode() not in told
