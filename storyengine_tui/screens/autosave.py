@@ -7,8 +7,8 @@ from core.errors import StoryEngineError
 
 QUIET = 0.5
 """Seconds without a key after which a text is stored."""
-LONGEST = 2.0
-"""Seconds after which it is stored even while keys keep coming."""
+LONGEST = 0.7
+"""Seconds after which it is stored even while keys keep coming: within the second, with room for the disk."""
 RETRY = 2.0
 """Seconds after which a save that failed is tried again."""
 
