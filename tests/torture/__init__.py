@@ -1,0 +1,1 @@
+"""Torture: kills, faults, random play and a soak, with figures; `python -m tests.torture` runs all of it."""

@@ -1,0 +1,281 @@
+"""The real program, with a hand at its throat: `python -m tests.torture.dying_program ORDERS -- ARGUMENTS`.
+
+The product knows nothing of this. Around its own seams (store, pen, locks, migration, provider, backup)
+every step is announced, and where the orders say so, the program, the server, or both get SIGKILL, at that
+step and at no other.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from core.providers.base import Completion, ModelRequest, TextDelta
+from core.providers.scripted import ScriptedProvider
+from core.request import RequestState
+from core.session import SessionState
+from core.store import Changes
+from db.embedded.probe import server_processes
+from db.embedded.state import ServerState
+from tests.torture.kill_orders import Orders, Point, Victim, append
+
+MOST_TURNS = 8
+"""How many turns of the event loop a step is under way at most, when something is killed in its midst."""
+LONGEST_RUN = 0.06
+"""Seconds that a program of PostgreSQL's client runs at most, when something is killed in its midst."""
+
+
+class Reaper:
+    """Kills at the steps that it was told."""
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+        self._points = list(orders.points)
+        self.random = random.Random(orders.seed)
+
+    def reach(self, step: str) -> None:
+        """Say that a step is reached; may not return."""
+        if self._orders.names_steps:
+            append(self._orders.report, {"step": step})
+        for point in self._points:
+            if point.step == step:
+                self._points.remove(point)
+                self._kill(point)
+                return
+
+    def confirm(self, *texts: str | None) -> None:
+        """Note what the engine said is stored."""
+        for text in texts:
+            if text:
+                append(self._orders.report, {"text": text.strip()})
+
+    def _kill(self, point: Point) -> None:
+        append(self._orders.report, {"kill": point.step, "victim": point.victim})
+        if point.victim is not Victim.PROGRAM:
+            kill_server(self._orders.home, with_supervisor=point.victim is Victim.ALL)
+        if point.victim is not Victim.POSTGRES:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def kill_server(home: Path, *, with_supervisor: bool) -> None:
+    """Kill every process of the private server, and who would start it again."""
+    state = ServerState.read(home)
+    if with_supervisor and state.supervisor:
+        with suppress(ProcessLookupError):
+            os.kill(state.supervisor, signal.SIGKILL)
+    for pid in server_processes(Path(state.data)) if state.data else []:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+class Seams:
+    """Puts the reaper around the product's own functions."""
+
+    def __init__(self, reaper: Reaper) -> None:
+        self._reaper = reaper
+
+    def around(self, owner: Any, name: str, step: str | Callable[..., str]) -> None:
+        """Announce before, under way and after a coroutine function."""
+        behind = getattr(owner, name)
+        reaper = self._reaper
+
+        async def announced(*arguments: Any, **options: Any) -> Any:
+            title = step if isinstance(step, str) else step(*arguments, **options)
+            reaper.reach(f"{title}: before")
+            task = asyncio.ensure_future(behind(*arguments, **options))
+            try:
+                for _ in range(reaper.random.randint(1, MOST_TURNS)):
+                    await asyncio.sleep(0)
+                if not task.done():
+                    reaper.reach(f"{title}: under way")
+                result = await task
+            except BaseException:
+                task.cancel()
+                raise
+            reaper.reach(f"{title}: after")
+            return result
+
+        setattr(owner, name, announced)
+
+    def around_plain(self, owner: Any, name: str, step: str) -> None:
+        """Announce before and after a plain function."""
+        behind = getattr(owner, name)
+        reaper = self._reaper
+
+        def announced(*arguments: Any, **options: Any) -> Any:
+            reaper.reach(f"{step}: before")
+            result = behind(*arguments, **options)
+            reaper.reach(f"{step}: after")
+            return result
+
+        setattr(owner, name, announced)
+
+    def confirming(self, owner: Any, name: str, texts: Callable[..., list[str | None]]) -> None:
+        """Note the GM's texts once a command has returned: from then on they must never be gone."""
+        behind = getattr(owner, name)
+        reaper = self._reaper
+
+        async def confirmed(*arguments: Any, **options: Any) -> Any:
+            result = await behind(*arguments, **options)
+            reaper.confirm(*texts(*arguments, **options))
+            return result
+
+        setattr(owner, name, confirmed)
+
+
+def install(reaper: Reaper) -> None:
+    """Announce every step at which the outside world can stop."""
+    import core.chapter_file
+    import db.pen
+    import db.store
+    import db.writer_lock
+    from core.engine.open_session import OpenSession
+    from db.embedded.server import EmbeddedServer
+    from db.store import PostgresStore
+
+    seams = Seams(reaper)
+    seams.around_plain(EmbeddedServer, "acquire", "server wanted")
+    seams.around_plain(EmbeddedServer, "release", "server let go")
+    seams.around(db.store, "refuse_transaction_pooler", "first connection")
+    seams.around(db.pen, "open_connection", "pen connects")
+    seams.around(db.writer_lock, "open_connection", "lock connects")
+    seams.around(PostgresStore, "create", "session created")
+    seams.around(PostgresStore, "find_script", "session looked for")
+    seams.around(PostgresStore, "acquire", "writer's lock taken")
+    seams.around(PostgresStore, "load", "session loaded")
+    seams.around(PostgresStore, "memory", "memory loaded")
+    seams.around(PostgresStore, "commit", lambda _, changes, lease: commit_name(changes))
+    seams.around(db.writer_lock.WriterLease, "aclose", "writer's lock given back")
+    seams.around_plain(core.chapter_file, "write_new", "chapter file written")
+    seams.around_plain(core.chapter_file, "_move_to_free_name", "chapter file named")
+    seams.confirming(OpenSession, "submit_prompt", lambda _, slot, text, **options: [text])
+    seams.confirming(OpenSession, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
+    seams.confirming(OpenSession, "define_narrative", lambda _, text, words: [text])
+    _install_streams(reaper)
+    _install_migration(reaper, seams)
+    _install_backup(reaper, seams)
+
+
+def commit_name(changes: Changes) -> str:
+    """Name a commit by what it makes true."""
+    session = changes.session
+    kinds = {request.kind.value: request.state for request in changes.requests}
+    if changes.blocks:
+        name = f"{'lock' if changes.blocks[0].first == 0 else 'summary'} stored"
+        return f"{name}, chapter ended" if session and session.state is SessionState.ENDED else name
+    if changes.drafts:
+        return "draft stored"
+    if changes.events:
+        is_due = session is not None and session.state is SessionState.SUMMARIZING
+        return "reply stored, summary due" if is_due else "reply stored"
+    if session is not None and session.is_ending and RequestState.PENDING in kinds.values():
+        return "end of the chapter wanted"
+    for kind, state in kinds.items():
+        return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
+    return "tab 1 stored" if changes.tab1 is not None else "session stored"
+
+
+def _install_streams(reaper: Reaper) -> None:
+    """Announce the parts of every stream: asked, the first piece, the middle, the last."""
+    behind = ScriptedProvider.stream
+
+    async def stream(
+        self: ScriptedProvider, request: ModelRequest
+    ) -> AsyncGenerator[TextDelta | Completion, None]:
+        name = _stream_name(request)
+        reaper.reach(f"{name} asked for")
+        items = [item async for item in behind(self, request)]
+        for number, item in enumerate(items):
+            if isinstance(item, Completion):
+                reaper.reach(f"{name} streams: all text came")
+            yield item
+            await asyncio.sleep(0)
+            if number == 0:
+                reaper.reach(f"{name} streams: first piece came")
+            elif number == len(items) // 2:
+                reaper.reach(f"{name} streams: half of it came")
+
+    ScriptedProvider.stream = stream  # type: ignore[method-assign]
+
+
+def _stream_name(request: ModelRequest) -> str:
+    if request.schema is not None:
+        return {"world_chapter_lock": "lock", "turn_delta": "summary"}[request.schema.name]
+    return "narrative" if "gpt" in request.model else "reply"
+
+
+def _install_migration(reaper: Reaper, seams: Seams) -> None:
+    from alembic import op
+
+    import db.migrate
+    import db.store
+
+    seams.around(db.store, "upgrade", "schema checked")
+    seams.around(db.migrate, "_wait_for_turn", "migration's turn")
+    behind, execute = db.migrate._run_alembic, op.execute
+
+    def run(connection: Any) -> None:
+        count = 0
+
+        def announced(*arguments: Any, **options: Any) -> None:
+            nonlocal count
+            count += 1
+            execute(*arguments, **options)
+            if count % 5 == 1:
+                reaper.reach(f"migration: {count} statements done")
+
+        op.execute = announced
+        reaper.reach("migration: before")
+        behind(connection)
+        reaper.reach("migration: done, not committed")
+
+    db.migrate._run_alembic = run
+
+
+def _install_backup(reaper: Reaper, seams: Seams) -> None:
+    import db.backup
+    import db.client_programs
+
+    behind = db.client_programs.run
+
+    async def run(name: str, *arguments: Any, **options: Any) -> str:
+        reaper.reach(f"{name}: before")
+        task = asyncio.create_task(behind(name, *arguments, **options))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(task), reaper.random.uniform(0, LONGEST_RUN))
+        if not task.done():
+            reaper.reach(f"{name}: under way")
+        output = await task
+        reaper.reach(f"{name}: after")
+        return output
+
+    db.client_programs.run = run
+    for name, step in (
+        ("_flush", "backup flushed"),
+        ("_name", "backup named"),
+        ("_discard", "draft removed"),
+    ):
+        seams.around_plain(db.backup, name, step)
+    seams.around(db.backup, "upgrade", "restored schema brought up to date")
+
+
+def main() -> None:
+    """Run the program's own command line."""
+    orders = Orders.read(Path(sys.argv[1]))
+    from core.engine.player import Player
+    from storyengine_tui.cli import main as run_program
+
+    install(Reaper(orders))
+    # A call that failed for a passing reason is tried again at once.
+    (Player.__init__.__kwdefaults__ or {})["retry_wait"] = 0.01
+    sys.argv = ["storyengine", *sys.argv[3:]]
+    run_program()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Kills at named steps: the program, the server, or all of it; then a reader looks, and the play goes on."""
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from db.embedded.server import EmbeddedServer
+from tests.e2e.program import Machine, chapter_script, machine
+from tests.store.servers import plain_url
+from tests.torture.kill_orders import Orders, Point, Report, Victim
+from tests.torture.reader import Reader
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 180.0
+PROMPTS = 8
+"""A full chunk and a last short one, so that both kinds of summary are made."""
+REPLIES = """
+[[reply]]
+match = { schema = "world_chapter_lock" }
+fault = "server_error"
+times = 1
+[[reply]]
+match = { schema = "text", model = "o4-mini" }
+fault = "cut"
+times = 1
+[[reply]]
+match = { schema = "turn_delta" }
+fault = "time_out"
+times = 1
+[[reply]]
+match = { schema = "text", model = "gpt-5.2" }
+fault = "rate_limited"
+retry_after = 0.01
+times = 1
+"""
+"""In every process the first call of each kind fails, so that failures are settled too."""
+MIGRATES = "migration"
+"""Steps of this name need a database without a schema; `tests.torture.kill_storage` has them."""
+MOST_RUNS_IN_VAIN = 3
+"""Whole plays in which no order was reached, until the rest of the orders is given up."""
+
+
+@dataclass(slots=True)
+class KillFigures:
+    """What came of it."""
+
+    killed: list[Point] = field(default_factory=list)
+    unreached: list[Point] = field(default_factory=list)
+    runs: int = 0
+    looks: int = 0
+    rows_seen_again: int = 0
+    texts: int = 0
+    characters: int = 0
+    lost: int = 0
+    typed: int = 0
+    typed_lost: int = 0
+    refused_runs: int = 0
+    """Runs that ended with a sentence because the server was killed under them."""
+
+    def __iadd__(self, other: "KillFigures") -> "KillFigures":
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        return self
+
+
+class Torturer:
+    """One machine with its own server, on which things are killed."""
+
+    def __init__(self, home: Machine, seed: int) -> None:
+        self.home = home
+        self.random = random.Random(seed)
+        self.figures = KillFigures()
+        self._reader = Reader()
+        self._texts: set[str] = set()
+        self._runs = 0
+        self._replies = home.write("replies.toml", REPLIES)
+
+    @property
+    def server_home(self) -> Path:
+        """The home of the private server."""
+        return self.home.data / "postgres"
+
+    def run(
+        self, points: Iterable[Point], *arguments: str | Path, names_steps: bool = False
+    ) -> tuple["subprocess.CompletedProcess[str]", Report]:
+        """Run a command of the program under orders, and return how it ended and what it reported."""
+        self._runs += 1
+        report = self.home.work / f"report-{self._runs}"
+        orders = Orders(self.server_home, report, self.random.getrandbits(32), tuple(points), names_steps)
+        file = self.home.work / f"orders-{self._runs}"
+        orders.write(file)
+        ended = subprocess.run(
+            [sys.executable, "-m", "tests.torture.dying_program", file, "--", *arguments],
+            cwd=self.home.work,
+            env={**self.home.environment, "PYTHONPATH": str(ROOT), "STORYENGINE_SUMMARY_BACKOFF": "0.05"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+            start_new_session=True,
+        )
+        done = Report.read(report)
+        self.figures.runs += 1
+        self.figures.killed += done.killed
+        self._texts.update(done.texts)
+        self._judge(ended, done)
+        return ended, done
+
+    def _judge(self, ended: "subprocess.CompletedProcess[str]", done: Report) -> None:
+        """A program dies only by our hand; without a server it may refuse, with a sentence."""
+        if ended.returncode == -signal.SIGKILL:
+            assert done.killed, "somebody else killed it"
+        elif ended.returncode:
+            assert any(point.victim is not Victim.PROGRAM for point in done.killed), ended.stderr
+            assert "Traceback" not in ended.stderr + ended.stdout, ended.stderr
+            assert "went wrong" not in ended.stderr, f"{ended.stderr}\n{self.log()}"
+            self.figures.refused_runs += 1
+
+    def log(self) -> str:
+        """Return the end of the program's log."""
+        file = self.home.data / "logs" / "storyengine.log"
+        return file.read_text()[-4_000:] if file.exists() else ""
+
+    def look(self) -> None:
+        """Have the reader look at what is stored now; the server is started again for it."""
+        server = EmbeddedServer(self.server_home)
+        url = server.acquire(PATIENCE)
+        try:
+            lost = self._reader.check(plain_url(url), self._texts)
+        finally:
+            server.release()
+        assert lost == 0, f"{lost} characters that were confirmed are gone"
+        self.figures.lost += lost
+
+    def close(self) -> KillFigures:
+        """Return the figures, once all is done."""
+        self.figures.looks = self._reader.looks
+        self.figures.rows_seen_again = self._reader.rows
+        self.figures.texts = len(self._texts)
+        self.figures.characters = sum(map(len, self._texts))
+        return self.figures
+
+
+class Play:
+    """Kills a play of a chapter at each of these points, and plays every chapter to its end."""
+
+    def __init__(self, torturer: Torturer) -> None:
+        self._torturer = torturer
+        self._chapters = 0
+
+    def steps(self) -> list[str]:
+        """Play a chapter that nobody kills, and return the names of all steps in their order."""
+        ended, done = self._run(self._new_script(), [], names_steps=True)
+        assert ended.returncode == 0, ended.stderr
+        return list(dict.fromkeys(done.steps))
+
+    def kill(self, points: Collection[Point]) -> None:
+        """Kill at every point, in the order in which a play comes to them."""
+        left = list(points)
+        in_vain = 0
+        while left and in_vain < MOST_RUNS_IN_VAIN:
+            script = self._new_script()
+            in_vain += 1
+            for wanted in self._until_whole(script, left):
+                in_vain = 0
+                left = [point for point in left if point not in wanted]
+        self._torturer.figures.unreached += left
+
+    def _until_whole(self, script: Path, points: Collection[Point]) -> Iterable[list[Point]]:
+        left = list(points)
+        while True:
+            ended, done = self._run(script, left)
+            self._torturer.look()
+            if done.killed:
+                yield done.killed
+                left = [point for point in left if point not in done.killed]
+            if ended.returncode == 0:
+                assert_played(self._torturer, script)
+                return
+
+    def _run(
+        self, script: Path, points: Collection[Point], *, names_steps: bool = False
+    ) -> tuple["subprocess.CompletedProcess[str]", Report]:
+        home = self._torturer.home
+        arguments: list[str | Path] = ["play", script, "--provider", "scripted"]
+        arguments += ["--replies", home.work / "replies.toml"]
+        return self._torturer.run(points, *arguments, "--out", home.out, names_steps=names_steps)
+
+    def _new_script(self) -> Path:
+        self._chapters += 1
+        title = f"Tortured {self._chapters}"
+        return self._torturer.home.write(f"{title}.toml", chapter_script(title, PROMPTS))
+
+
+def assert_played(torturer: Torturer, script: Path) -> None:
+    """The chapter that was killed again and again is whole: every prompt once, and its file."""
+    server = EmbeddedServer(torturer.server_home)
+    url = server.acquire(PATIENCE)
+    try:
+        with psycopg.connect(plain_url(url)) as connection:
+            [row] = connection.execute(
+                "SELECT state, prompt_index, boundary FROM session WHERE title = %s", [script.stem]
+            ).fetchall()
+            asked = connection.execute(
+                "SELECT event.text FROM event JOIN session ON session_id = session.id"
+                " WHERE title = %s AND ordinal = 0 ORDER BY event.prompt_index",
+                [script.stem],
+            ).fetchall()
+            drafts = connection.execute(
+                "SELECT narrative_draft.text FROM narrative_draft JOIN session ON session_id = session.id"
+                " WHERE title = %s",
+                [script.stem],
+            ).fetchall()
+    finally:
+        server.release()
+    assert row == ("ENDED", PROMPTS, PROMPTS)
+    wanted = [(f"{script.stem}, prompt {number}: what now?",) for number in range(1, PROMPTS + 1)]
+    assert asked == wanted, "every prompt once, in its order"
+    [(draft,)] = drafts
+    assert (torturer.home.out / f"{script.stem}.txt").read_text() == f"{draft.rstrip()}\n"
+    assert not list(torturer.home.out.glob(f"{script.stem} (*"))
+
+
+def play_and_kill(seed: int, *, most: int | None = None, workers: int = 1) -> KillFigures:
+    """Kill at every step of a play and of every victim, or at `most` points drawn from them."""
+    figures = KillFigures()
+    guard = threading.Lock()
+    with machine() as home:
+        first = Torturer(home, seed)
+        steps = Play(first).steps()
+        points = [Point(step, victim) for step in steps if not step.startswith(MIGRATES) for victim in Victim]
+        random.Random(seed).shuffle(points)
+        points = points[:most]
+        figures += first.close()
+
+    def work(number: int) -> None:
+        with machine() as home:
+            torturer = Torturer(home, seed + number)
+            Play(torturer).kill(points[number::workers])
+            with guard:
+                nonlocal figures
+                figures += torturer.close()
+
+    each(work, workers)
+    return figures
+
+
+def each(work: Callable[[int], None], workers: int) -> None:
+    """Do the work on as many threads; raise what the first that failed raised."""
+    with ThreadPoolExecutor(workers) as pool:
+        for done in [pool.submit(work, number) for number in range(workers)]:
+            done.result()

@@ -1,0 +1,257 @@
+"""Kills while the storage itself is worked on: the first initdb, migration, backup, restore; and while the
+GM types. Each leaves what was there, or what was to be; and doing it again works."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg
+
+from db.embedded.binaries import find_binaries
+from db.embedded.probe import server_processes
+from db.embedded.server import EmbeddedServer
+from db.migrate import HEAD
+from tests.e2e.game_master import GameMaster
+from tests.e2e.program import Machine, chapter_script, machine
+from tests.store.servers import plain_url
+from tests.torture.dying_program import kill_server
+from tests.torture.kill_matrix import MIGRATES, PATIENCE, KillFigures, Torturer
+from tests.torture.kill_orders import Point, Victim
+from tests.torture.reader import Reader, digest_of
+
+_CLEARED = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
+_BETWEEN_KEYS = 0.05
+"""Seconds between two keys of a GM who never pauses."""
+PROMISED = 1.0
+"""Seconds after which what was typed must be stored."""
+
+
+@contextmanager
+def served(torturer: Torturer) -> Iterator[str]:
+    """Have the server up, whatever was killed, and its address for a reader."""
+    server = EmbeddedServer(torturer.server_home)
+    url = server.acquire(PATIENCE)
+    try:
+        yield plain_url(url)
+    finally:
+        server.release()
+
+
+def kill_migrations(torturer: Torturer, most: int | None = None) -> None:
+    """Kill while the schema is made: it is there whole, or not at all."""
+    clear(torturer)
+    steps = [step for step in steps_of(torturer, "db", "upgrade") if step.startswith(MIGRATES)]
+    for point in drawn(steps, torturer, most):
+        clear(torturer)
+        _, done = torturer.run([point], "db", "upgrade")
+        assert done.killed == [point]
+        with served(torturer) as url:
+            assert tables_of(url) in ([], whole_schema()), "half a schema"
+        ended, _ = torturer.run([], "db", "upgrade")
+        assert ended.returncode == 0, ended.stderr
+        with served(torturer) as url:
+            assert tables_of(url) == whole_schema()
+            [(revision,)] = rows(url, "SELECT version_num FROM alembic_version")
+            assert revision == HEAD
+
+
+def kill_backups(torturer: Torturer, most: int | None = None) -> None:
+    """Kill while a backup is written: under its name there is nothing, or all of it."""
+    home = torturer.home
+    play_one(torturer, "Kept")
+    target = home.work / "whole.backup"
+    steps = steps_of(torturer, "db", "backup", target)
+    with served(torturer) as url:
+        before = digest_of(url)
+    for number, point in enumerate(drawn(steps, torturer, most)):
+        target = home.work / f"{number}.backup"
+        torturer.run([point], "db", "backup", target)
+        if target.exists():
+            list_contents(target)
+        else:
+            ended, _ = torturer.run([], "db", "backup", target)
+            assert ended.returncode == 0, ended.stderr
+            list_contents(target)
+        with served(torturer) as url:
+            assert digest_of(url) == before, "a backup changed what it copied"
+
+
+def kill_restores(torturer: Torturer, most: int | None = None) -> None:
+    """Kill while a backup is restored over other chapters: one is there or the other, never a mixture."""
+    home = torturer.home
+    states = []
+    for name in ("First", "Second"):
+        play_one(torturer, name)
+        file = home.work / f"{name}.backup"
+        assert torturer.run([], "db", "backup", file)[0].returncode == 0
+        with served(torturer) as url:
+            states.append((file, digest_of(url)))
+    steps = steps_of(torturer, "db", "restore", states[0][0], "--replace")
+    now, other = states
+    for point in drawn(steps, torturer, most):
+        torturer.run([point], "db", "restore", other[0], "--replace")
+        with served(torturer) as url:
+            assert digest_of(url) in (now[1], other[1]), "a mixture of two databases"
+        ended, _ = torturer.run([], "db", "restore", other[0], "--replace")
+        assert ended.returncode == 0, ended.stderr
+        with served(torturer) as url:
+            assert digest_of(url) == other[1]
+        now, other = other, now
+
+
+def clear(torturer: Torturer) -> None:
+    """Leave a database without a schema."""
+    with served(torturer) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(_CLEARED)
+
+
+def kill_initdbs(seed: int, count: int) -> KillFigures:
+    """Kill while the very first database is made: the next start makes it."""
+    chance = random.Random(seed)
+    figures = KillFigures()
+    whole = 0.0
+    while len(figures.killed) < count:
+        with machine() as home:
+            torturer = Torturer(home, seed)
+            began = time.monotonic()
+            process = home.start("db", "url")
+            try:
+                process.communicate(timeout=chance.uniform(0, 0.9 * whole) if whole else PATIENCE)
+            except subprocess.TimeoutExpired:
+                victim = list(Victim)[len(figures.killed) % len(Victim)]
+                kill_start(torturer.server_home, process, victim)
+                figures.killed.append(Point("the first initdb", victim))
+                process.communicate(timeout=PATIENCE)
+                begin_again(torturer)
+            whole = whole or time.monotonic() - began
+            figures += torturer.close()
+    return figures
+
+
+def begin_again(torturer: Torturer) -> None:
+    """Start after a first start that was killed: everything is made, and nothing lies about."""
+    ended, _ = torturer.run([], "db", "upgrade")
+    assert ended.returncode == 0, ended.stderr
+    made = [path.name for path in torturer.server_home.glob("data*")]
+    assert made == ["data"], "what was begun and not finished is gone"
+    with served(torturer) as url:
+        assert tables_of(url) == whole_schema()
+
+
+def kill_start(home: Path, process: "subprocess.Popen[str]", victim: Victim) -> None:
+    """Kill a program that starts its database for the first time, or what makes the database."""
+    if victim is not Victim.PROGRAM:
+        # The supervisor is not in the state file before the server runs; the draft's name has its number.
+        for draft in home.glob("data.new-*"):
+            if victim is Victim.ALL:
+                with suppress(ProcessLookupError):
+                    os.kill(int(draft.name.rpartition("-")[2]), signal.SIGKILL)
+            for pid in server_processes(draft):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        kill_server(home, with_supervisor=victim is Victim.ALL)
+    if victim is not Victim.POSTGRES:
+        process.kill()
+
+
+def kill_typing(torturer: Torturer, count: int) -> None:
+    """Kill the screen while the GM types without a pause: what is older than a second is stored."""
+    chance, home = torturer.random, torturer.home
+    home.write("replies.toml", "")
+    play_one(torturer, "Typed", is_ended=False)
+    environment = {
+        "STORYENGINE_PROVIDER": "scripted",
+        "STORYENGINE_SCRIPT": str(home.work / "replies.toml"),
+    }
+    for number in range(count):
+        victim = (Victim.PROGRAM, Victim.ALL)[number % 2]
+        typed = type_until(home, environment, torturer, chance.uniform(1.5, 3.5), victim, f"n{number}")
+        torturer.figures.killed.append(Point("the GM types", victim))
+        with served(torturer) as url:
+            stored = "\n".join(str(text) for (text,) in rows(url, "SELECT text FROM unsent_text"))
+            Reader().check(url)
+        lost = [word for word in typed if word not in stored]
+        assert not lost, f"typed more than {PROMISED:.0f} s before the kill, and gone: {lost}"
+        torturer.figures.typed += sum(map(len, typed))
+
+
+def type_until(
+    home: Machine, environment: dict[str, str], torturer: Torturer, seconds: float, victim: Victim, mark: str
+) -> list[str]:
+    """Type words for so long, then kill; return those that were typed more than a second before."""
+    times: list[tuple[float, str]] = []
+    with GameMaster(home, environment) as window:
+        window.wait_for("━ To ")
+        began = time.monotonic()
+        while time.monotonic() - began < seconds:
+            word = f"{mark}w{len(times)}."
+            window.type(f"{word} ")
+            times.append((time.monotonic(), word))
+            time.sleep(_BETWEEN_KEYS * len(word))
+        at = time.monotonic()
+        if victim is Victim.ALL:
+            kill_server(torturer.server_home, with_supervisor=True)
+        window.kill()
+    return [word for when, word in times if at - when > PROMISED]
+
+
+def play_one(torturer: Torturer, title: str, *, is_ended: bool = True) -> None:
+    """Play a chapter to its end, or leave one that can be played on."""
+    prompts = 2
+    script = torturer.home.write(f"{title}.toml", chapter_script(title, prompts))
+    replies = torturer.home.work / "replies.toml"
+    arguments: list[str | Path] = ["play", script, "--provider", "scripted", "--replies", replies]
+    arguments += ["--out", torturer.home.out]
+    if is_ended:
+        assert torturer.run([], *arguments)[0].returncode == 0
+        return
+    point = Point("end of the chapter wanted: before", Victim.PROGRAM)
+    assert torturer.run([point], *arguments)[1].killed == [point]
+
+
+def steps_of(torturer: Torturer, *arguments: str | Path) -> list[str]:
+    """Run a command that nobody kills, and return the names of its steps."""
+    ended, done = torturer.run([], *arguments, names_steps=True)
+    assert ended.returncode == 0, ended.stderr
+    return list(dict.fromkeys(done.steps))
+
+
+def drawn(steps: list[str], torturer: Torturer, most: int | None) -> list[Point]:
+    """Return a point for every step and victim, in an order of chance, or `most` of them."""
+    points = [Point(step, victim) for step in steps for victim in Victim]
+    torturer.random.shuffle(points)
+    return points[:most]
+
+
+def list_contents(file: Path) -> None:
+    """Read a backup to its end with PostgreSQL's own program."""
+    subprocess.run(
+        [find_binaries().program("pg_restore"), "--file=/dev/null", file],
+        check=True,
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+
+
+def rows(url: str, query: str) -> list[tuple[object, ...]]:
+    """Return what a query gives."""
+    with psycopg.connect(url, connect_timeout=30) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def tables_of(url: str) -> list[object]:
+    """Return the names of the tables that there are."""
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+    return [name for (name,) in rows(url, query)]
+
+
+def whole_schema() -> list[object]:
+    """Return the names of all tables of the newest schema."""
+    from db.tables import METADATA
+
+    return [*sorted([*METADATA.tables, "alembic_version"])]

@@ -1,0 +1,166 @@
+"""An independent reader of the database: plain SQL, none of our store, and the rules of design 4 to 6.
+
+It is asked after every kill, before anything is mended, and remembers what it has seen: what was stored
+once must be there, unchanged, at every later look.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg.rows import TupleRow
+
+CHUNK = 7
+Connection = psycopg.Connection[TupleRow]
+
+_OPEN = ("pending", "processing")
+_STATE_OF = {"LOCKING": "lock", "SUMMARIZING": "summary", "NARRATING": "narrative"}
+_KEPT: dict[str, LiteralString] = {
+    "event": "SELECT session_id, event_id, md5(to_jsonb(event)::text) FROM event",
+    "memory block": "SELECT session_id, block_id, md5(to_jsonb(memory_block)::text) FROM memory_block",
+    "draft": "SELECT session_id, draft_id, md5(to_jsonb(narrative_draft)::text) FROM narrative_draft",
+    "artifact": "SELECT session_id, artifact_id, md5(to_jsonb(llm_artifact)::text) FROM llm_artifact",
+}
+_TEXTS: LiteralString = """
+SELECT text FROM event WHERE ordinal = 0
+UNION ALL SELECT text FROM llm_request WHERE state IN ('pending', 'processing', 'failed')
+UNION ALL SELECT text FROM unsent_text
+UNION ALL SELECT world FROM tab1_input UNION ALL SELECT chapter FROM tab1_input
+UNION ALL SELECT title FROM session UNION ALL SELECT definition FROM session
+"""
+
+
+class Reader:
+    """Looks at one database again and again."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, Any, Any], str] = {}
+        self.looks = 0
+        self.rows = 0
+        """Rows that were found again unchanged, over all looks."""
+
+    def check(self, url: str, texts: Collection[str] = ()) -> int:
+        """Raise AssertionError when a rule is broken; return how many characters of `texts` are gone."""
+        with psycopg.connect(url, connect_timeout=30) as connection:
+            if not _is_made(connection):
+                return sum(map(len, texts))
+            for (session_id,) in connection.execute("SELECT id FROM session ORDER BY id").fetchall():
+                check_session(connection, session_id)
+            _check_contents(connection)
+            self._check_kept(connection)
+            stored = "\n".join(text for (text,) in connection.execute(_TEXTS).fetchall())
+        self.looks += 1
+        return sum(len(text) for text in set(texts) if text not in stored)
+
+    def _check_kept(self, connection: Connection) -> None:
+        """What is only ever added is there, and as it was."""
+        now = {
+            (table, session_id, row_id): digest
+            for table, query in _KEPT.items()
+            for session_id, row_id, digest in connection.execute(query).fetchall()
+        }
+        gone = {key: digest for key, digest in self._seen.items() if now.get(key) != digest}
+        assert not gone, f"stored once, and gone or changed: {list(gone)[:3]}"
+        self.rows += len(self._seen)
+        self._seen = now
+
+
+def _is_made(connection: Connection) -> bool:
+    [made] = connection.execute("SELECT to_regclass('public.session') IS NOT NULL").fetchone() or (False,)
+    return bool(made)
+
+
+def check_session(connection: Connection, session_id: object) -> None:
+    """Hold one session against the rules; every transaction left it whole, so any instant must do."""
+
+    def rows(query: LiteralString) -> list[TupleRow]:
+        return connection.execute(query, {"id": session_id}).fetchall()
+
+    [(state, prompt_index, boundary, is_locked, is_ending)] = rows(
+        "SELECT state, prompt_index, boundary, tab1_locked, is_ending FROM session WHERE id = %(id)s"
+    )
+    events = rows(
+        "SELECT prompt_index, ordinal, role, metadata->>'request_id', text FROM event"
+        " WHERE session_id = %(id)s ORDER BY 1, 2"
+    )
+    places = [(index, ordinal) for index in range(1, prompt_index + 1) for ordinal in (0, 1)]
+    assert [event[:2] for event in events] == places, "the pointer counts prompts that have their reply"
+    assert all((role == "user") == (ordinal == 0) for _, ordinal, role, *_ in events)
+    blocks = rows(
+        "SELECT type, from_prompt, to_prompt FROM memory_block WHERE session_id = %(id)s ORDER BY 2"
+    )
+    _check_memory(blocks, state, prompt_index, boundary, is_locked)
+    requests = rows("SELECT kind, state, request_id::text, text FROM llm_request WHERE session_id = %(id)s")
+    _check_requests(requests, events, state)
+    good = rows(
+        "SELECT request_id::text, agent_id FROM llm_artifact WHERE session_id = %(id)s AND error_code IS NULL"
+    )
+    answered = Counter(request_id for request_id, agent in good if agent != 9)
+    done = {request_id for kind, held, request_id, _ in requests if held == "done" and kind != "narrative"}
+    assert set(answered) == done, "a request is done exactly when an answer to it is on record"
+    assert all(count == 1 for count in answered.values()), "no answer was stored twice"
+    versions = rows("SELECT version FROM narrative_draft WHERE session_id = %(id)s ORDER BY 1")
+    assert [version for (version,) in versions] == list(range(1, len(versions) + 1))
+    assert not versions or state in ("ENDED", "NARRATING", "RESETTING")
+    assert not is_ending or state in ("SUMMARIZING", "ACTIVE")
+
+
+def _check_memory(
+    blocks: list[TupleRow], state: str, prompt_index: int, boundary: int, is_locked: bool
+) -> None:
+    assert is_locked == (state not in ("DRAFT_TAB1", "LOCKING")) or state == "RESETTING"
+    assert is_locked == bool(blocks), "locked together with its memory, or not at all"
+    assert not blocks or blocks[0] == ("world_chapter_lock", 0, 0)
+    deltas = [(first, last) for _, first, last in blocks[1:]]
+    assert [first for first, _ in deltas] == [1, *(last + 1 for _, last in deltas)][: len(deltas)]
+    assert boundary == (deltas[-1][1] if deltas else 0) <= prompt_index
+    for first, last in deltas[:-1]:
+        assert (first % CHUNK, last % CHUNK) == (1, 0), "chunks are aligned"
+    if state in ("ENDED", "NARRATING"):
+        assert boundary == prompt_index, "an ended chapter is in memory whole"
+    elif deltas:
+        assert deltas[-1][1] % CHUNK == 0
+
+
+def _check_requests(requests: list[TupleRow], events: list[TupleRow], state: str) -> None:
+    held = Counter((kind, request_state) for kind, request_state, *_ in requests)
+    assert sum(count for (_, of), count in held.items() if of == "processing") <= 1
+    for where, kind in _STATE_OF.items():
+        is_open = sum(held[kind, of] for of in _OPEN)
+        assert is_open == (state == where), f"{state} with {is_open} open requests for a {kind}"
+    replies = {request_id: text for kind, of, request_id, text in requests if (kind, of) == ("reply", "done")}
+    asked = [(request_id, text) for _, ordinal, _, request_id, text in events if ordinal == 0]
+    assert len({request_id for request_id, _ in asked}) == len(asked), "no prompt was stored twice"
+    assert dict(asked) == replies, "a prompt's events and its request are settled together"
+
+
+def _check_contents(connection: Connection) -> None:
+    """Texts are what their hashes say, and every artifact finds its own."""
+    for digest, text in connection.execute("SELECT hash, text FROM llm_content").fetchall():
+        assert hashlib.sha256(text.encode()).hexdigest() == digest
+    missing = connection.execute(
+        "SELECT count(*) FROM llm_artifact LEFT JOIN llm_content"
+        " ON llm_content.session_id = llm_artifact.session_id AND hash = input_ref WHERE hash IS NULL"
+    ).fetchone()
+    assert missing == (0,)
+
+
+def digest_of(url: str) -> str:
+    """Return a hash of everything that the database holds, but for who writes."""
+    hasher = hashlib.sha256()
+    with psycopg.connect(url, connect_timeout=30) as connection:
+        tables = connection.execute(
+            "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
+        ).fetchall()
+        for (table,) in tables:
+            found = connection.execute(
+                psycopg.sql.SQL(
+                    "SELECT md5(coalesce(string_agg(row, '|' ORDER BY row), '')) FROM"
+                    " (SELECT (to_jsonb(t) - '{{writer_epoch,writer_label,writer_since}}'::text[])::text"
+                    " AS row FROM {} AS t) AS rows"
+                ).format(psycopg.sql.Identifier(table))
+            ).fetchone()
+            hasher.update(f"{table} {found}".encode())
+    return hasher.hexdigest()

@@ -1,0 +1,67 @@
+"""The kill matrix in short: a few points of every kind, drawn by a seed that is printed. All of them are
+killed by `make torture`."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.program import machine
+from tests.torture.kill_matrix import KillFigures, Torturer, play_and_kill
+from tests.torture.kill_storage import (
+    kill_backups,
+    kill_initdbs,
+    kill_migrations,
+    kill_restores,
+    kill_typing,
+)
+
+pytestmark = pytest.mark.slow
+
+SEED = int(os.environ.get("STORYENGINE_TORTURE_SEED", "20261122"))
+
+
+def held(figures: KillFigures, at_least: int) -> None:
+    print(f"seed {SEED}; STORYENGINE_TORTURE_SEED sets another\n{figures}")
+    assert len(figures.killed) >= at_least
+    assert not figures.unreached
+    assert figures.lost == 0
+
+
+@pytest.fixture(scope="module")
+def torturer() -> Iterator[Torturer]:
+    """A machine on which one thing after the other is killed."""
+    with machine() as home:
+        yield Torturer(home, SEED)
+
+
+def test_a_play_that_is_killed_at_named_steps_goes_on_with_nothing_lost_and_nothing_twice() -> None:
+    figures = play_and_kill(SEED, most=4)
+    held(figures, 4)
+    assert figures.characters > 0
+
+
+def test_a_migration_that_is_killed_has_made_the_whole_schema_or_none(torturer: Torturer) -> None:
+    kill_migrations(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_backup_that_is_killed_is_whole_or_not_there(torturer: Torturer) -> None:
+    kill_backups(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_restore_that_is_killed_leaves_the_one_database_or_the_other(torturer: Torturer) -> None:
+    kill_restores(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_what_was_typed_more_than_a_second_before_a_kill_is_stored(torturer: Torturer) -> None:
+    kill_typing(torturer, 1)
+    figures = torturer.close()
+    held(figures, 1)
+    assert figures.typed > 0
+
+
+def test_a_first_start_that_is_killed_is_made_up_for_by_the_next() -> None:
+    held(kill_initdbs(SEED, 1), 1)
