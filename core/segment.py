@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Literal
 
-from core.fence import SegmentName, fence
+from core.fence import SegmentName, disarm, fence
 from core.grapheme import head
 from core.model_choice import AgentRole, PromptStyle
 from core.providers.base import Message, OutputSchema
@@ -86,5 +86,6 @@ def repair_context(context: Context, bad_output: str, problems: Sequence[str]) -
     asked = plain(SegmentName.PROBLEMS, request, context.style, "user")
     room = context.max_input_tokens - context.tokens - asked.tokens - TOKENS_PER_MESSAGE
     shown = head(bad_output, min(_BAD_OUTPUT_LIMIT, characters_for(room, bad_output, context.style)))
-    failed = plain(SegmentName.FAILED_OUTPUT, shown or "{}", context.style, "assistant")
+    # Its own words, but it may repeat what the texts in its input asked for: no marks here either.
+    failed = plain(SegmentName.FAILED_OUTPUT, disarm(shown) or "{}", context.style, "assistant")
     return replace(context, segments=(*context.segments, failed, asked))
