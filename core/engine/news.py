@@ -9,6 +9,7 @@ from core.engine.notices import (
     EventsAppended,
     MemoryAppended,
     Notice,
+    RequestBegun,
     RequestFailed,
     RequestQueued,
     RequestSettled,
@@ -104,7 +105,7 @@ def _notices_of_request(request: Request) -> list[Notice]:
         case RequestState.PENDING:
             return [RequestQueued(request)]
         case RequestState.PROCESSING:
-            return []
+            return [RequestBegun(request)]
         case RequestState.FAILED:
             error = StoryEngineError(request.error_code or ErrorCode.LLM_ERROR, request.error_message)
             return [RequestFailed(request, error), RequestSettled(request)]

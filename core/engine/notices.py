@@ -28,6 +28,13 @@ class RequestQueued:
 
 
 @dataclass(frozen=True, slots=True)
+class RequestBegun:
+    """It is a request's turn: it is stored as processing, which other windows hear as well."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted:
     """A request is with the model now."""
 
@@ -126,6 +133,7 @@ class SessionReplaced:
 Notice = (
     SessionChanged
     | RequestQueued
+    | RequestBegun
     | CallStarted
     | TextArrived
     | StreamRestarted

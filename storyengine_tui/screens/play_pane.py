@@ -13,8 +13,10 @@ from core.engine.notices import (
     EventsAppended,
     MemoryAppended,
     Notice,
+    RequestBegun,
     RequestFailed,
     RequestQueued,
+    RequestSettled,
     SessionChanged,
     StreamRestarted,
     TextArrived,
@@ -124,6 +126,8 @@ class PlayPane(PromptingPane):
                 self.go_again(request)
                 self._reading.begin(request, session)
                 self.query_one(PlayNotes).show_left_out(notice.left_out)
+            case RequestBegun(request) if request.kind is RequestKind.REPLY and self.session.is_read_only:
+                self._reading.begin(request, session)
             case RequestQueued(request):
                 self.go_again(request)
             case EventsAppended(events):
@@ -132,6 +136,8 @@ class PlayPane(PromptingPane):
             case RequestFailed(request=request) if request.kind is RequestKind.REPLY:
                 self._reading.discard(request.id)
                 self.fail(request)
+            case RequestSettled(request=request) if request.kind is RequestKind.REPLY:
+                self._reading.discard(request.id)
             case SessionChanged() | MemoryAppended():
                 self._reading.redraw(session)
             case UnsentChanged(slot, text) if self.session.is_read_only:

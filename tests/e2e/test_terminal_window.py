@@ -274,6 +274,19 @@ def test_the_second_window_reads_along_and_takes_over(open_window: Open) -> None
     second.wait_for_reply(4, "Mira")
 
 
+@pytest.mark.parametrize("bell", ["true", "false"])
+def test_the_frame_says_who_has_answered_and_the_bell_rings_when_it_is_wanted(
+    open_window: Open, bell: str
+) -> None:
+    window = open_window(colours={"STORYENGINE_BELL": bell})
+    window.wait_for("━ To 3 ")
+    window.wait_for(lambda: window.title == "The relief boat is late.")
+    window.prompt("The lamp goes out.")
+    window.wait_for(lambda: window.title == "Agent Yellow has answered · The relief boat is late.")
+    window.wait_for_reply(3, "Agent Yellow")
+    assert window.screen.bells == (1 if bell == "true" else 0)
+
+
 def test_kill_9_loses_nothing_that_was_typed(open_window: Open, url: str) -> None:
     window = open_window()
     window.wait_for("━ To 3 ")

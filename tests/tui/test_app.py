@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import OptionList, Static
 
@@ -15,6 +16,8 @@ from core.session import SessionState
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.bug_screen import BugScreen
 from storyengine_tui.screens.help_screen import HelpScreen
+from storyengine_tui.screens.model_screen import ModelScreen
+from storyengine_tui.screens.provenance_screen import ProvenanceScreen
 from storyengine_tui.screens.welcome_modal import WelcomeModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
@@ -166,6 +169,34 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
         await app.close_everything()
+
+
+async def test_the_command_palette_finds_what_is_possible_and_does_it(desktop: Desktop) -> None:
+    await desktop.prepare(make_played)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        names = [command.title for command in app.get_system_commands(app.screen)]
+        assert {"Chapters", "Model", "Calls", "Play", "Quit"} <= set(names)
+        for keys, screen in (("mod", ModelScreen), ("calls", ProvenanceScreen)):
+            await pilot.press("ctrl+p")
+            await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+            await pilot.press(*keys)
+            await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
+            await pilot.press("enter")
+            await until(pilot, lambda screen=screen: isinstance(app.screen, screen))
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chapter)
+        await app.close_everything()
+
+
+async def test_before_the_database_is_up_the_palette_offers_what_needs_none(desktop: Desktop) -> None:
+    desktop.start_errors = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The disk is full.")]
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: banner(pilot.app, "trouble").is_shown)
+        assert [command.title for command in pilot.app.get_system_commands(pilot.app.screen)] == [
+            "Help",
+            "Quit",
+        ]
 
 
 async def test_a_question_mark_is_text_where_text_is_written(desktop: Desktop) -> None:

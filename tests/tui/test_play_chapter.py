@@ -179,6 +179,20 @@ async def test_a_second_window_reads_along_and_goes_on_when_it_is_the_writer(des
         assert table.session.can(Command.END_CHAPTER)
 
 
+async def test_who_reads_along_sees_who_is_answering_and_what(desktop: Desktop, gate: Gate) -> None:
+    async with at_table(desktop, prompts=1):
+        pass
+    async with other_window(desktop) as writer, at_table(desktop, prompts=None) as table:
+        asked = await writer.submit_prompt(Slot.ORANGE, "HOLD the line")
+        await table.until(lambda: table.busy.startswith("Jonas [/x] is writing"))
+        assert "Esc" not in table.busy
+        assert "2) HOLD the line" in table.transcript.text
+        await writer.cancel(asked)
+        await table.until(lambda: "HOLD" not in table.transcript.text)
+        assert table.busy == ""
+        assert not table.transcript.is_streaming
+
+
 async def test_before_the_lock_tab_2_says_what_to_do(desktop: Desktop) -> None:
     await desktop.prepare(make_draft)
     async with at_table(desktop, prompts=None) as table:
