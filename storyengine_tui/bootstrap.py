@@ -93,12 +93,14 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
     if url is not None:
         yield Database(url.get_secret_value(), None)
         return
+    from db.embedded.keeper import kept
     from db.embedded.server import EmbeddedServer
 
     server = EmbeddedServer(configuration.paths.server)
     address = await asyncio.to_thread(server.acquire, START_TIMEOUT)
     try:
-        yield Database(address, server)
+        async with kept(server):
+            yield Database(address, server)
     finally:
         await asyncio.to_thread(server.release)
 

@@ -124,10 +124,14 @@ class EmbeddedServer:
         except EmbeddedError as error:
             raise _storage_error(error) from error
 
+    def is_supervised(self) -> bool:
+        """Whether somebody starts the server again when it is lost."""
+        return is_locked(self._home / SUPERVISOR_LOCK)
+
     def status(self) -> ServerStatus:
         """Return what is known of the server without touching it."""
         state = ServerState.read(self._home)
-        is_supervised = is_locked(self._home / SUPERVISOR_LOCK)
+        is_supervised = self.is_supervised()
         phase = state.phase
         if is_supervised and phase is Phase.STOPPED:
             phase = Phase.STARTING
@@ -170,7 +174,7 @@ class EmbeddedServer:
     def _ensure_running(self, deadline: float) -> None:
         attempts = 0
         while True:
-            is_supervised = is_locked(self._home / SUPERVISOR_LOCK)
+            is_supervised = self.is_supervised()
             state = ServerState.read(self._home)
             if is_supervised and state.phase is Phase.READY and is_accepting(Path(state.socket_dir)):
                 break
