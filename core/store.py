@@ -15,6 +15,7 @@ from core.event import Event
 from core.ids import RequestId, SessionId
 from core.memory import MemoryBlock, folded
 from core.request import Artifact, Content, Request
+from core.save_slot import SaveSlot
 from core.session import Session, SessionSummary, Tab1Inputs
 from core.slot import Slot
 
@@ -205,6 +206,15 @@ class Store(Protocol):
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes."""
+
+    async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
+        """Return the save slots of a session, by their numbers."""
+
+    async def put_save_slot(self, slot: SaveSlot) -> None:
+        """Store a save slot; what had its number before is gone. Needs no writer's lock."""
+
+    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
+        """Delete a save slot; one that is not there is no error."""
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield once for every commit by anyone to this session, several at once coalesced.

@@ -15,6 +15,7 @@ from core.limits import Limits
 from core.memory import BlockType, MemoryBlock
 from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState, Usage
+from core.save_slot import SaveSlot
 from core.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.slot import Slot
 
@@ -103,6 +104,34 @@ def to_tab1(row: Any) -> Tab1Inputs:
 def unsent_values(session_id: SessionId, slot: Slot, text: str) -> Values:
     """Return the row of the text that waits in a composer."""
     return {"session_id": session_id, "slot": int(slot), "text": text}
+
+
+def save_slot_values(slot: SaveSlot) -> Values:
+    """Return the row of a save slot."""
+    return {
+        "session_id": slot.session_id,
+        "number": slot.number,
+        "label": slot.label,
+        "taken_at": slot.taken_at,
+        "prompt_index": slot.prompt_index,
+        "state": slot.state.value,
+        "document": slot.document,
+        "sha256": slot.sha256,
+    }
+
+
+def to_save_slot(row: Any) -> SaveSlot:
+    """Return the save slot of a row; its content is checked when it is used."""
+    return SaveSlot(
+        session_id=SessionId(row.session_id),
+        number=row.number,
+        label=row.label,
+        taken_at=row.taken_at,
+        prompt_index=row.prompt_index,
+        state=SessionState(row.state),
+        document=row.document,
+        sha256=row.sha256,
+    )
 
 
 def event_values(event: Event) -> Values:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 from sqlalchemy import URL, Select, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -16,6 +17,7 @@ from core.event import Event
 from core.ids import RequestId, SessionId
 from core.memory import MemoryBlock
 from core.request import Artifact, Request
+from core.save_slot import SaveSlot
 from core.session import SessionSummary
 from core.store import Changes, Holder, Lease, Snapshot
 from db import mapping, reads, writer_lock, writes
@@ -24,7 +26,7 @@ from db.faults import LOAD, SAVE, guarded, is_lost_connection
 from db.follow import following
 from db.migrate import upgrade
 from db.pen import Pen
-from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SESSION
+from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
 
 T = TypeVar("T")
@@ -170,6 +172,31 @@ class PostgresStore:
         """Return the texts behind these hashes; a hash that is not there is left out."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
         return {row.hash: row.text for row in await self._rows(query)}
+
+    async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
+        """Return the save slots of a session, by their numbers."""
+        query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
+        return list(map(mapping.to_save_slot, await self._rows(query)))
+
+    async def put_save_slot(self, slot: SaveSlot) -> None:
+        """Store a save slot; what had its number before is gone."""
+
+        async def work(connection: AsyncConnection) -> None:
+            statement = insert(SAVE_SLOT).values(mapping.save_slot_values(slot))
+            fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
+            keys = list(SAVE_SLOT.primary_key)
+            await connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=fresh))
+
+        await self._change(work)
+
+    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
+        """Delete a save slot; one that is not there is no error."""
+
+        async def work(connection: AsyncConnection) -> None:
+            is_it = (SAVE_SLOT.c.session_id == session_id) & (SAVE_SLOT.c.number == number)
+            await connection.execute(delete(SAVE_SLOT).where(is_it))
+
+        await self._change(work)
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield for every commit to this session; see `core.store.Store.follow`."""

@@ -12,6 +12,8 @@ from core.engine.listeners import Listeners
 from core.engine.open_session import OpenSession
 from core.engine.rate_limit import RateLimiter
 from core.engine.runner import Runner
+from core.engine.save_slots import SaveSlots
+from core.engine.slot_keeper import SlotKeeper
 from core.engine.writing import Writer
 from core.errors import SessionLockedError
 from core.ids import SessionId, new_uuid
@@ -42,6 +44,7 @@ class Engine:
         self._backoff = summary_backoff
         self._clock = clock
         self._limiter = RateLimiter(choices)
+        self.save_slots = SaveSlots(store, clock)
 
     async def create(self, *, script_key: str = "") -> SessionId:
         """Store a new, empty session and return its id."""
@@ -85,7 +88,8 @@ class Engine:
         executor = Executor(self.store, caller, builder, self.choices, writer.apply_patiently)
         runner = Runner(writer, executor, self._clock, self._backoff)
         follower = Follower(self.store, writer)
-        return OpenSession(self.store, writer, runner, follower, self._clock, self._backoff)
+        keeper = SlotKeeper(writer, self.save_slots)
+        return OpenSession(self.store, writer, runner, follower, keeper, self._clock, self._backoff)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

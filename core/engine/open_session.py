@@ -15,6 +15,7 @@ from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged
 from core.engine.recovery import recover, unqueued
 from core.engine.runner import Runner, next_request
+from core.engine.slot_keeper import SlotKeeper
 from core.engine.writing import Decide, Writer
 from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.event import Event
@@ -40,12 +41,20 @@ class OpenSession:
     """
 
     def __init__(
-        self, store: Store, writer: Writer, runner: Runner, follower: Follower, clock: Clock, backoff: float
+        self,
+        store: Store,
+        writer: Writer,
+        runner: Runner,
+        follower: Follower,
+        keeper: SlotKeeper,
+        clock: Clock,
+        backoff: float,
     ) -> None:
         self._store = store
         self._writer = writer
         self._runner = runner
         self._follower = follower
+        self._keeper = keeper
         self._clock = clock
         self._backoff = backoff
         self._is_closed = False
@@ -162,6 +171,7 @@ class OpenSession:
             raise SessionLockedError()
         self._require(Command.RESET)
         await self._stop_everything()
+        await self._keeper.take_now("before the chapter was reset")
         resting = self.snapshot.session
         await self._writer.apply(lambda snapshot: self._in_state(snapshot, SessionState.RESETTING))
         fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()))
@@ -248,6 +258,7 @@ class OpenSession:
         """Mend what a crash left, and work through what is pending; the writer's lock is held already."""
         if recover(self.snapshot, self._clock(), self._backoff) is not None:
             await self._writer.apply(self._recovered)
+        self._keeper.start()
         self._runner.start()
 
     def begin_following(self) -> None:
@@ -268,6 +279,7 @@ class OpenSession:
         await self._mend_at_close(recover(self.snapshot, self._clock(), self._backoff), self._recovered)
         await self._follower.aclose()
         self._writer.listeners.close()
+        await self._keeper.aclose()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
     async def _mend_at_close(self, needed: Changes | None, decide: Decide) -> None:

@@ -10,12 +10,13 @@ from typing import Final
 
 from db.tables.columns import Row, table_of
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
-from db.tables.session import SessionRow, Tab1InputRow, UnsentTextRow
+from db.tables.session import SaveSlotRow, SessionRow, Tab1InputRow, UnsentTextRow
 from db.tables.story import EventRow, MemoryBlockRow, NarrativeDraftRow
 
 METADATA: Final = Row.metadata
 SESSION: Final = table_of(SessionRow)
 TAB1_INPUT: Final = table_of(Tab1InputRow)
+SAVE_SLOT: Final = table_of(SaveSlotRow)
 UNSENT_TEXT: Final = table_of(UnsentTextRow)
 EVENT: Final = table_of(EventRow)
 MEMORY_BLOCK: Final = table_of(MemoryBlockRow)
@@ -32,6 +33,7 @@ __all__ = [
     "MEMORY_BLOCK",
     "METADATA",
     "NARRATIVE_DRAFT",
+    "SAVE_SLOT",
     "SESSION",
     "TAB1_INPUT",
     "UNSENT_TEXT",

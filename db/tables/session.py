@@ -73,6 +73,28 @@ class Tab1InputRow(Row, table=True):
     identities: dict[str, str] = column.json()
 
 
+class SaveSlotRow(Row, table=True):
+    """Where a session stood: 0 to 9 are a ring, 10 to 14 the GM's. `sha256` vouches for `document`."""
+
+    __tablename__ = "save_slot"
+    __table_args__ = (
+        column.of_session(),
+        column.one_of("state", SessionState),
+        CheckConstraint("number BETWEEN 0 AND 14", name="number"),
+        CheckConstraint("prompt_index >= 0", name="prompt_index"),
+        CheckConstraint("sha256 ~ '^[0-9a-f]{64}$'", name="sha256"),
+    )
+
+    session_id: UUID = column.key()
+    number: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    label: str = column.text()
+    taken_at: datetime = column.time()
+    prompt_index: int
+    state: str = column.text()
+    document: dict[str, object] = column.json()
+    sha256: str = column.text()
+
+
 class UnsentTextRow(Row, table=True):
     """The text that waits in the composer of a slot; empty when nothing does."""
 

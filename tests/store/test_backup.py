@@ -14,6 +14,7 @@ from core.store import Lease
 from db import client_programs
 from db.backup import backup, restore
 from db.connect import parse_url
+from db.migrate import HEAD
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.servers import plain_url
@@ -132,7 +133,7 @@ async def test_a_backup_of_a_newer_program_is_refused(
         await restore(empty_url, tmp_path / "newer")
     with psycopg.connect(plain_url(empty_url)) as empty:
         assert empty.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall() == []
-    raw.execute("UPDATE alembic_version SET version_num = 'story_0001'")
+    raw.execute("UPDATE alembic_version SET version_num = %s", (HEAD,))
 
 
 async def test_the_password_is_in_no_argument(

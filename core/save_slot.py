@@ -1,0 +1,151 @@
+"""A save slot is where a session stood, so that a new session can begin there (design 12).
+
+The log, memory and drafts are append-only. So a slot holds only what changes (the session's row, tab 1, what
+waits in the composers) and how far the rest had come, with a chained hash of it: it stays small however long
+the story is, and the next one reads only what is new. Its SHA-256 is that of the canonical JSON of all this,
+and so vouches for every word of the story up to there.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from core.draft import NarrativeDraft
+from core.errors import ErrorCode, StorageError
+from core.event import Event
+from core.ids import SessionId
+from core.memory import MemoryBlock
+from core.session import Session, SessionState, Tab1Inputs
+from core.slot import Slot
+
+AUTOMATIC: Final = range(10)
+"""Numbers of the ring that fills itself: at every summary, and before a reset, a restore or an import."""
+NAMED: Final = range(10, 15)
+"""Numbers of the slots that the GM names; nothing but the GM ever writes into them."""
+LONGEST_LABEL: Final = 60
+NOTHING: Final = "0" * 64
+"""The chain of no rows at all."""
+
+Growing = Event | MemoryBlock | NarrativeDraft
+_ROW: TypeAdapter[Growing] = TypeAdapter(Event | MemoryBlock | NarrativeDraft)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chains:
+    """A hash over each of the three things that only grow, link by link in their order."""
+
+    events: str = NOTHING
+    blocks: str = NOTHING
+    drafts: str = NOTHING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotContent:
+    """Where a session stood."""
+
+    session: Session
+    tab1: Tab1Inputs
+    unsent: Mapping[Slot, str]
+    """What waited in the composers, prompts that were still open included."""
+    draft_count: int
+    chains: Chains
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveSlot:
+    """One slot of a session; `document` is its content as it is stored, not yet checked."""
+
+    session_id: SessionId
+    number: int
+    label: str
+    """The GM's name for it, or for an automatic one what was about to happen."""
+    taken_at: datetime
+    prompt_index: int
+    state: SessionState
+    document: Mapping[str, object]
+    sha256: str
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the GM named it, and so it stays until the GM lets it go."""
+        return self.number in NAMED
+
+
+class SlotDamagedError(StorageError):
+    """What a slot stands for is not what it was when the slot was taken."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(
+            ErrorCode.STORAGE_LOAD_FAILED,
+            f"Save slot {number} cannot be used: {reason}; nothing was changed.",
+            "Choose another slot, or go back to a backup.",
+            is_transient=False,
+        )
+
+
+_CONTENT = TypeAdapter(SlotContent)
+
+
+def chained(chain: str, rows: Iterable[Growing]) -> str:
+    """Return `chain` with one more link for each of `rows`."""
+    for row in rows:
+        link = hashlib.sha256(_canonical(_plain(row))).digest()
+        chain = hashlib.sha256(bytes.fromhex(chain) + link).hexdigest()
+    return chain
+
+
+def make_slot(number: int, label: str, content: SlotContent, now: datetime) -> SaveSlot:
+    """Return the slot, with the SHA-256 of its content."""
+    document = json.loads(_CONTENT.dump_json(content))
+    return SaveSlot(
+        session_id=content.session.id,
+        number=number,
+        label=label,
+        taken_at=now,
+        prompt_index=content.session.prompt_index,
+        state=content.session.state,
+        document=document,
+        sha256=hashlib.sha256(_canonical(document)).hexdigest(),
+    )
+
+
+def content_of(slot: SaveSlot) -> SlotContent:
+    """Return what is in a slot; raise SlotDamagedError when it is not what was put there."""
+    canonical = _canonical(slot.document)
+    if hashlib.sha256(canonical).hexdigest() != slot.sha256:
+        raise SlotDamagedError(slot.number, "its content does not match its checksum")
+    try:
+        content = _CONTENT.validate_json(canonical)
+    except ValidationError as error:
+        raise SlotDamagedError(slot.number, "another version of the program took it") from error
+    if content.session.id != slot.session_id:
+        raise SlotDamagedError(slot.number, "it is of another chapter")
+    return content
+
+
+def number_for_automatic(taken: Iterable[SaveSlot], *, spared: int | None = None) -> int:
+    """Return the number of the ring that is written next: a free one, else the oldest but `spared`."""
+    ring = {slot.number: slot for slot in taken if slot.number in AUTOMATIC}
+    for number in AUTOMATIC:
+        if number not in ring:
+            return number
+    return min(
+        (number for number in AUTOMATIC if number != spared),
+        key=lambda number: (ring[number].taken_at, number),
+    )
+
+
+def _plain(row: Growing) -> dict[str, Any]:
+    """Return what a link stands for: nothing that a restored row does not share, or that may change."""
+    moment = replace(row, created_at=row.created_at.astimezone(UTC))
+    plain = cast("dict[str, Any]", _ROW.dump_python(moment, mode="json"))
+    return {key: value for key, value in plain.items() if key not in ("session_id", "metadata", "request_id")}
+
+
+def _canonical(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8")
