@@ -13,7 +13,7 @@ from core.engine.executor import Executor
 from core.engine.notices import StorageTrouble
 from core.engine.outcome import Failed, Outcome, Trail
 from core.engine.recovery import recover
-from core.engine.settlement import settle
+from core.engine.settlement import retry_time, settle
 from core.engine.writing import Writer
 from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
 from core.ids import RequestId
@@ -116,10 +116,10 @@ class Runner:
         if request is not None:
             await self._perform(request.id)
             return 0.0
-        due = next_retry(self._writer.snapshot)
+        now = self._clock()
+        due = next_retry(self._writer.snapshot, now)
         if due is None:
             return LONGEST_SLEEP
-        now = self._clock()
         if due <= now:
             # Meanwhile the GM may have ended the chapter, or tried again by hand.
             with suppress(IllegalCommandError):
@@ -250,16 +250,16 @@ _RUNNABLE: dict[SessionState, frozenset[RequestKind]] = {
 }
 
 
-def next_retry(snapshot: Snapshot) -> datetime | None:
+def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
     """Return when a failed summary is to be tried again by itself; only while the chapter is played."""
     if snapshot.session.state is not SessionState.ACTIVE or snapshot.session.due_chunk is None:
         return None
     times = [
-        request.retry_after
+        due
         for request in snapshot.requests
         if request.kind is RequestKind.SUMMARY
         and request.state is RequestState.FAILED
-        and request.retry_after is not None
+        and (due := retry_time(request, now)) is not None
         and request.prompts == snapshot.session.due_chunk
     ]
     return min(times, default=None)

@@ -97,13 +97,24 @@ def returned_unsent(snapshot: Snapshot, slot: Slot, text: str) -> str:
     return f"{text}{BETWEEN}{waiting}" if waiting and waiting != text else text
 
 
+def retry_time(request: Request, now: datetime) -> datetime | None:
+    """Return when a failed summary is to be tried again by itself, None for never.
+
+    A failure that was stored later than now was stored before the clock was set back: its time says
+    nothing any more, and the summary is due.
+    """
+    if request.retry_after is not None and request.updated_at > now:
+        return now
+    return request.retry_after
+
+
 def _summary_waits(snapshot: Snapshot, now: datetime) -> bool:
-    return any(
-        request.kind is RequestKind.SUMMARY
-        and request.state is RequestState.FAILED
-        and (request.retry_after is None or request.retry_after > now)
+    times = [
+        retry_time(request, now)
         for request in snapshot.requests
-    )
+        if request.kind is RequestKind.SUMMARY and request.state is RequestState.FAILED
+    ]
+    return any(due is None or due > now for due in times)
 
 
 def _lock(snapshot: Snapshot, done: Request, outcome: LockMade, now: datetime) -> Changes:

@@ -142,7 +142,7 @@ class Play(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 10, 1000]))
     def pass_time(self, seconds: int) -> None:
         self.sim.pass_time(seconds)
-        due = next_retry(self.sim.snapshot)
+        due = next_retry(self.sim.snapshot, self.sim.now)
         if due is not None and due <= self.sim.now and next_request(self.sim.snapshot) is None:
             self.sim.store(commands.retry_summary(self.sim.snapshot, self.sim.now))
 
