@@ -11,6 +11,7 @@ from storyengine_tui.cli import database as database
 from storyengine_tui.cli import exchange as exchange
 from storyengine_tui.cli import model as model
 from storyengine_tui.cli import sessions as sessions
+from storyengine_tui.cli import slots as slots
 from storyengine_tui.cli.doctor import doctor
 from storyengine_tui.cli.play import play
 
@@ -27,6 +28,7 @@ app.command()(doctor)
 app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")
+app.add_typer(slots.app, name="slots")
 sessions.register(app)
 exchange.register(app)
 

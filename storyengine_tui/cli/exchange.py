@@ -9,9 +9,12 @@ from typing import Annotated
 import typer
 
 from core.chapter_file import write_new
+from core.engine.clock import utc_now
+from core.engine.save_slots import SaveSlots
 from core.errors import ErrorCode, StoryEngineError
 from core.export import as_new_session, from_json, read_body, to_json
 from core.ids import SessionId, new_uuid
+from core.session import SessionSummary
 from core.store import Store
 from core.transcript import render_all
 from storyengine_tui.bootstrap import configure, running_store
@@ -106,8 +109,14 @@ async def _import(file: Path) -> None:
     body = await asyncio.to_thread(from_json, document)
     session_id = SessionId(new_uuid())
     async with running_store(configure()) as store:
+        if any(summary.id == body.session.id for summary in await _all_sessions(store)):
+            await SaveSlots(store, utc_now).take(body.session.id, "before an export of it was imported")
         await store.create(as_new_session(body, session_id))
     say(f"Imported as session {session_id}")
+
+
+async def _all_sessions(store: Store) -> list[SessionSummary]:
+    return [*await store.sessions(), *await store.sessions(is_archived=True)]
 
 
 def _read(file: Path) -> bytes:

@@ -1,0 +1,100 @@
+"""`storyengine slots`: where a chapter stood, listed, kept under a name, and begun again from."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.engine.clock import utc_now
+from core.engine.save_slots import SaveSlots
+from core.errors import StoryEngineError
+from core.ids import SessionId
+from core.save_slot import AUTOMATIC, NAMED, SaveSlot
+from core.store import Store
+from storyengine_tui.bootstrap import configure, running_store
+from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
+
+app = typer.Typer(
+    help=f"Save slots: {len(AUTOMATIC)} automatic ones for each chapter, and {len(NAMED)} that you name."
+)
+Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The slot's number, as `slots list` shows it.")]
+
+
+@app.command("list")
+def list_(session: SessionArgument, debug: Debug = False) -> None:
+    """List the save slots of a chapter, archived or not."""
+    run(_list(session), is_debug=debug)
+
+
+async def _list(name: str) -> None:
+    async with running_store(configure()) as store:
+        taken = await store.save_slots(await _find(store, name))
+    if not console.is_terminal:
+        for slot in taken:
+            typer.echo("\t".join(_cells(slot)))
+        return
+    if not taken:
+        say("This chapter has no save slot yet; the first one is taken when it is locked.")
+        return
+    table = Table("Slot", "Name", "State", "Prompts", "Taken")
+    for slot in taken:
+        table.add_row(*(Text(cell) for cell in _cells(slot)))
+    console.print(table)
+
+
+def _cells(slot: SaveSlot) -> tuple[str, ...]:
+    taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return (str(slot.number), slot.label, slot.state.value, str(slot.prompt_index), taken)
+
+
+@app.command()
+def save(
+    session: SessionArgument,
+    name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
+    debug: Debug = False,
+) -> None:
+    """Keep how a chapter stands now under a name of yours."""
+    run(_save(session, name), is_debug=debug)
+
+
+async def _save(session: str, name: str) -> None:
+    async with running_store(configure()) as store:
+        slot = await SaveSlots(store, utc_now).keep(await _find(store, session), name)
+    say(f"Kept as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
+
+
+@app.command()
+def restore(session: SessionArgument, number: Number, debug: Debug = False) -> None:
+    """Make a new session that begins where the slot was taken; nothing else is touched."""
+    run(_restore(session, number), is_debug=debug)
+
+
+async def _restore(name: str, number: int) -> None:
+    async with running_store(configure()) as store:
+        fresh = await SaveSlots(store, utc_now).restore(await _find(store, name), number)
+    say(f"Restored as session {fresh}")
+
+
+@app.command()
+def drop(session: SessionArgument, number: Number, debug: Debug = False) -> None:
+    """Let go of a slot that you named."""
+    run(_drop(session, number), is_debug=debug)
+
+
+async def _drop(name: str, number: int) -> None:
+    async with running_store(configure()) as store:
+        await SaveSlots(store, utc_now).drop(await _find(store, name), number)
+    say(f"Let go of save slot {number}.")
+
+
+async def _find(store: Store, name: str) -> SessionId:
+    """Return the session; one that was reset is archived, and its slots are what one then looks for."""
+    try:
+        return await find_session(store, name)
+    except StoryEngineError as refused:
+        try:
+            return await find_session(store, name, is_archived=True)
+        except StoryEngineError:
+            raise refused from None
