@@ -102,6 +102,20 @@ class Desk:
         await engine.archive(session_id)
         await self.open_last()
 
+    async def keep_slot(self, session_id: SessionId, name: str) -> None:
+        """Keep how a session stands under a name; of the open one, what was typed just now as well."""
+        await self._flush(session_id)
+        await self.require_engine().save_slots.keep(session_id, name)
+
+    async def restore_slot(self, session_id: SessionId, number: int) -> None:
+        """Begin again where a slot was taken, in a new session, and go on there."""
+        await self._flush(session_id)
+        await self.open(await self.require_engine().save_slots.restore(session_id, number))
+
+    async def _flush(self, session_id: SessionId) -> None:
+        if self.session is not None and self.session.id == session_id:
+            await self._chapter.flush()
+
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""
         if self.session is not None and self.session.id == session_id:

@@ -1,4 +1,4 @@
-"""Asks for a chapter's title."""
+"""Asks for a line: a chapter's title, or the name of a save slot."""
 
 from typing import ClassVar
 
@@ -9,6 +9,7 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
+from core.save_slot import LONGEST_LABEL
 from storyengine_tui.widgets.line_field import LineField
 
 LONGEST_TITLE = 120
@@ -17,6 +18,10 @@ LONGEST_TITLE = 120
 class TitleModal(ModalScreen[str]):
     """Ends with the title; a blank one is taken from the chapter text. Esc keeps the old one."""
 
+    HEADING: ClassVar = "Title of the chapter"
+    PLACEHOLDER: ClassVar = "Taken from the chapter text"
+    NOTE: ClassVar = "Left blank, it is taken from the chapter text."
+    LIMIT: ClassVar = LONGEST_TITLE
     CSS_PATH = "dialog.tcss"
     AUTO_FOCUS = "LineField"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -31,9 +36,9 @@ class TitleModal(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         """Compose the field and the two answers."""
         with Vertical(classes="dialog--box"):
-            yield Static("Title of the chapter", classes="dialog--title")
-            yield LineField(self._title, limit=LONGEST_TITLE, placeholder="Taken from the chapter text")
-            yield Static("Left blank, it is taken from the chapter text.", classes="dialog--muted")
+            yield Static(self.HEADING, classes="dialog--title")
+            yield LineField(self._title, limit=self.LIMIT, placeholder=self.PLACEHOLDER)
+            yield Static(self.NOTE, classes="dialog--muted")
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
                 yield Button("Save", id="save", classes="deed")
@@ -56,3 +61,12 @@ class TitleModal(ModalScreen[str]):
     def action_cancel(self) -> None:
         """Keep the old title."""
         self.dismiss(None)
+
+
+class SlotNameModal(TitleModal):
+    """Ends with the name under which a chapter is kept as it stands."""
+
+    HEADING = "Keep the chapter as it stands"
+    PLACEHOLDER = "A name for it"
+    NOTE = "The name of a slot of yours replaces what that one stood for."
+    LIMIT = LONGEST_LABEL

@@ -1,0 +1,166 @@
+"""The save slots of one chapter: restore one into a new chapter, keep one under a name, let one go."""
+
+from collections.abc import Awaitable, Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import Screen
+from textual.widgets import DataTable, Footer, Static
+
+from core.errors import StoryEngineError
+from core.save_slot import AUTOMATIC, NAMED, SaveSlot
+from core.session import SessionSummary
+from storyengine_tui.desk import Desk
+from storyengine_tui.screens.title_modal import SlotNameModal
+from storyengine_tui.standing import STANDING
+from storyengine_tui.widgets.banner import Banner, BannerAction
+
+NONE_TAKEN = (
+    "There is none yet: the first is taken by itself when the chapter is locked. k keeps one under a name."
+)
+WIDTH_OF_THE_REST = 51
+
+
+class SaveSlotsScreen(Screen[bool]):
+    """Ends with whether a slot was restored, and so another chapter is open now."""
+
+    CSS_PATH = "save_slots_screen.tcss"
+    HELP = (
+        "Enter makes a new chapter that begins where the slot was taken, and opens it; the old one stays as "
+        f"it is. {len(AUTOMATIC)} slots fill themselves, at every summary and before a reset, a restore or an "
+        f"import, the oldest giving way; {len(NAMED)} are yours: k keeps one, d lets it go."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "restore", "Restore", key_display="Enter"),
+        Binding("k", "keep", "Keep"),
+        Binding("d", "drop", "Let go"),
+        Binding("escape", "close", "Back"),
+    ]
+
+    def __init__(self, desk: Desk, chapter: SessionSummary) -> None:
+        super().__init__()
+        self._desk = desk
+        self._chapter = chapter
+        self._slots: Sequence[SaveSlot] = ()
+
+    def compose(self) -> ComposeResult:
+        """Compose the table below whose slots they are."""
+        yield Static(Content(f"Save slots of “{self._chapter.title}”"), id="heading")
+        yield Banner(id="trouble")
+        yield DataTable(id="slots", cursor_type="row", zebra_stripes=False)
+        yield Static(NONE_TAKEN, id="empty", markup=False)
+        yield Footer(show_command_palette=False)
+
+    async def on_mount(self) -> None:
+        """Read the slots."""
+        self._do(self._reload())
+
+    def _do(self, work: Awaitable[None]) -> None:
+        self.run_worker(self._done(work), group="slots", exit_on_error=False)
+
+    async def _done(self, work: Awaitable[None]) -> None:
+        banner = self.query_one(Banner)
+        try:
+            await work
+        except StoryEngineError as error:
+            banner.show(error.message, hint=error.hint, actions=(BannerAction("dismiss", "Dismiss"),))
+        else:
+            banner.hide()
+
+    async def _reload(self) -> None:
+        """Read the slots again, the newest first; the cursor stays on its row."""
+        table = self.query_one(DataTable)
+        row = table.cursor_row
+        listed = await self._desk.require_engine().save_slots.listed(self._chapter.id)
+        self._slots = sorted(listed, key=lambda slot: (slot.taken_at, slot.number), reverse=True)
+        table.clear(columns=True)
+        room = max(16, self.size.width - WIDTH_OF_THE_REST)
+        for label, width in (("Slot", 4), ("Name", room), ("State", 16), ("Prompts", 7), ("Taken", 12)):
+            table.add_column(Text(label), width=width)
+        for slot in self._slots:
+            table.add_row(*_cells(slot))
+        table.move_cursor(row=min(row, max(0, len(self._slots) - 1)), animate=False)
+        self._show_what_there_is()
+
+    def _show_what_there_is(self) -> None:
+        table = self.query_one(DataTable)
+        table.display = bool(self._slots)
+        self.query_one("#empty", Static).display = not self._slots
+        if self._slots:
+            table.focus()
+        self.refresh_bindings()
+
+    def on_resize(self) -> None:
+        """Give the names the room there is."""
+        if self._slots:
+            self._do(self._reload())
+
+    @property
+    def _chosen(self) -> SaveSlot | None:
+        row = self.query_one(DataTable).cursor_row
+        return self._slots[row] if 0 <= row < len(self._slots) else None
+
+    @on(DataTable.RowSelected)
+    def action_restore(self) -> None:
+        """Go on in a new chapter that begins where the slot was taken."""
+        if self._chosen is not None:
+            self._do(self._restore(self._chosen.number))
+
+    async def _restore(self, number: int) -> None:
+        await self._desk.restore_slot(self._chapter.id, number)
+        self.dismiss(True)
+
+    def action_keep(self) -> None:
+        """Ask for a name, and keep the chapter as it stands under it."""
+
+        def keep(name: str | None) -> None:
+            if name is not None:
+                self._do(self._and_reload(self._desk.keep_slot(self._chapter.id, name)))
+
+        chosen = self._chosen
+        self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
+
+    def action_drop(self) -> None:
+        """Let go of a slot of the GM's."""
+        if self._chosen is not None:
+            slots = self._desk.require_engine().save_slots
+            self._do(self._and_reload(slots.drop(self._chapter.id, self._chosen.number)))
+
+    async def _and_reload(self, work: Awaitable[None]) -> None:
+        await work
+        await self._reload()
+
+    @on(DataTable.RowHighlighted)
+    def _tell_footer(self) -> None:
+        self.refresh_bindings()
+
+    @on(Banner.ActionChosen)
+    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        event.banner.hide()
+
+    def action_close(self) -> None:
+        """Go back to the chapter list."""
+        self.dismiss(False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible with the slot under the cursor."""
+        if action == "restore":
+            return bool(self._slots)
+        if action == "drop":
+            return True if self._slots and self._chosen and self._chosen.is_named else None
+        return True
+
+
+def _cells(slot: SaveSlot) -> tuple[Text, Text, Text, Text, Text]:
+    return (
+        Text(str(slot.number), justify="right"),
+        Text(slot.label, style="bold" if slot.is_named else "", no_wrap=True, overflow="ellipsis"),
+        Text(STANDING[slot.state]),
+        Text(str(slot.prompt_index), justify="right"),
+        Text(f"{slot.taken_at.astimezone():%d %b %H:%M}"),
+    )
