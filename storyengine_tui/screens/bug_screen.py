@@ -12,9 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Button, Footer, Static, TextArea
+from textual.widgets import Button, Static, TextArea
 
 from core.text import clean
+from storyengine_tui.widgets.key_line import KeyLine
 
 
 def report_of(error: BaseException) -> str:
@@ -56,7 +57,7 @@ class BugScreen(Screen[None]):
         with Horizontal(id="buttons"):
             yield Button("Copy the report", id="copy")
             yield Button("Back to the chapter", id="back")
-        yield Footer(show_command_palette=False)
+        yield KeyLine(offers_palette=False)
 
     @on(Button.Pressed, "#copy")
     def action_copy(self) -> None:

@@ -6,13 +6,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from storyengine_tui.screens.calls import Call, agent_of, passages_of_call, segments_of
 from storyengine_tui.screens.passage_view import Keyed, PassageView
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.key_line import KeyLine
 
 
 class CallScreen(Screen[None]):
@@ -39,7 +40,7 @@ class CallScreen(Screen[None]):
         yield Banner(id="trouble")
         yield PassageView(id="call")
         yield Static("", id="said", markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the texts."""

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Footer, Static, TabbedContent, TabPane
+from textual.widgets import Static, TabbedContent, TabPane
 from textual.worker import Worker
 
 from core.engine.listeners import Listener
@@ -41,6 +41,7 @@ from storyengine_tui.screens.writer_banner import WriterBanner
 from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.key_line import KeyLine
 
 TABS = ("setup", "play", "narrative")
 TITLES = ("1 World", "2 Play", "3 Chapter")
@@ -117,7 +118,7 @@ class ChapterScreen(Screen[None]):
         yield BusyLine(id="progress")
         yield Banner(id="trouble")
         yield WriterBanner(id="writer")
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Nothing can be typed before there is a session to store it in."""

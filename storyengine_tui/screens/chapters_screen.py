@@ -8,7 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from core.errors import StoryEngineError
 from core.ids import SessionId
@@ -18,6 +18,7 @@ from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.key_line import KeyLine
 
 LISTED = "Your chapters, last played first"
 NONE_LISTED = "There is no chapter; n starts one."
@@ -56,7 +57,7 @@ class ChaptersScreen(Screen[None]):
         yield Banner(id="trouble")
         yield DataTable(id="sessions", cursor_type="row", zebra_stripes=False)
         yield Static("", id="empty", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeyLine(offers_palette=False)
 
     async def on_mount(self) -> None:
         """Read the list."""

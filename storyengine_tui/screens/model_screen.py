@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Button, Footer, Input, Select, Static
+from textual.widgets import Button, Input, Select, Static
 
 from core.consent import is_loopback
 from core.errors import StoryEngineError
@@ -23,6 +23,7 @@ from storyengine_tui.connection import Connection, connect, connection_of, find_
 from storyengine_tui.screens.consent_modal import ConsentModal
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.key_line import KeyLine
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("The small model that comes with the program", "local"),
@@ -92,7 +93,7 @@ class ModelScreen(Screen[Configuration | None]):
                 yield Button("Connect (F9)", id="connect", compact=True)
             yield BusyLine(id="trying")
             yield Banner(id="result")
-        yield Footer()
+        yield KeyLine()
 
     def _note(self, name: str, *classes: str) -> Horizontal:
         note = Static("", id=name, markup=False, classes="note")

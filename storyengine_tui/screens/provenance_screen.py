@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
@@ -24,6 +24,7 @@ from storyengine_tui.screens.calls import (
     totals_of,
 )
 from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.key_line import KeyLine
 
 BATCH = 200
 """How many rows are put into the table at a time: the next ones when the cursor comes near."""
@@ -59,7 +60,7 @@ class ProvenanceScreen(Screen[None]):
         yield Banner(id="trouble")
         yield DataTable[Text](id="calls", cursor_type="row", cell_padding=0)
         yield Static("No model has been called in this chapter yet.", id="empty", markup=False)
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         """Read the calls."""

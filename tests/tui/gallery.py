@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from core.slot import Slot
 from storyengine_tui.clipboard import ClipboardApp
@@ -14,6 +14,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.capped_text_area import ComposerTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.transcript_view import TranscriptView
 from tests.tui import chapter
@@ -48,7 +49,7 @@ class GalleryApp(FewBytesApp, ClipboardApp):
             [PanelEntry(slot.colour, slot, slot.default_name, f"$slot-{slot.colour}") for slot in Slot],
             active="blue",
         )
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.register_theme(STORY_THEME)

@@ -10,7 +10,7 @@ import pytest
 from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.widgets import Button, Footer, Input, Select, Static
+from textual.widgets import Button, Input, Select, Static
 
 import storyengine_tui
 from core.engine.engine import Engine
@@ -29,6 +29,7 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.key_line import KeyLine
 from tests.core.samples import delta_payload, lock_payload
 from tests.tui.engine_app import Desktop, make_active, until
 
@@ -137,7 +138,7 @@ class NarrativeApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield NarrativePane()
-        yield Footer()
+        yield KeyLine()
 
     def on_mount(self) -> None:
         self.register_theme(STORY_THEME)
