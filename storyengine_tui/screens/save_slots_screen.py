@@ -31,8 +31,8 @@ class SaveSlotsScreen(Screen[bool]):
     CSS_PATH = "save_slots_screen.tcss"
     HELP = (
         "Enter makes a new chapter that begins where the slot was taken, and opens it; the old one stays as "
-        f"it is. {len(AUTOMATIC)} slots fill themselves, at every summary and before a reset, a restore or an "
-        f"import, the oldest giving way; {len(NAMED)} are yours: k keeps one, d lets it go."
+        f"it is. {len(AUTOMATIC)} slots fill themselves, at every summary and before a reset, a restore or "
+        f"an import, the oldest giving way; {len(NAMED)} are yours: k keeps one, d lets it go."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "restore", "Restore", key_display="Enter"),
