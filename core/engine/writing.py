@@ -4,7 +4,8 @@ Changes are decided on the snapshot, stored, and only then adopted: what a liste
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from core.engine.clock import Clock
@@ -50,6 +51,9 @@ class Writer:
     def __post_init__(self) -> None:
         self.settlements = Settlements()
         self._mutex = asyncio.Lock()
+        self._trouble: StorageError | None = None
+        """Why the one whose turn it is waits for the store."""
+        self._is_troubled = asyncio.Event()
         self._tasks: set[asyncio.Task[Changes]] = set()
         self._stored: dict[str, None] = {}
         """Hashes of contents that are stored, the oldest first."""
@@ -131,7 +135,7 @@ class Writer:
         return await asyncio.shield(task)
 
     async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
-        async with self._mutex:
+        async with self._turn(is_patient=is_patient):
             changes: Changes | None = None
             wait = FIRST_WAIT
             while True:
@@ -151,6 +155,8 @@ class Writer:
                         raise
                     if wait == FIRST_WAIT:
                         self.listeners.publish(StorageTrouble(error))
+                    self._trouble = error
+                    self._is_troubled.set()
                     await asyncio.sleep(wait)
                     wait = min(LONGEST_WAIT, wait * 2)
                 except SessionLockedError:
@@ -162,6 +168,45 @@ class Writer:
                     if wait != FIRST_WAIT:
                         self.listeners.publish(StorageRecovered())
                     return changes
+
+    @asynccontextmanager
+    async def _turn(self, *, is_patient: bool) -> AsyncIterator[None]:
+        """Have the session to oneself.
+
+        Who is not patient does not wait behind one who waits for a store that is away: an outage may be
+        long, and the GM is to hear of it at once and to be able to leave.
+        """
+        if is_patient or not self._mutex.locked():
+            await self._mutex.acquire()
+        else:
+            await self._turn_unless_troubled()
+        try:
+            yield
+        finally:
+            self._trouble = None
+            self._is_troubled.clear()
+            self._mutex.release()
+
+    async def _turn_unless_troubled(self) -> None:
+        turn = asyncio.ensure_future(self._mutex.acquire())
+        trouble = asyncio.ensure_future(self._is_troubled.wait())
+        try:
+            await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            turn.add_done_callback(self._decline)
+            raise
+        finally:
+            trouble.cancel()
+            turn.cancel()
+        if turn.done() and not turn.cancelled():
+            return
+        error = self._trouble or StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint=error.hint) from error
+
+    def _decline(self, turn: "asyncio.Task[bool]") -> None:
+        """Give back a turn that came when nobody wanted it any more."""
+        if not turn.cancelled():
+            self._mutex.release()
 
     async def _require_lease(self) -> None:
         """Have the writer's lock, taking it again when its connection was lost."""
