@@ -12,6 +12,7 @@ from core.engine.notices import (
     MemoryAppended,
     Notice,
     RequestFailed,
+    RequestBegun,
     RequestQueued,
     RequestSettled,
     SessionChanged,
@@ -62,11 +63,12 @@ async def test_a_prompt_streams_and_is_heard_in_the_order_in_which_things_became
         assert "".join(streamed).strip() == reply
         order = [type(notice) for notice in ears.notices if not isinstance(notice, TextArrived)]
         at = order.index(EventsAppended)
-        assert order[at : at + 5] == [
+        assert order[at : at + 6] == [
             EventsAppended,
             SessionChanged,
             RequestSettled,
             RequestQueued,
+            RequestBegun,
             CallStarted,
         ]
 
