@@ -8,9 +8,13 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.errors import ErrorCode, StorageError
-from core.paths import Paths
+
+if TYPE_CHECKING:
+    # Not at run time: the private server is started by whatever Python there is, without our libraries.
+    from core.paths import Paths
 
 OTHERS = 0o077
 """The rights of everybody but the owner."""
@@ -52,7 +56,7 @@ def write_privately(file: Path, text: str) -> None:
         raise
 
 
-def refuse_open_places(paths: Paths, env_file: Path) -> None:
+def refuse_open_places(paths: "Paths", env_file: Path) -> None:
     """Raise NotPrivateError when others can read data, settings or logs; what is not there yet is fine.
 
     `env_file` counts when a key or an address with its password stands in it. Reads no other content.
