@@ -34,6 +34,11 @@ class Paths:
         return self.config / "config.toml"
 
     @property
+    def tries_file(self) -> Path:
+        """How many passwords were wrong, and when."""
+        return self.data / "password-tries.json"
+
+    @property
     def consent_file(self) -> Path:
         """Addresses that the GM has opted in to."""
         return self.config / "consent.json"

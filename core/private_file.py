@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OTHERS = 0o077
 """The rights of everybody but the owner."""
 
-_SECRETS = ("API_KEY", "DATABASE_URL")
+_SECRETS = ("API_KEY", "DATABASE_URL", "PASSWORD", "PASSWORD_HASH")
 _OURS = ("STORYENGINE_", "OPENAI_")
 
 

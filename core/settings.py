@@ -103,6 +103,10 @@ class Settings(BaseSettings):
     """Addresses that text may be sent to, besides those granted in the app."""
     database_url: SecretStr | None = None
     """A PostgreSQL server; without it the private one is used."""
+    password_hash: SecretStr | None = None
+    """Argon2 hash of the password that guards the chapters; `storyengine password` sets it."""
+    password: SecretStr | None = None
+    """The password itself, for commands that nobody sits before; never in a file."""
     summary_backoff: PositiveFloat = Field(default=5.0)
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
 

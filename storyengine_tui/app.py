@@ -95,7 +95,7 @@ class StoryEngineApp(OverlayApp):
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name
         self._terminal.heed_hang_up()
-        self.call_after_refresh(self.start_engine)
+        self.pass_gate(self.start_engine)
 
     @on(ChapterScreen.StartRequested)
     def start_engine(self) -> None:

@@ -20,6 +20,7 @@ from core.consent import Consent
 from core.engine.engine import Engine
 from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import AgentRole, ModelChoice, choose_model
+from core.password import PasswordGate
 from core.paths import Paths, find_paths
 from core.private_file import refuse_open_places
 from core.settings import ENV_FILE, ProviderName, Settings, load_settings
@@ -46,6 +47,12 @@ class Configuration:
         """Which model serves which role."""
         profile = self.settings.active()
         return {role: choose_model(profile, role) for role in AgentRole}
+
+    @property
+    def gate(self) -> PasswordGate | None:
+        """What asks for the password; None where none is set."""
+        hash_ = self.settings.password_hash
+        return None if hash_ is None else PasswordGate(hash_, self.paths.tries_file)
 
     @property
     def consent(self) -> Consent:

@@ -1,6 +1,6 @@
 """What opens over the chapter; every screen is imported when it is first wanted."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -50,6 +50,19 @@ class OverlayApp(FewBytesApp, ClipboardApp):
             await work
         except StoryEngineError as error:
             self.chapter.show_trouble(error)
+
+    def pass_gate(self, begin: Callable[[], object]) -> None:
+        """Begin, after the first paint; where a password is set, once it was given."""
+        gate = self.configuration.gate
+        if gate is None:
+            self.call_after_refresh(begin)
+            return
+        from storyengine_tui.screens.password_screen import PasswordScreen
+
+        def passed(_: None) -> None:
+            begin()
+
+        self.push_screen(PasswordScreen(gate), passed)
 
     def action_welcome(self) -> None:
         """Lead a newcomer by hand."""

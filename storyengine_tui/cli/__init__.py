@@ -13,6 +13,7 @@ from storyengine_tui.cli import model as model
 from storyengine_tui.cli import sessions as sessions
 from storyengine_tui.cli import slots as slots
 from storyengine_tui.cli.doctor import doctor
+from storyengine_tui.cli.password import password
 from storyengine_tui.cli.play import play
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
 
 app.command()(play)
 app.command()(doctor)
+app.command()(password)
 app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")

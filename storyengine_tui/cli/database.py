@@ -13,6 +13,7 @@ from storyengine_tui.bootstrap import (
     running_store,
     shown_address,
 )
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import run, say
 from storyengine_tui.cli.sessions import Debug
 
@@ -51,7 +52,7 @@ def backup(
 
 
 async def _backup(file: Path) -> None:
-    await back_up(configure(), file)
+    await back_up(await unlocked(), file)
     say(f"Backed up to {file}")
 
 
@@ -66,5 +67,5 @@ def restore(
 
 
 async def _restore(file: Path, *, replace: bool) -> None:
-    await restore_backup(configure(), file, replace=replace)
+    await restore_backup(await unlocked(), file, replace=replace)
     say(f"Restored from {file}")

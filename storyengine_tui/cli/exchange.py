@@ -17,7 +17,8 @@ from core.ids import SessionId, new_uuid
 from core.session import SessionSummary
 from core.store import Store
 from core.transcript import render_all
-from storyengine_tui.bootstrap import configure, running_store
+from storyengine_tui.bootstrap import running_store
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, run, say
 from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
 
@@ -54,7 +55,7 @@ def export(
 
 
 async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         session_id = await find_session(store, name)
         content = await _content(store, session_id, format_)
     if out is None:
@@ -105,10 +106,11 @@ def import_(
 
 
 async def _import(file: Path) -> None:
+    configuration = await unlocked()
     document = await asyncio.to_thread(_read, file)
     body = await asyncio.to_thread(from_json, document)
     session_id = SessionId(new_uuid())
-    async with running_store(configure()) as store:
+    async with running_store(configuration) as store:
         if any(summary.id == body.session.id for summary in await _all_sessions(store)):
             await SaveSlots(store, utc_now).take(body.session.id, "before an export of it was imported")
         await store.create(as_new_session(body, session_id))

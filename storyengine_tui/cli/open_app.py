@@ -5,11 +5,13 @@ import asyncio
 import typer
 
 from core.errors import StoryEngineError
+from core.password import PasswordRefusedError
 from core.paths import find_paths
 from core.private_file import NotPrivateError
 from storyengine_tui.app import StoryEngineApp
-from storyengine_tui.bootstrap import configure, running_engine
+from storyengine_tui.bootstrap import Configuration, configure, running_engine
 from storyengine_tui.cli.exit_codes import ExitCode
+from storyengine_tui.cli.gate import open_gate
 from storyengine_tui.cli.running import say_error, start_log
 
 
@@ -17,7 +19,10 @@ def open_app() -> None:
     """Open the screen and return when the GM has left it."""
     start_log(find_paths())
     try:
-        configuration = configure()
+        configuration = asyncio.run(_unlocked_by_environment(configure()))
+    except PasswordRefusedError as error:
+        say_error(error)
+        raise typer.Exit(ExitCode.REFUSED) from error
     except StoryEngineError as error:
         say_error(error)
         is_open = isinstance(error, NotPrivateError)
@@ -25,6 +30,15 @@ def open_app() -> None:
     app = StoryEngineApp(running_engine, configuration)
     asyncio.run(_run(app))
     raise typer.Exit(app.return_code or 0)
+
+
+async def _unlocked_by_environment(configuration: Configuration) -> Configuration:
+    """Return the configuration without its gate where the environment has the password."""
+    if configuration.settings.password is None:
+        return configuration
+    await open_gate(configuration)
+    settings = configuration.settings.model_copy(update={"password_hash": None})
+    return Configuration(configuration.paths, settings)
 
 
 async def _run(app: StoryEngineApp) -> None:

@@ -21,7 +21,8 @@ from core.event import Event
 from core.memory import BlockType
 from core.session import title_from
 from core.settings import ProviderName
-from storyengine_tui.bootstrap import Configuration, configure, running_engine
+from storyengine_tui.bootstrap import Configuration, running_engine
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.model import ask_for_weights
 from storyengine_tui.cli.running import cannot_write, console, run, say
 
@@ -55,8 +56,8 @@ async def _play(
     is_new: bool,
     is_quiet: bool,
 ) -> None:
+    configuration = await unlocked(provider=provider, script=replies)
     script = await asyncio.to_thread(load_chapter_script, file)
-    configuration = configure(provider=provider, script=replies)
     reporter = Reporter(console, is_quiet=is_quiet)
     reporter.introduce(configuration)
     await ask_for_weights(configuration)

@@ -15,7 +15,8 @@ from core.session import SessionSummary
 from core.slot import Slot
 from core.store import Store
 from core.transcript import render_all
-from storyengine_tui.bootstrap import configure, running_engine, running_store
+from storyengine_tui.bootstrap import running_engine, running_store
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
 
 SessionArgument = Annotated[
@@ -57,7 +58,7 @@ def sessions(
 
 
 async def _sessions(*, is_archived: bool) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         listed = await store.sessions(is_archived=is_archived)
     if not listed:
         say("There is no archived chapter." if is_archived else "There is no chapter yet.")
@@ -91,7 +92,7 @@ def show(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _show(name: str) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         session_id = await find_session(store, name)
         snapshot = await store.load(session_id)
         events = await store.events(session_id)
@@ -122,7 +123,7 @@ def context(
 
 
 async def _context(name: str, slot: Slot, prompt: str) -> None:
-    async with running_engine(configure()) as engine:
+    async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name)
         made = await engine.preview(session_id, slot, prompt)
     _print_context(made)
@@ -148,7 +149,7 @@ def archive(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _archive(name: str) -> None:
-    async with running_engine(configure()) as engine:
+    async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name)
         await engine.archive(session_id)
     say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
@@ -160,7 +161,7 @@ def restore(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _restore(name: str) -> None:
-    async with running_engine(configure()) as engine:
+    async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name, is_archived=True)
         await engine.restore(session_id)
     say(f"Restored {session_id}.")
@@ -176,7 +177,7 @@ def purge(
 
 
 async def _purge(name: str, *, is_sure: bool) -> None:
-    async with running_engine(configure()) as engine:
+    async with running_engine(await unlocked()) as engine:
         session_id: UUID = await find_session(engine.store, name, is_archived=True)
         if not is_sure and not typer.confirm(f"Delete {session_id} for good? It cannot be brought back."):
             say("Nothing was deleted.")

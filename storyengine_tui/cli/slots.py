@@ -12,7 +12,8 @@ from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.save_slot import AUTOMATIC, NAMED, SaveSlot
 from core.store import Store
-from storyengine_tui.bootstrap import configure, running_store
+from storyengine_tui.bootstrap import running_store
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
 from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
 
@@ -29,7 +30,7 @@ def list_(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _list(name: str) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         taken = await store.save_slots(await _find(store, name))
     if not console.is_terminal:
         for slot in taken:
@@ -60,7 +61,7 @@ def save(
 
 
 async def _save(session: str, name: str) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         slot = await SaveSlots(store, utc_now).keep(await _find(store, session), name)
     say(f"Kept as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
 
@@ -72,7 +73,7 @@ def restore(session: SessionArgument, number: Number, debug: Debug = False) -> N
 
 
 async def _restore(name: str, number: int) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         fresh = await SaveSlots(store, utc_now).restore(await _find(store, name), number)
     say(f"Restored as session {fresh}")
 
@@ -84,7 +85,7 @@ def drop(session: SessionArgument, number: Number, debug: Debug = False) -> None
 
 
 async def _drop(name: str, number: int) -> None:
-    async with running_store(configure()) as store:
+    async with running_store(await unlocked()) as store:
         await SaveSlots(store, utc_now).drop(await _find(store, name), number)
     say(f"Let go of save slot {number}.")
 

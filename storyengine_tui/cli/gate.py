@@ -1,0 +1,47 @@
+"""Asks for the password before a command shows or changes chapters; without one set, nobody is asked."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import typer
+from pydantic import SecretStr
+
+from core.password import PasswordRefusedError
+from core.settings import ProviderName
+from storyengine_tui.bootstrap import Configuration, configure
+from storyengine_tui.cli.running import cannot_write
+
+UNSEEN = "Start it at a terminal, or give the password in STORYENGINE_PASSWORD."
+
+
+async def unlocked(*, provider: ProviderName | None = None, script: Path | None = None) -> Configuration:
+    """Return the configuration once the gate is open; raise PasswordRefusedError when it stays closed."""
+    configuration = configure(provider=provider, script=script)
+    await open_gate(configuration)
+    return configuration
+
+
+async def open_gate(configuration: Configuration) -> None:
+    """Take the password of the environment, else ask for it; return at once where none is set."""
+    gate = configuration.gate
+    if gate is None:
+        return
+    gate.refuse_too_soon()
+    given = configuration.settings.password
+    try:
+        await asyncio.to_thread(gate.check, given if given is not None else _asked())
+    except OSError as error:
+        raise cannot_write(configuration.paths.tries_file, error) from error
+
+
+def _asked() -> SecretStr:
+    if not _is_attended():
+        raise PasswordRefusedError(
+            "The chapters are behind a password, and there is nobody to ask.", hint=UNSEEN
+        )
+    return SecretStr(typer.prompt("Password", hide_input=True, err=True))
+
+
+def _is_attended() -> bool:
+    return sys.stdin.isatty()

@@ -1,0 +1,128 @@
+"""`storyengine password`, and what it guards, as a user meets it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from core.settings import load_settings
+from storyengine_tui.cli import app
+from storyengine_tui.cli.exit_codes import ExitCode
+from tests.e2e.program import Machine
+
+PASSWORD = "open, sesame"
+OPEN = {"doctor", "password", "db upgrade", "db url", "consent list", "consent grant", "consent revoke"} | {
+    "model show",
+    "model fetch",
+    "model key",
+}
+"""What neither shows nor changes a chapter."""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+@pytest.fixture
+def locked(here: Machine, config: Path) -> Iterator[Machine]:
+    """The machine, with a password set in a configuration of the test's own."""
+    assert typed(here, config, ["password"], PASSWORD, PASSWORD).exit_code == ExitCode.OK
+    yield here
+    (here.data / "password-tries.json").unlink(missing_ok=True)
+
+
+def typed(here: Machine, config: Path, words: list[str], *lines: str) -> Any:
+    """Run a command and type these lines at its prompts, as at a terminal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("storyengine_tui.cli.gate._is_attended", lambda: True)
+        environment = {**here.environment, "STORYENGINE_CONFIG_DIR": str(config)}
+        return CliRunner().invoke(app, words, input="".join(f"{line}\n" for line in lines), env=environment)
+
+
+def leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, inner in command.commands.items():
+        where = f"{path} {name}".strip()
+        if hasattr(inner, "commands"):
+            yield from leaves(inner, where)
+        else:
+            yield where, inner
+
+
+def words_for(where: str, command: Any) -> list[str]:
+    """A call of a command with something for whatever it needs."""
+    words = where.split()
+    for parameter in command.params:
+        if parameter.required:
+            words += ["1"] if parameter.param_type_name == "argument" else [parameter.opts[0], "1"]
+    return words
+
+
+COMMANDS = dict(leaves(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("where", sorted(set(COMMANDS) - OPEN))
+def test_every_command_that_shows_or_changes_chapters_is_guarded(
+    locked: Machine, config: Path, where: str
+) -> None:
+    words = words_for(where, COMMANDS[where])
+    refused = locked.call(*words, STORYENGINE_CONFIG_DIR=str(config))
+    assert refused.returncode == ExitCode.REFUSED, (words, refused.stderr)
+    assert "behind a password" in refused.stderr
+    assert "STORYENGINE_PASSWORD" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_what_is_open_is_what_is_said_to_be() -> None:
+    assert set(COMMANDS) >= OPEN
+
+
+def test_the_right_password_opens_and_is_nowhere(locked: Machine, config: Path) -> None:
+    listed = typed(locked, config, ["sessions"], PASSWORD)
+    assert listed.exit_code == ExitCode.OK, listed.output
+    assert PASSWORD not in listed.output
+    text = (config / "config.toml").read_text()
+    assert "$argon2id$" in text
+    assert PASSWORD not in text
+
+
+def test_a_password_from_the_environment_opens_what_nobody_sits_before(locked: Machine, config: Path) -> None:
+    settings = {"STORYENGINE_CONFIG_DIR": str(config), "STORYENGINE_PASSWORD": PASSWORD}
+    assert locked.call("sessions", **settings).returncode == ExitCode.OK
+
+
+def test_a_wrong_password_is_refused_and_the_next_try_has_to_wait(locked: Machine, config: Path) -> None:
+    wrong = typed(locked, config, ["sessions"], "sesame")
+    assert wrong.exit_code == ExitCode.REFUSED
+    assert "not the password; wait 1 s" in wrong.output
+    typed(locked, config, ["sessions"], "sesame")
+    soon = typed(locked, config, ["sessions"], PASSWORD)
+    assert soon.exit_code == ExitCode.REFUSED
+    assert "wait" in soon.output
+    assert "Password" not in soon.output.replace("The last password", ""), "nobody is asked in vain"
+
+
+def test_it_is_changed_and_removed_only_by_who_knows_it(locked: Machine, config: Path) -> None:
+    assert typed(locked, config, ["password", "--remove"], "sesame").exit_code == ExitCode.REFUSED
+    (locked.data / "password-tries.json").unlink()
+    assert typed(locked, config, ["password"], PASSWORD, "new one", "new one").exit_code == ExitCode.OK
+    assert typed(locked, config, ["sessions"], "new one").exit_code == ExitCode.OK
+    assert typed(locked, config, ["password", "--remove"], "new one").exit_code == ExitCode.OK
+    assert load_settings(config / "config.toml").password_hash is None
+    assert locked.call("sessions", STORYENGINE_CONFIG_DIR=str(config)).returncode == ExitCode.OK
+
+
+def test_without_a_password_nothing_asks(here: Machine, config: Path) -> None:
+    assert here.call("sessions", STORYENGINE_CONFIG_DIR=str(config)).returncode == ExitCode.OK
+    removed = here.call("password", "--remove", STORYENGINE_CONFIG_DIR=str(config))
+    assert removed.stdout.strip() == "No password is set."
+
+
+def test_a_hash_that_was_emptied_opens_nothing(locked: Machine, config: Path) -> None:
+    settings = {"STORYENGINE_CONFIG_DIR": str(config), "STORYENGINE_PASSWORD_HASH": ""}
+    refused = locked.call("sessions", **settings, STORYENGINE_PASSWORD=PASSWORD)
+    assert refused.returncode == ExitCode.REFUSED
+    assert "no argon2 hash" in refused.stderr
