@@ -14,6 +14,7 @@ from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.session import SessionSummary
 from storyengine_tui.desk import Desk
+from storyengine_tui.screens.save_slots_screen import SaveSlotsScreen
 from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
@@ -32,7 +33,8 @@ class ChaptersScreen(Screen[None]):
     CSS_PATH = "chapters_screen.tcss"
     HELP = (
         "Enter opens a chapter. Archiving takes it off every list but the archive (A), from where it can be "
-        "restored; only there it can be purged, which deletes it for good."
+        "restored; only there it can be purged, which deletes it for good. Save slots (s) are where a "
+        "chapter stood before, to begin there again."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Open", key_display="Enter"),
@@ -41,6 +43,7 @@ class ChaptersScreen(Screen[None]):
         Binding("a", "archive", "Archive"),
         Binding("r", "restore", "Restore"),
         Binding("p", "purge", "Purge"),
+        Binding("s", "slots", "Save slots"),
         Binding("v", "switch", "Archived"),
         Binding("escape,f5", "close", "Back"),
     ]
@@ -183,6 +186,18 @@ class ChaptersScreen(Screen[None]):
             ConfirmModal("Purge this chapter for good?", text, confirm="Purge", is_destructive=True), purge
         )
 
+    def action_slots(self) -> None:
+        """Show the save slots of the chapter under the cursor; a restored one is open afterwards."""
+
+        def close(is_restored: bool | None) -> None:
+            if is_restored:
+                self.dismiss()
+            else:
+                self._do(self._reload())
+
+        if self._chosen is not None:
+            self.app.push_screen(SaveSlotsScreen(self._desk, self._chosen), close)
+
     def action_switch(self) -> None:
         """Show the archived chapters, or the others again."""
         self._shows_archived = not self._shows_archived
@@ -205,6 +220,8 @@ class ChaptersScreen(Screen[None]):
         """Tell the footer what is possible with the chapter under the cursor."""
         if action in ("restore", "purge"):
             return self._shows_archived and bool(self._sessions)
+        if action == "slots":
+            return bool(self._sessions)
         if action in ("open", "archive", "retitle"):
             return not self._shows_archived and bool(self._sessions)
         return True

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import DataTable, Footer, Static
+from textual.widgets import DataTable, Static
 
 from core.errors import StoryEngineError
 from core.save_slot import AUTOMATIC, NAMED, SaveSlot
@@ -18,6 +18,7 @@ from storyengine_tui.desk import Desk
 from storyengine_tui.screens.title_modal import SlotNameModal
 from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.key_line import KeyLine
 
 NONE_TAKEN = (
     "There is none yet: the first is taken by itself when the chapter is locked. k keeps one under a name."
@@ -53,7 +54,7 @@ class SaveSlotsScreen(Screen[bool]):
         yield Banner(id="trouble")
         yield DataTable(id="slots", cursor_type="row", zebra_stripes=False)
         yield Static(NONE_TAKEN, id="empty", markup=False)
-        yield Footer(show_command_palette=False)
+        yield KeyLine(offers_palette=False)
 
     async def on_mount(self) -> None:
         """Read the slots."""
