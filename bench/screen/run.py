@@ -1,0 +1,47 @@
+"""All runs of the screen, program and floor in turns, so that what else the machine does falls on both."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.screen.stage import prepare
+from bench.screen.staying import play_on, stay_idle
+from bench.screen.visits import Samples, visit_blank, visit_floor, visit_long, visit_start
+
+
+class Plan(NamedTuple):
+    """How much is measured."""
+
+    runs: int
+    keys: int
+    prompts: int
+    replies: int
+    idle: float
+
+
+FULL = Plan(runs=10, keys=33, prompts=500, replies=1_000, idle=60.0)
+QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0)
+
+
+def measure_screen(plan: Plan) -> Samples:
+    """Do everything of `plan`; what fails is among the failures of what is returned."""
+    samples = Samples()
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
+        stage = prepare(Path(folder) / "home", prompts=plan.prompts, blank=plan.runs)
+        try:
+            for run in range(plan.runs):
+                print(f"screen: run {run + 1} of {plan.runs}", file=sys.stderr)
+                samples.attempt("the floor", lambda: visit_floor(samples, stage, keys=plan.keys))
+                stage.wait_until_stopped()
+                samples.attempt("a start", lambda: visit_start(samples, "warm", stage))
+                samples.attempt("a start beside the server", lambda: visit_start(samples, "attached", stage))
+                samples.attempt("the long chapter", lambda: visit_long(samples, stage, keys=plan.keys))
+                blank = stage.blank[run]
+                samples.attempt("the empty chapter", lambda b=blank: visit_blank(samples, stage, b))  # type: ignore[misc]
+            print(f"screen: {plan.replies} replies, then {plan.idle:.0f} s of nothing", file=sys.stderr)
+            samples.attempt("many replies", lambda: play_on(samples, stage, plan.replies))
+            samples.attempt("doing nothing", lambda: stay_idle(samples, stage, plan.idle))
+        finally:
+            stage.wait_until_stopped()
+    return samples

@@ -1,0 +1,122 @@
+"""A user's machine for the benchmark: a home, the private server, chapters, a scripted model."""
+
+import asyncio
+import os
+import sys
+import time
+from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from pathlib import Path
+
+from bench.made_up import whole
+from core.ids import SessionId
+from core.paths import Paths
+from db.embedded.server import EmbeddedServer
+from db.store import open_store
+from storyengine_tui.last_session import write_last_session
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(sys.executable).with_name("storyengine")
+FLOOR = [sys.executable, "-m", "bench.screen.floor"]
+PATIENCE = 60.0
+
+PACES = {"UNHURRIED": (300, 60), "BRISK": (500, 100), "HEADLONG": (1500, 500)}
+"""Tokens of a reply and tokens a second, by the word in the prompt that asks for it."""
+LAST_WORD = "finis"
+_SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What stands ready. `choose` says which chapter the next start opens."""
+
+    home: Path
+    long: SessionId
+    """A chapter whose transcript fills the window of 60,000 characters."""
+    blank: tuple[SessionId, ...]
+    """Chapters that are locked and have no prompt yet."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Nothing of the machine that measures but its programs."""
+        return {
+            **bare_environment(self.home),
+            "STORYENGINE_DATA_DIR": str(self.home / "data"),
+            "STORYENGINE_CONFIG_DIR": str(self.home / "config"),
+            "STORYENGINE_PROVIDER": "scripted",
+            "STORYENGINE_SCRIPT": str(self.home / "replies.toml"),
+            "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+        }
+
+    @property
+    def server(self) -> EmbeddedServer:
+        """The private server, not held."""
+        return EmbeddedServer(_paths(self.home).server)
+
+    def choose(self, session_id: SessionId) -> None:
+        """Have the next start open this chapter."""
+        write_last_session(_paths(self.home), session_id)
+
+    def wait_until_stopped(self) -> None:
+        """Return when the server has ended after its last window."""
+        deadline = time.monotonic() + PATIENCE
+        while self.server.is_supervised():
+            if time.monotonic() > deadline:
+                raise TimeoutError("the private server did not stop")
+            time.sleep(0.02)
+
+
+def bare_environment(home: Path) -> dict[str, str]:
+    """Return an environment with a home of its own and UTF-8."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home / ".config"),
+        "XDG_DATA_HOME": str(home / ".local"),
+        "XDG_STATE_HOME": str(home / ".state"),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+def prepare(home: Path, *, prompts: int, blank: int) -> Stage:
+    """Make the home with one chapter of `prompts` prompts and so many without any."""
+    home.mkdir(parents=True, mode=0o700)
+    (home / "replies.toml").write_text(_script(), "utf-8")
+    paths = _paths(home)
+    # Others may not read what is ours; the program refuses to start otherwise.
+    for place in (paths.data, paths.config):
+        place.mkdir(mode=0o700)
+    long, *rest = asyncio.run(_fill(EmbeddedServer(paths.server), [prompts, *[0] * blank]))
+    return Stage(home, long, tuple(rest))
+
+
+async def _fill(server: EmbeddedServer, lengths: list[int]) -> list[SessionId]:
+    store = await open_store(await asyncio.to_thread(server.acquire))
+    try:
+        made = []
+        for length in lengths:
+            chapter = whole(length)
+            await store.create(chapter if length else replace(chapter, events=()))
+            made.append(chapter.session_id)
+        return made
+    finally:
+        await store.aclose()
+        await asyncio.to_thread(server.release)
+
+
+def _paths(home: Path) -> Paths:
+    data = home / "data"
+    return Paths(data=data, config=home / "config", logs=data / "logs", downloads=home / "downloads")
+
+
+def _script() -> str:
+    entries = []
+    for word, (tokens, rate) in PACES.items():
+        words = list(islice(cycle(_SENTENCE.split()), tokens - 1))
+        entries.append(
+            f'[[reply]]\nmatch = {{ schema = "text", last = "{word}" }}\n'
+            f'text = "{" ".join(words)} {LAST_WORD}"\nbetween_tokens = {1 / rate}\n'
+        )
+    entries.append('[[reply]]\nmatch = { schema = "text" }\ntext = "I look at the sea."\n')
+    return "\n".join(entries)

@@ -1,0 +1,40 @@
+"""What staying costs: memory over many replies, the processor while nobody does anything."""
+
+import re
+import time
+
+from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
+from bench.screen.visits import Samples, ready, start
+from bench.screen.window import Window
+
+EARLY = 100
+"""Replies after which memory is looked at first: caches are filled by then."""
+
+
+def play_on(samples: Samples, stage: Stage, replies: int) -> None:
+    """Have so many replies in one run of the program, and see what they left in memory."""
+    with start(stage, stage.long) as window:
+        ready(window)
+        for number in range(1, replies + 1):
+            mark = f"mark{number}."
+            window.press(f" {mark}", "enter")
+            asked = re.compile(rf"\d\) .*{re.escape(mark)}")
+            window.wait_for(lambda asked=asked: asked.search(window.text) is not None)  # type: ignore[misc]
+            window.wait_for(lambda: "is writing" not in window.text and "ummaris" not in window.text)
+            if number == min(EARLY, replies // 2):
+                samples.add("memory early", window.resident())
+        window.settle(1.5)
+        samples.add("memory after", window.resident())
+        window.leave("ctrl+q")
+
+
+def stay_idle(samples: Samples, stage: Stage, seconds: float) -> None:
+    """Have both programs open with nobody typing."""
+    with Window(FLOOR, bare_environment(stage.home), cwd=ROOT) as floor, start(stage, stage.long) as window:
+        ready(window)
+        window.settle(2)
+        before = floor.processor_seconds(), window.processor_seconds()
+        time.sleep(seconds)
+        samples.add("floor idle processor", (floor.processor_seconds() - before[0]) / seconds * 100)
+        samples.add("idle processor", (window.processor_seconds() - before[1]) / seconds * 100)
+        window.leave("ctrl+q")
