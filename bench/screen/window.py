@@ -157,7 +157,7 @@ class Window:
         return self._chunks[-1].at if self._chunks else self.began
 
     def stable_after(self, at: float, silence: float = 0.12, patience: float = 5.0) -> float:
-        """Return the seconds from `at` until the last chunk that it caused; raise NotShownError if none came."""
+        """Return the seconds from `at` to the last chunk that it caused; raise NotShownError if none came."""
         deadline = time.monotonic() + patience
         while not self._chunks or self._chunks[-1].at <= at:
             left = deadline - time.monotonic()
