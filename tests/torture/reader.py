@@ -12,7 +12,6 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg.rows import TupleRow
 
-CHUNK = 7
 Connection = psycopg.Connection[TupleRow]
 
 _OPEN = ("pending", "processing")
@@ -78,8 +77,9 @@ def check_session(connection: Connection, session_id: object) -> None:
     def rows(query: LiteralString) -> list[TupleRow]:
         return connection.execute(query, {"id": session_id}).fetchall()
 
-    [(state, prompt_index, boundary, is_locked, is_ending)] = rows(
-        "SELECT state, prompt_index, boundary, tab1_locked, is_ending FROM session WHERE id = %(id)s"
+    [(state, prompt_index, boundary, is_locked, is_ending, chunk)] = rows(
+        "SELECT state, prompt_index, boundary, tab1_locked, is_ending, chunk_size"
+        " FROM session WHERE id = %(id)s"
     )
     events = rows(
         "SELECT prompt_index, ordinal, role, metadata->>'request_id', text FROM event"
@@ -91,7 +91,7 @@ def check_session(connection: Connection, session_id: object) -> None:
     blocks = rows(
         "SELECT type, from_prompt, to_prompt FROM memory_block WHERE session_id = %(id)s ORDER BY 2"
     )
-    _check_memory(blocks, state, prompt_index, boundary, is_locked)
+    _check_memory(blocks, state, prompt_index, boundary, is_locked, chunk)
     requests = rows("SELECT kind, state, request_id::text, text FROM llm_request WHERE session_id = %(id)s")
     _check_requests(requests, events, state)
     good = rows(
@@ -108,7 +108,7 @@ def check_session(connection: Connection, session_id: object) -> None:
 
 
 def _check_memory(
-    blocks: list[TupleRow], state: str, prompt_index: int, boundary: int, is_locked: bool
+    blocks: list[TupleRow], state: str, prompt_index: int, boundary: int, is_locked: bool, chunk: int
 ) -> None:
     assert is_locked == (state not in ("DRAFT_TAB1", "LOCKING")) or state == "RESETTING"
     assert is_locked == bool(blocks), "locked together with its memory, or not at all"
@@ -117,11 +117,11 @@ def _check_memory(
     assert [first for first, _ in deltas] == [1, *(last + 1 for _, last in deltas)][: len(deltas)]
     assert boundary == (deltas[-1][1] if deltas else 0) <= prompt_index
     for first, last in deltas[:-1]:
-        assert (first % CHUNK, last % CHUNK) == (1, 0), "chunks are aligned"
+        assert (last % chunk, last - first) == (0, chunk - 1), "chunks are aligned"
     if state in ("ENDED", "NARRATING"):
         assert boundary == prompt_index, "an ended chapter is in memory whole"
     elif deltas:
-        assert deltas[-1][1] % CHUNK == 0
+        assert deltas[-1][1] % chunk == 0
 
 
 def _check_requests(requests: list[TupleRow], events: list[TupleRow], state: str) -> None:
