@@ -146,10 +146,11 @@ def _differences(old: Row, new: Row) -> list[tuple[int, int]]:
     for column, (before, after) in enumerate(zip(old, new, strict=True)):
         if before == after or after is None:
             continue
-        begin = column
+        begin = fresh = column
         if ranges and begin - ranges[-1][1] <= _BRIDGE and None not in new[ranges[-1][1] : begin]:
-            begin = ranges.pop()[0]
-        if any(map(_is_doubtful, (before, *new[begin : column + 1]))):
+            begin, fresh = ranges.pop()
+        # What the range held before is known not to be doubtful.
+        if _is_doubtful(before) or any(map(_is_doubtful, new[fresh : column + 1])):
             return [*ranges, (begin, len(new))]
         ranges.append((begin, column + 1))
     return ranges
