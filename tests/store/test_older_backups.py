@@ -1,0 +1,176 @@
+"""Backups across time: taken while the program plays, of an older schema, and of an older server."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, text
+
+from core.errors import StorageError
+from core.ids import SessionId
+from core.session import SessionState
+from db import client_programs
+from db.backup import backup, restore
+from db.connect import open_engine, parse_url
+from db.embedded.binaries import Binaries
+from db.embedded.server import EmbeddedServer
+from db.migrate import HEAD, known_revisions
+from db.store import open_store
+from tests.engine.windows import chapter, done, play, window
+from tests.store.embedded_fixtures import directory, stop
+from tests.store.servers import cloned, plain_url, private_server
+from tests.torture.reader import Reader, check_session, digest_of
+
+pytestmark = pytest.mark.anyio
+
+OLDER = [Path(place) for place in os.environ.get("STORYENGINE_OLDER_PG", "").split(os.pathsep) if place]
+"""Directories that hold `bin`, `lib` and `share` of servers of older major versions."""
+PROMPTS = 10
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with private_server() as url:
+        yield url
+
+
+@pytest.fixture
+def here(server: str) -> Iterator[str]:
+    yield from cloned(server, "template0")
+
+
+@pytest.fixture
+def there(server: str) -> Iterator[str]:
+    yield from cloned(server, "template0")
+
+
+async def test_backups_that_are_taken_while_a_chapter_is_played_are_each_one_instant_of_it(
+    here: str, there: str, tmp_path: Path
+) -> None:
+    store = await open_store(here)
+    async with chapter(store) as session:
+
+        async def play_on() -> None:
+            for number in range(PROMPTS):
+                await play(session, 1 + number // PROMPTS)
+
+        playing = asyncio.create_task(play_on())
+        files: list[Path] = []
+        while not playing.done() or not files:
+            files.append(tmp_path / f"{len(files)}.backup")
+            await backup(here, files[-1])
+        await playing
+        assert session.snapshot.session.prompt_index == PROMPTS, "the play went on all the while"
+    await store.aclose()
+    indexes: list[int] = []
+    for file in (files[0], files[len(files) // 2], files[-1]):
+        await restore(there, file, replace=True)
+        with psycopg.connect(plain_url(there)) as raw:
+            check_session(raw, session.id)
+            indexes += raw.execute("SELECT prompt_index FROM session").fetchone() or ()
+    assert indexes == sorted(indexes)
+
+
+@pytest.mark.parametrize("revision", known_revisions())
+async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_program_and_plays_on(
+    here: str, there: str, tmp_path: Path, revision: str
+) -> None:
+    engine = open_engine(parse_url(here))
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(_bring_to, revision)
+            await connection.execute(text(_STORY))
+    finally:
+        await engine.dispose()
+    await backup(here, tmp_path / "old.backup")
+    await restore(there, tmp_path / "old.backup")
+    with psycopg.connect(plain_url(there)) as raw:
+        assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
+    store = await open_store(there)
+    [line] = await store.sessions()
+    async with window(store, None, line.id) as session:
+        assert [event.text for event in await session.events()] == ["Who is there?", "I am."]
+        await play(session, 1)
+        assert session.snapshot.session.prompt_index == 2
+    await store.aclose()
+
+
+def _bring_to(connection: Connection, revision: str) -> None:
+    from alembic import command
+
+    from db.migrate import _config
+
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+@pytest.mark.skipif(not OLDER, reason="STORYENGINE_OLDER_PG names no older server")
+@pytest.mark.parametrize("older", OLDER, ids=str)
+async def test_chapters_of_an_older_server_come_over_by_the_documented_way(
+    older: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with directory() as place:
+        home = place / "postgres"
+        before, session_id = await _play_on_older(home, older, tmp_path / "old.backup", monkeypatch)
+        with pytest.raises(StorageError, match="were written by PostgreSQL") as refused:
+            await EmbeddedServer(home, grace=0.0).acquire_async()
+        assert "db backup" in refused.value.hint
+        assert "db restore" in refused.value.hint
+        home.rename(place / "put away")
+        server = EmbeddedServer(home, grace=0.0)
+        url = await server.acquire_async()
+        await restore(url, tmp_path / "old.backup")
+        assert await asyncio.to_thread(digest_of, plain_url(url)) == before
+        store = await open_store(url)
+        async with window(store, None, session_id) as session:
+            await play(session, 2)
+            await session.end_chapter()
+            await session.wait_idle()
+            await done(session, await session.build_narrative())
+            assert session.snapshot.session.state is SessionState.ENDED
+        await store.aclose()
+        await asyncio.to_thread(Reader().check, plain_url(url))
+        await server.release_async()
+
+
+async def _play_on_older(
+    home: Path, older: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, SessionId]:
+    """Play on the older server, back up with its own programs, and stop it."""
+    server = EmbeddedServer(home, binaries=Binaries(older), grace=0.0)
+    url = await server.acquire_async()
+    store = await open_store(url)
+    async with chapter(store) as session:
+        await play(session, 8)
+    await store.aclose()
+    with monkeypatch.context() as patch:
+        patch.setenv(client_programs.OVERRIDE, str(older / "bin"))
+        await backup(url, file)
+    digest = await asyncio.to_thread(digest_of, plain_url(url))
+    await server.release_async()
+    await asyncio.to_thread(stop, home)
+    return digest, session.id
+
+
+_STORY = """
+WITH made AS (
+    INSERT INTO session (id, title, script_key, state, is_ending, prompt_index, boundary, slots, names,
+        tab1_locked, next_slot, definition, chunk_size, limits, created_at, updated_at)
+    VALUES (gen_random_uuid(), 'Old', '', 'ACTIVE', false, 1, 0, '{1,2}', '{}', true, 1, '', 7, '{}',
+        now(), now())
+    RETURNING id
+), tab1 AS (
+    INSERT INTO tab1_input (session_id, world, chapter, identities)
+    SELECT id, 'Ash', 'Dawn', '{}' FROM made
+), locked AS (
+    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, payload, created_at)
+    SELECT id, gen_random_uuid(), 'world_chapter_lock', 0, 0, '{"canon_locks": []}', now() FROM made
+)
+INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)
+SELECT id, gen_random_uuid(), 1, 0, 'user', NULL, 'Who is there?', CAST('{}' AS jsonb), now() FROM made
+UNION ALL SELECT id, gen_random_uuid(), 1, 1, 'agent', 1, 'I am.', CAST('{}' AS jsonb), now() FROM made
+"""
