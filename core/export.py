@@ -18,17 +18,22 @@ from core.request import Artifact, Content, Request
 from core.session import Session, Tab1Inputs
 from core.slot import Slot
 from core.store import Changes, Snapshot, Store
-from core.text import clean
+from core.text import clean, clean_line
 
 FORMAT = "storyengine-session"
 VERSION = 1
 _TRIES = 5
+_LONGEST_REASON = 300
 
 
 class ImportRefusedError(StoryEngineError):
     """A file that is not an export of this program, or was changed since."""
 
     def __init__(self, reason: str) -> None:
+        # A reason repeats what stands in the file: that is data, and may be long.
+        reason = clean_line(reason)
+        if len(reason) > _LONGEST_REASON:
+            reason = f"{reason[:_LONGEST_REASON]}…"
         super().__init__(
             ErrorCode.STORAGE_LOAD_FAILED,
             f"The file cannot be imported: {reason}; nothing was changed.",

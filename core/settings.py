@@ -4,20 +4,34 @@ Three profiles (local, staging, production) keep provider, address, key and mode
 picks one, and the top-level `provider`, `base_url`, `api_key` and `model` override it for one run.
 """
 
+import tomllib
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, SecretStr
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
+
+from core.errors import ErrorCode, StoryEngineError
+from core.text import clean_line
 
 ProviderName = Literal["local", "openai", "scripted"]
 ProfileName = Literal["local", "staging", "production"]
 
+_LONGEST_NAME = 100
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 ENV_FILE = ".env"
 """Settings of the directory that the program is started in."""
@@ -139,10 +153,44 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls))
 
 
+class InvalidSettingsError(StoryEngineError):
+    """A setting, or a file of settings, that cannot be used; no value is repeated, it may be a key."""
+
+    def __init__(self, message: str, config_file: Path) -> None:
+        hint = f"Mend it in the environment, in {ENV_FILE} or in {config_file}."
+        super().__init__(ErrorCode.ILLEGAL_COMMAND, clean_line(message), hint)
+
+
 def load_settings(config_file: Path) -> Settings:
-    """Read the settings; raise pydantic's ValidationError when one is not valid."""
+    """Read the settings; raise InvalidSettingsError when one of them, or a file, is not valid."""
 
     class FromFile(Settings):
         model_config = SettingsConfigDict(**{**Settings.model_config, "toml_file": config_file})
 
-    return FromFile()
+    try:
+        return FromFile()
+    except (ValueError, RecursionError, OSError, SettingsError) as error:
+        # Not `from error`: a traceback would show what stands in the file.
+        raise InvalidSettingsError(_complaint(error, config_file), config_file) from None
+
+
+def _complaint(error: Exception, config_file: Path) -> str:
+    match error:
+        case ValidationError():
+            first = error.errors(include_input=False)[0]
+            where = _shortened(".".join(str(step) for step in first["loc"]))
+            return f"The setting {where} is not valid: {first['msg'].lower()}."
+        case tomllib.TOMLDecodeError():
+            return f"{config_file.name} is not valid TOML: {error}."
+        case UnicodeDecodeError():
+            return f"{ENV_FILE} or {config_file.name} is not UTF-8; save it as UTF-8 and try again."
+        case OSError():
+            return f"{error.filename or config_file} cannot be read: {error.strerror}."
+        case SettingsError():
+            return f"A setting of the environment or of {ENV_FILE} cannot be read: {error}."
+        case _:
+            return f"{config_file.name} has a number too long, or brackets too deep, to be read."
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"

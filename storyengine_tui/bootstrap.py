@@ -14,11 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from core.consent import Consent
 from core.engine.engine import Engine
-from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import AgentRole, ModelChoice, choose_model
 from core.password import PasswordGate
 from core.paths import Paths, find_paths
@@ -67,16 +64,7 @@ def configure(*, provider: ProviderName | None = None, script: Path | None = Non
     """
     paths = find_paths()
     refuse_open_places(paths, Path(ENV_FILE))
-    try:
-        settings = load_settings(paths.config_file)
-    except ValidationError as error:
-        first = error.errors(include_input=False)[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise StoryEngineError(
-            ErrorCode.ILLEGAL_COMMAND,
-            f"The setting {where} is not valid: {first['msg'].lower()}.",
-            f"Mend it in the environment, in .env or in {paths.config_file}.",
-        ) from error
+    settings = load_settings(paths.config_file)
     changes: dict[str, object] = {}
     if provider is not None:
         changes["provider"] = provider

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr
 
 from core.consent import normalise_base_url
 from core.errors import ErrorCode, StoryEngineError
@@ -15,7 +15,14 @@ from core.keys import FoundKey, find_api_key
 from core.model_choice import AgentRole, choose_model, defaults_for
 from core.providers.base import Completion, Message, ModelRequest
 from core.request import Usage
-from core.settings import AgentSettings, ProfileName, ProfileSettings, ProviderName, load_settings
+from core.settings import (
+    AgentSettings,
+    InvalidSettingsError,
+    ProfileName,
+    ProfileSettings,
+    ProviderName,
+    load_settings,
+)
 from core.text import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.settings_file import Changes, Key, change_settings
@@ -163,7 +170,7 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
     change_settings(configuration.paths.config_file, changes_of(connection, name))
     try:
         loaded = load_settings(configuration.paths.config_file)
-    except ValidationError as error:
+    except InvalidSettingsError as error:
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND,
             "The settings were written, but something else in config.toml or the environment is not valid.",

@@ -13,6 +13,7 @@ from typing import Any
 
 from core.errors import ErrorCode, StoryEngineError
 from core.private_file import write_privately
+from core.text import clean_line
 
 Key = tuple[str, ...]
 Changes = Mapping[Key, str | None]
@@ -33,8 +34,8 @@ def change_settings(file: Path, changes: Changes) -> None:
         after = edited(before, changes)
         if after != before:
             write_privately(target, after)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = clean_line((error.strerror or "") if isinstance(error, OSError) else str(error))
         raise StoryEngineError(
             ErrorCode.STORAGE_SAVE_FAILED,
             f"{file} could not be changed ({reason}); nothing was written to it.",

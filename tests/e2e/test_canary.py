@@ -168,3 +168,20 @@ async def test_the_password_of_a_database_is_not_repeated(here: Machine, tmp_pat
             assert await cage.run(*command, STORYENGINE_DATABASE_URL=url) != ExitCode.OK
     told = "\n".join(cage.heard).encode() + b"".join(file.read_bytes() for file in searched(here.root))
     assert PASSWORD.encode() not in told
+
+
+async def test_a_key_in_settings_that_are_not_valid_is_not_repeated(here: Machine, tmp_path: Path) -> None:
+    here.write(".env", f"STORYENGINE_PROFILES__PRODUCTION__API_KEY={KEY}\n").chmod(0o600)
+    config = tmp_path / "config"
+    config.mkdir(mode=0o700)
+    async with aviary(here, tmp_path) as cage:
+        for text in (f'api_key = ["{KEY}"]', f'api_key = "{KEY}', f'[profiles.local]\nbase_url = ["{KEY}"]'):
+            (config / "config.toml").write_text(text)
+            for command in (("sessions",), ("sessions", "--debug"), ("doctor",), ()):
+                assert await cage.run(*command, STORYENGINE_CONFIG_DIR=str(config)) != ExitCode.OK
+    told = "\n".join(cage.heard)
+    assert "not valid" in told
+    assert KEY not in told
+    assert not [
+        file for file in searched(here.root) if file.name != ".env" and KEY.encode() in file.read_bytes()
+    ]

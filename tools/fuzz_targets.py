@@ -1,0 +1,218 @@
+"""What is fuzzed: each importer, with what must hold of whatever it is given.
+
+A target takes the bytes of a file and returns; anything that it raises is a finding. A refusal in a sentence
+is none.
+"""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import chdir, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from core.chapter_script import ChapterScriptError, load_chapter_script
+from core.consent import Consent
+from core.engine.engine import Engine
+from core.errors import StoryEngineError
+from core.export import SessionBody, as_new_session, from_json, to_json
+from core.ids import SessionId, new_uuid
+from core.model_choice import defaults_for
+from core.providers.scripted import ScriptedProvider
+from core.settings import ENV_FILE
+from core.text import clean
+from core.transcript import render_all
+from db.store import open_store
+from storyengine_tui.bootstrap import configure
+from storyengine_tui.settings_file import change_settings
+
+CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
+_BODY = TypeAdapter(SessionBody)
+CHANGES = {("profiles", "local", "provider"): "scripted", ("model",): None}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One importer. `suffix` is that of its files; `check` raises when something is wrong."""
+
+    name: str
+    suffix: str
+    check: Callable[[bytes], None]
+
+    @property
+    def corpus(self) -> Path:
+        """The files that are kept: seeds, and whatever was ever found."""
+        return CORPUS / self.name
+
+    @property
+    def kept(self) -> list[Path]:
+        """The files of the corpus, in the same order everywhere."""
+        return sorted(self.corpus.glob(f"*{self.suffix}"))
+
+
+def _say(error: StoryEngineError) -> None:
+    """A refusal is shown: it is a sentence, and nothing of the file acts through it."""
+    for text in (error.message, error.hint):
+        assert clean(text) == text, f"a refusal repeats what it refuses: {text!r}"
+    assert error.message, "a refusal says nothing"
+    assert len(str(error)) < 20_000, "a refusal is longer than anyone reads"
+
+
+def check_play_file(content: bytes) -> None:
+    """A play file is read whole or refused in sentences; what is read is clean and within its limits."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as folder:
+        file = Path(folder) / "chapter.toml"
+        file.write_bytes(content)
+        try:
+            script = load_chapter_script(file)
+        except ChapterScriptError as error:
+            _say(error)
+            return
+    texts = [script.title, script.world, script.chapter, script.definition]
+    texts += [text for agent in script.agents for text in (agent.name, agent.identity)]
+    texts += [prompt.text for prompt in script.prompts]
+    assert all(clean(text) == text for text in texts), "a text that is not clean got in"
+    assert 1 <= len(script.agents) <= 7
+    assert {prompt.slot for prompt in script.prompts} <= set(script.slots)
+    assert script.key == script.key
+
+
+def check_session(content: bytes) -> None:
+    """An export is read, and then is the same when written again, or it is refused in a sentence."""
+    body = _body(content)
+    if body is not None:
+        assert from_json(to_json(body)) == body, "what is read is not what is written"
+        as_new_session(body, SessionId(new_uuid()))
+
+
+def _body(content: bytes) -> SessionBody | None:
+    try:
+        return from_json(content)
+    except StoryEngineError as error:
+        _say(error)
+        return None
+
+
+def check_config(content: bytes) -> None:
+    """A config.toml gives settings or a sentence, and is changed exactly or not at all."""
+    with _place() as folder:
+        file = folder / "config.toml"
+        file.write_bytes(content)
+        file.chmod(0o600)
+        _configured()
+        try:
+            change_settings(file, CHANGES)
+        except StoryEngineError as error:
+            _say(error)
+            assert file.read_bytes() == content, "a refused change changed the file"
+            return
+        _configured()
+
+
+def check_env(content: bytes) -> None:
+    """An .env gives settings or a sentence."""
+    with _place() as folder:
+        file = folder / ENV_FILE
+        file.write_bytes(content)
+        file.chmod(0o600)
+        _configured()
+
+
+def check_consent(content: bytes) -> None:
+    """A damaged consent.json grants nothing that it does not plainly say."""
+    with _place() as folder:
+        file = folder / "consent.json"
+        file.write_bytes(content)
+        for url in Consent((), file).granted():
+            host = url.partition("://")[2].partition("/")[0].partition(":")[0]
+            assert host.strip("[]").encode() in content.lower().replace(b"\\", b""), "an address from nowhere"
+
+
+def _configured() -> None:
+    try:
+        repr(configure())
+    except StoryEngineError as error:
+        _say(error)
+
+
+@contextmanager
+def _place() -> Iterator[Path]:
+    """A directory of its own, as settings and as where the program was started."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as name:
+        before = {key: text for key, text in os.environ.items() if key.startswith("STORYENGINE_")}
+        for key in before:
+            del os.environ[key]
+        os.environ |= {"STORYENGINE_CONFIG_DIR": name, "STORYENGINE_DATA_DIR": f"{name}/data"}
+        try:
+            with chdir(name):
+                yield Path(name)
+        finally:
+            for key in ("STORYENGINE_CONFIG_DIR", "STORYENGINE_DATA_DIR"):
+                os.environ.pop(key, None)
+            os.environ |= before
+
+
+class Importing:
+    """An export with a right checksum goes into a real database, is opened, shown, exported and closed again.
+
+    Whoever makes a file can make its checksum, so what that lets through must still be refused, or work.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.accepted = 0
+        """How many files a right checksum and form let through to the database."""
+
+    def check(self, content: bytes) -> None:
+        """Raise when the import, or anything after it, fails otherwise than in a sentence."""
+        body = _body(content)
+        if body is not None:
+            self.accepted += 1
+            asyncio.run(self._live(body))
+
+    async def _live(self, body: SessionBody) -> None:
+        store = await open_store(self._url)
+        engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="fuzz")
+        session_id = SessionId(new_uuid())
+        try:
+            async with asyncio.timeout(60):
+                await store.create(as_new_session(body, session_id))
+                session = await engine.open(session_id)
+                try:
+                    render_all(await session.events(), session.snapshot.session)
+                    await session.drafts()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(2):
+                            await session.wait_idle()
+                    await engine.save_slots.keep(session_id, "fuzz")
+                    await engine.sessions()
+                finally:
+                    await session.aclose()
+        except StoryEngineError as error:
+            _say(error)
+        finally:
+            await engine.aclose()
+
+
+TARGETS = (
+    Target("play", ".toml", check_play_file),
+    Target("session", ".json", check_session),
+    Target("config", ".toml", check_config),
+    Target("env", ".env", check_env),
+    Target("consent", ".json", check_consent),
+)
+
+
+def signed(body: object) -> bytes:
+    """Return an export with a right checksum, as whoever forges one would make it."""
+    plain = json.dumps(body)
+    try:
+        return to_json(_BODY.validate_json(plain))
+    except ValueError:
+        # What has not the form of an export needs no right checksum: that is looked at later.
+        document = {"format": "storyengine-session", "version": 1, "sha256": "0" * 64, "body": body}
+        return json.dumps(document).encode()
