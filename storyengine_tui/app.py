@@ -1,5 +1,6 @@
 """The application: what is on screen before there is an engine, and what opens over the chapter."""
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable
@@ -30,8 +31,8 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 log = logging.getLogger(__name__)
 
 FUNCTION_KEY = re.compile(r"f\d+")
-MOST_BUGS = 5
-"""How many bugs a program may show before it is better ended."""
+STORING = 5.0
+"""Seconds that may be spent on closing what a bug has left."""
 
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager[Engine]]
 
@@ -58,8 +59,15 @@ class StoryEngineApp(OverlayApp):
         Binding("ctrl+q", "leave", "Quit", priority=True),
     ]
 
-    def __init__(self, start: StartEngine, configuration: Configuration) -> None:
+    def __init__(
+        self, start: StartEngine, configuration: Configuration, *, after: Exception | None = None
+    ) -> None:
+        """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
         super().__init__()
+        self.bug: Exception | None = None
+        """The bug that ended this app, after which another should go on."""
+        self._after = after
+        self._ending: asyncio.Task[None] | None = None
         self.configuration = configuration
         self.chapter = ChapterScreen(configuration)
         self.desk = Desk(self.chapter, configuration.paths)
@@ -67,7 +75,6 @@ class StoryEngineApp(OverlayApp):
         self._runtime = Runtime(partial(start, configuration))
         self._terminal = Terminal(self)
         self._is_leaving = False
-        self._bugs = 0
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give every theme our own variables."""
@@ -114,7 +121,9 @@ class StoryEngineApp(OverlayApp):
                 except StoryEngineError as error:
                     self.chapter.show_start_failure(error)
                     return
-                if is_newcomer:
+                if self._after is not None:
+                    self.show_bug(self._after)
+                elif is_newcomer:
                     self.action_welcome()
 
     async def reconfigure(self, configuration: Configuration) -> None:
@@ -180,20 +189,38 @@ class StoryEngineApp(OverlayApp):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that failed is a bug."""
         if event.state is WorkerState.ERROR and isinstance(event.worker.error, Exception):
-            self._handle_exception(event.worker.error)
+            self._note_bug(event.worker.error)
+            self.show_bug(event.worker.error)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Show a bug with a report to copy, and go on; bugs that keep coming end the program.
+        """End for a bug, everything stored, so that another app goes on (`storyengine_tui.running`).
 
-        Textual ends at the first one, which would throw away what is being typed. Private, and Textual is
-        pinned; `_exception` is what tests raise again.
+        Whose handler raised hears no message any more, and all that wait for it wait for ever: no page of
+        this app can be trusted. Private, and Textual is pinned; `_exception` is what tests raise again.
         """
-        log.error("a bug", exc_info=error)
-        self._bugs += 1
-        if self._bugs > MOST_BUGS or self._is_leaving or not self.is_running or not self.chapter.is_mounted:
+        self._note_bug(error)
+        if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
             super()._handle_exception(error)
             return
+        self.bug = self.bug or error
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end_for_bug())
+
+    def _note_bug(self, error: Exception) -> None:
+        log.error("a bug", exc_info=error)
         if self._exception is None:
             self._exception = error
             self._exception_event.set()
-        self.show_bug(error)
+
+    async def _end_for_bug(self) -> None:
+        self._is_leaving = True
+        await self.close_in_time()
+        self.exit()
+
+    async def close_in_time(self) -> None:
+        """As `close_everything`, though parts of this app may not answer any more."""
+        try:
+            async with asyncio.timeout(STORING):
+                await self.close_everything()
+        except (StoryEngineError, TimeoutError) as error:
+            log.error("after a bug something could not be closed: %s", error)

@@ -13,6 +13,7 @@ from storyengine_tui.bootstrap import Configuration, configure, running_engine
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.gate import open_gate
 from storyengine_tui.cli.running import say_error, start_log
+from storyengine_tui.running import run_until_left
 
 
 def open_app() -> None:
@@ -27,9 +28,11 @@ def open_app() -> None:
         say_error(error)
         is_open = isinstance(error, NotPrivateError)
         raise typer.Exit(ExitCode.STORAGE_FAILED if is_open else ExitCode.USAGE) from error
-    app = StoryEngineApp(running_engine, configuration)
-    asyncio.run(_run(app))
-    raise typer.Exit(app.return_code or 0)
+    raise typer.Exit(asyncio.run(run_until_left(_app, configuration)))
+
+
+def _app(configuration: Configuration, after: Exception | None) -> StoryEngineApp:
+    return StoryEngineApp(running_engine, configuration, after=after)
 
 
 async def _unlocked_by_environment(configuration: Configuration) -> Configuration:
@@ -39,11 +42,3 @@ async def _unlocked_by_environment(configuration: Configuration) -> Configuratio
     await open_gate(configuration)
     settings = configuration.settings.model_copy(update={"password_hash": None})
     return Configuration(configuration.paths, settings)
-
-
-async def _run(app: StoryEngineApp) -> None:
-    try:
-        await app.run_async()
-    finally:
-        # However the screen ended: what is typed is stored, what runs is settled.
-        await app.close_everything()

@@ -47,8 +47,8 @@ class BugScreen(Screen[None]):
         yield Static("Something in the program went wrong.", id="title")
         yield Static(
             Content(
-                "Nothing that was stored is harmed, and the chapter is behind this page. If it does not "
-                "work on, leave with Ctrl+Q and start again. Please send us this report; it is also in "
+                "Nothing that was stored is harmed, and the chapter is behind this page as it was stored. "
+                "Please send us this report, which holds none of your texts; it is also in "
                 f"{self._logs / 'storyengine.log'}."
             ),
             id="sentence",

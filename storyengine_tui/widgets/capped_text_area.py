@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Offset
 from textual.message import Message
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
@@ -117,6 +118,17 @@ class CappedTextArea(TextArea):
         if taken or result.replaced_text:
             self.post_message(self.Edited(self, self.text))
         return result
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor; in the middle of an edit it may stand where there is no text any more.
+
+        Textual measures the text anew, which may take the scroll bar away and ask for this, before it
+        places the cursor; it asks again afterwards.
+        """
+        row, column = self.cursor_location
+        if row >= self.document.line_count or column > len(self.document.get_line(row)):
+            return Offset()
+        return super().scroll_cursor_visible(center, animate)
 
     def undo(self) -> None:
         """Undo the last edits."""

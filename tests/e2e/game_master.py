@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.e2e.program import PROGRAM, Machine
 from tests.terminal import PATIENCE, STANDARD, Size, Terminal
@@ -41,9 +42,10 @@ class GameMaster(Terminal):
         term: str = "xterm-256color",
         bytes_per_second: int | None = None,
         patience: float = PATIENCE,
+        program: Sequence[str | Path] = (PROGRAM,),
     ) -> None:
         super().__init__(
-            [PROGRAM],
+            program,
             {**machine.environment, **(environment or {})},
             cwd=machine.work,
             size=size,

@@ -4,6 +4,7 @@ Every test plays the real program in a pseudo-terminal, by its keys, and sees no
 """
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -285,6 +286,35 @@ def test_the_frame_says_who_has_answered_and_the_bell_rings_when_it_is_wanted(
     window.wait_for(lambda: window.title == "Agent Yellow has answered · The relief boat is late.")
     window.wait_for_reply(3, "Agent Yellow")
     assert window.screen.bells == (1 if bell == "true" else 0)
+
+
+BROKEN = """
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+
+def stumble(self, select=False):
+    raise ZeroDivisionError("a bug of ours")
+
+CappedTextArea.action_cursor_line_end = stumble
+from storyengine_tui.cli import main
+main()
+"""
+
+
+def test_after_a_bug_the_program_goes_on_with_everything_that_was_typed(home: Machine, url: str) -> None:
+    program = home.write("broken.py", BROKEN)
+    environment = {**scripted(home), "STORYENGINE_DATABASE_URL": url}
+    with GameMaster(home, environment, program=[sys.executable, program]) as window:
+        window.wait_for("━ To 3 ")
+        window.type("Ada, look!")
+        window.press("end")
+        window.wait_for("Something in the program went wrong.")
+        window.wait_for("Traceback")
+        window.press("escape")
+        window.wait_for("┃ Ada, look! ")
+        window.type(" Speak!")
+        window.wait_for("┃ Ada, look! Speak! ")
+        window.press("ctrl+q")
+        assert window.wait_for_end() == 0
 
 
 def test_kill_9_loses_nothing_that_was_typed(open_window: Open, url: str) -> None:

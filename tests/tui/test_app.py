@@ -2,18 +2,22 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import OptionList, Static
 
 from core.engine.engine import Engine
 from core.errors import ErrorCode, StorageError
 from core.session import SessionState
 from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.running import MOST_BUGS, run_until_left
 from storyengine_tui.screens.bug_screen import BugScreen
 from storyengine_tui.screens.help_screen import HelpScreen
 from storyengine_tui.screens.model_screen import ModelScreen
@@ -171,19 +175,24 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         await app.close_everything()
 
 
+def _shows(app: StoryEngineApp, screen: type[Screen[Any]]) -> bool:
+    return isinstance(app.screen, screen)
+
+
 async def test_the_command_palette_finds_what_is_possible_and_does_it(desktop: Desktop) -> None:
     await desktop.prepare(make_played)
     async with desktop.app().run_test(size=(80, 24)) as pilot:
         app = await opened(pilot)
         names = [command.title for command in app.get_system_commands(app.screen)]
         assert {"Chapters", "Model", "Calls", "Play", "Quit"} <= set(names)
-        for keys, screen in (("mod", ModelScreen), ("calls", ProvenanceScreen)):
+        screens: list[tuple[str, type[Screen[Any]]]] = [("mod", ModelScreen), ("calls", ProvenanceScreen)]
+        for keys, screen in screens:
             await pilot.press("ctrl+p")
             await until(pilot, lambda: isinstance(app.screen, CommandPalette))
             await pilot.press(*keys)
             await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
             await pilot.press("enter")
-            await until(pilot, lambda screen=screen: isinstance(app.screen, screen))
+            await until(pilot, partial(_shows, app, screen))
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
         await app.close_everything()
@@ -191,12 +200,10 @@ async def test_the_command_palette_finds_what_is_possible_and_does_it(desktop: D
 
 async def test_before_the_database_is_up_the_palette_offers_what_needs_none(desktop: Desktop) -> None:
     desktop.start_errors = [StorageError(ErrorCode.STORAGE_LOAD_FAILED, "The disk is full.")]
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: banner(pilot.app, "trouble").is_shown)
-        assert [command.title for command in pilot.app.get_system_commands(pilot.app.screen)] == [
-            "Help",
-            "Quit",
-        ]
+    app = desktop.app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: banner(app, "trouble").is_shown)
+        assert [command.title for command in app.get_system_commands(app.screen)] == ["Help", "Quit"]
 
 
 async def test_a_question_mark_is_text_where_text_is_written(desktop: Desktop) -> None:
@@ -227,6 +234,51 @@ async def test_a_bug_shows_a_report_to_copy_and_the_chapter_goes_on(desktop: Des
             await pilot.press("escape", "!")
             assert app.chapter.query_one("#world", CappedTextArea).text.endswith("!")
             await app.close_everything()
+
+
+class Stumbling(CappedTextArea):
+    """A text area with a bug in the handling of its keys, after which it hears nothing more."""
+
+    def action_cursor_line_end(self, select: bool = False) -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+
+async def test_a_bug_in_a_handler_ends_the_app_with_everything_stored_and_another_goes_on(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_draft)
+    monkeypatch.setattr(CappedTextArea, "action_cursor_line_end", Stumbling.action_cursor_line_end)
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - raised by the app at its end
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            await pilot.press(*"!?", "end")
+            while app.is_running:
+                await pilot.pause()
+    assert isinstance(app.bug, ZeroDivisionError)
+    again = StoryEngineApp(desktop.start, Configuration(desktop.paths, desktop.settings), after=app.bug)
+    async with again.run_test() as pilot:
+        await until(pilot, lambda: isinstance(again.screen, BugScreen))
+        await pilot.press("escape", "x")
+        await until(pilot, lambda: again.screen is again.chapter)
+        assert again.chapter.query_one("#world", CappedTextArea).text.endswith("!?x")
+        await again.close_everything()
+
+
+async def test_bugs_that_keep_coming_end_the_program(desktop: Desktop) -> None:
+    apps: list[StoryEngineApp] = []
+
+    class Doomed(StoryEngineApp):
+        async def run_async(self, *_: object, **__: object) -> None:
+            self.bug = ZeroDivisionError(f"bug {len(apps)}")
+
+    def make(configuration: Configuration, after: Exception | None) -> StoryEngineApp:
+        assert (after is None) == (not apps)
+        apps.append(Doomed(desktop.start, configuration, after=after))
+        return apps[-1]
+
+    with pytest.raises(ZeroDivisionError, match=f"bug {MOST_BUGS}"):
+        await run_until_left(make, Configuration(desktop.paths, desktop.settings))
+    assert len(apps) == MOST_BUGS
 
 
 async def test_what_cannot_be_stored_keeps_the_program_open(

@@ -192,3 +192,32 @@ async def test_the_cursor_does_not_blink() -> None:
     app = area_app()
     async with app.running():
         assert not area_of(app).cursor_blink
+
+
+@pytest.mark.parametrize("kind", [CappedTextArea, ComposerTextArea])
+@pytest.mark.parametrize("way", ["typed", "pasted", "deleted"])
+async def test_undo_and_redo_go_past_the_place_where_the_scroll_bar_comes_and_goes(
+    kind: type[CappedTextArea], way: str
+) -> None:
+    app = WidgetApp(lambda: [kind("first", limit=500)])
+    async with app.running(size=(40, 6)) as pilot:
+        area = app.query_one(kind)
+        area.focus()
+        seen = [area.text]
+        if way == "typed":
+            for number in range(12):
+                await pilot.press("ctrl+j" if kind is ComposerTextArea else "enter", *f"{number}")
+        else:
+            app.post_message(events.Paste("\n".join(f"line {number}" for number in range(12))))
+        await pilot.pause()
+        seen.append(area.text)
+        if way == "deleted":
+            area.select_all()
+            await pilot.press("delete")
+            assert area.text == ""
+        for _ in range(40):
+            await pilot.press("ctrl+z")
+        assert area.text == seen[0]
+        for _ in range(40):
+            await pilot.press("ctrl+y")
+        assert area.text == ("" if way == "deleted" else seen[1])
