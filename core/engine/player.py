@@ -11,7 +11,7 @@ from core.chapter_script import ChapterScript
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
-from core.errors import ErrorCode, StoryEngineError
+from core.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.event import Role
 from core.ids import RequestId, SessionId
 from core.request import Request, RequestKind, RequestState
@@ -141,15 +141,28 @@ class Player:
         self._step("Ending the chapter", len(self._script.prompts) + 1)
         await self._session.wait_idle()
         for tries_left in range(RETRIES, -1, -1):
-            if self._state is SessionState.ACTIVE:
-                await self._session.end_chapter()
-                await self._session.wait_idle()
+            await self._want_end()
             if self._state is SessionState.ENDED:
                 return
             failed = self._failed_summary()
             if failed is None or not tries_left or failed.error_code not in _PASSING:
                 raise _stopped(failed)
             await asyncio.sleep(self._retry_wait)
+
+    async def _want_end(self) -> None:
+        """End the chapter. A summary that had failed may become due again at this very instant, and then
+        it goes first."""
+        is_wanted = False
+        for tries_left in range(RETRIES, -1, -1):
+            if is_wanted or self._state is not SessionState.ACTIVE:
+                return
+            try:
+                await self._session.end_chapter()
+                is_wanted = True
+            except IllegalCommandError:
+                if not tries_left:
+                    raise
+            await self._session.wait_idle()
 
     def _failed_summary(self) -> Request | None:
         requests = self._session.snapshot.requests

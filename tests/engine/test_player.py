@@ -49,6 +49,28 @@ async def test_a_failure_that_does_not_pass_stops_the_play_at_once_with_everythi
         assert session.snapshot.session.state is SessionState.ACTIVE
 
 
+async def test_a_summary_that_is_due_again_at_the_instant_of_the_end_goes_before_it(
+    store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = scripted(failing(RequestKind.SUMMARY, Fault.TIME_OUT))
+    async with window(store, provider) as session:
+        end_chapter, ends = session.end_chapter, 0
+
+        async def end_a_moment_later() -> None:
+            nonlocal ends
+            ends += 1
+            for request in session.snapshot.requests:  # as the runner does when the back-off is over
+                await session.retry(request.id)
+            await end_chapter()
+
+        monkeypatch.setattr(session, "end_chapter", end_a_moment_later)
+        await Player(session, script_of(tmp_path, 8), lambda _: None, retry_wait=0.0).play()
+        assert ends == 2
+        assert session.snapshot.draft_count == 1
+        blocks = [(block.first, block.last) for block in await session.memory_blocks()]
+        assert blocks == [(0, 0), (1, 7), (8, 8)]
+
+
 async def test_a_service_that_asks_for_time_is_given_it(store: PostgresStore, tmp_path: Path) -> None:
     provider = scripted(failing(RequestKind.REPLY, Fault.RATE_LIMITED, retry_after=0.4))
     async with window(store, provider) as session:
