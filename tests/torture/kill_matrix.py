@@ -4,9 +4,7 @@ import random
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -230,32 +228,18 @@ def assert_played(torturer: Torturer, script: Path) -> None:
     assert not list(torturer.home.out.glob(f"{script.stem} (*"))
 
 
-def play_and_kill(seed: int, *, most: int | None = None, workers: int = 1) -> KillFigures:
-    """Kill at every step of a play and of every victim, or at `most` points drawn from them."""
-    figures = KillFigures()
-    guard = threading.Lock()
+def all_points(seed: int) -> list[Point]:
+    """Play once, and return a point for every step and victim, in an order of chance."""
     with machine() as home:
-        first = Torturer(home, seed)
-        steps = Play(first).steps()
-        points = [Point(step, victim) for step in steps if not step.startswith(MIGRATES) for victim in Victim]
-        random.Random(seed).shuffle(points)
-        points = points[:most]
-        figures += first.close()
-
-    def work(number: int) -> None:
-        with machine() as home:
-            torturer = Torturer(home, seed + number)
-            Play(torturer).kill(points[number::workers])
-            with guard:
-                nonlocal figures
-                figures += torturer.close()
-
-    each(work, workers)
-    return figures
+        steps = Play(Torturer(home, seed)).steps()
+    points = [Point(step, victim) for step in steps if not step.startswith(MIGRATES) for victim in Victim]
+    random.Random(seed).shuffle(points)
+    return points
 
 
-def each(work: Callable[[int], None], workers: int) -> None:
-    """Do the work on as many threads; raise what the first that failed raised."""
-    with ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(work, number) for number in range(workers)]:
-            done.result()
+def play_and_kill(points: Collection[Point], seed: int) -> KillFigures:
+    """Kill at every one of these points of a play, and play every chapter to its end."""
+    with machine() as home:
+        torturer = Torturer(home, seed)
+        Play(torturer).kill(points)
+        return torturer.close()

@@ -37,6 +37,7 @@ MEMORY_BOUND = 1.05
 """Growth of memory that is allowed, between the first fifth and the end: the canon of a chapter is held as
 long as it is open, and one block in seven prompts brings some."""
 PATIENCE = 60.0
+A_MOMENT = 1.0
 CODES = (
     ErrorCode.LLM_TIMEOUT,
     ErrorCode.LLM_RATE_LIMITED,
@@ -157,8 +158,9 @@ async def _lock(session: OpenSession) -> None:
 
 
 async def _held(session: OpenSession, url: str) -> Held:
-    """Look when nothing is under way."""
+    """Look when nothing is under way; what only ends a moment later is no leak."""
     await session.wait_idle()
+    await asyncio.sleep(A_MOMENT)
     gc.collect()
     with psycopg.connect(plain_url(url)) as connection:
         [count] = connection.execute(

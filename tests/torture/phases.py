@@ -1,0 +1,204 @@
+"""The phases of `make torture`: each is a process of its own, and ends with its figures."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from unittest.mock import patch
+
+from tests.e2e.program import machine
+from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
+from tests.torture.kill_storage import (
+    kill_backups,
+    kill_initdbs,
+    kill_migrations,
+    kill_restores,
+    kill_typing,
+)
+from tests.torture.soak import soak
+
+FULL_KILLS = 12
+FULL_RUNS = 120
+FULL_SOAK = 5_000
+_COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How much is wanted: 1.0 is everything, less is a share of it, drawn by the seed."""
+
+    seed: int
+    length: float
+
+    def share(self, whole: int) -> int:
+        """Return that share of a whole, and at least one."""
+        return max(1, round(whole * self.length))
+
+
+@dataclass(slots=True)
+class Found:
+    """What a phase found: figures by name, and nothing else; a fault is raised."""
+
+    counts: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def add(self, **counts: float) -> "Found":
+        """Add to the figures."""
+        for name, count in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + count
+        return self
+
+
+Phase = Callable[[Wanted], Found]
+
+
+def _killed(figures: KillFigures) -> Found:
+    assert not figures.unreached, f"points that were never reached: {figures.unreached}"
+    return Found().add(
+        kills=len(figures.killed),
+        kill_steps=len({point.step for point in figures.killed}),
+        program_runs=figures.runs,
+        looks=figures.looks,
+        rows_seen_again=figures.rows_seen_again,
+        confirmed_characters=figures.characters,
+        lost_characters=figures.lost,
+        typed_characters=figures.typed,
+        lost_typed_characters=figures.typed_lost,
+    )
+
+
+def play_part(part: int, parts: int) -> Phase:
+    """Return the phase that kills at every step of a play, one of so many parts of the points."""
+
+    def phase(wanted: Wanted) -> Found:
+        points = all_points(wanted.seed)
+        points = points[: wanted.share(len(points))]
+        found = _killed(play_and_kill(points[part::parts], wanted.seed + part))
+        # Both parts know all steps; counted once.
+        found.counts["kill_steps"] = len({point.step for point in points}) if part == 0 else 0
+        return found
+
+    return phase
+
+
+def on_machine(*works: tuple[Callable[..., None], int | None]) -> Phase:
+    """Return the phase that kills in these works, each with so many points; None: at all there are."""
+
+    def phase(wanted: Wanted) -> Found:
+        found = Found()
+        for work, whole in works:
+            with machine() as home:
+                torturer = Torturer(home, wanted.seed)
+                if whole is None:
+                    work(torturer, None if wanted.length >= 1 else wanted.share(24))
+                else:
+                    work(torturer, wanted.share(whole))
+                found.add(**_killed(torturer.close()).counts)
+        return found
+
+    return phase
+
+
+def first_starts(wanted: Wanted) -> Found:
+    """Kill first starts."""
+    return _killed(kill_initdbs(wanted.seed, wanted.share(FULL_KILLS)))
+
+
+def long_soak(wanted: Wanted) -> Found:
+    """Play thousands of prompts in one process."""
+    with (
+        patch("core.engine.writing.FIRST_WAIT", 0.002),
+        patch("core.engine.writing.LONGEST_WAIT", 0.01),
+    ):
+        figures = asyncio.run(soak(wanted.share(FULL_SOAK), wanted.seed))
+    figures.check()
+    early, late = figures.early, figures.late
+    return Found().add(
+        soak_prompts=figures.prompts,
+        soak_model_faults=figures.model_faults,
+        soak_store_faults=figures.store_faults,
+        memory_early=early.resident,
+        memory_late=late.resident,
+        tasks_grown=late.tasks - early.tasks,
+        descriptors_grown=late.descriptors - early.descriptors,
+        connections_grown=late.connections - early.connections,
+    )
+
+
+def tests_of(name: str, *files: str) -> Phase:
+    """Return the phase that runs tests, all rows of their tables when everything is wanted."""
+
+    def phase(wanted: Wanted) -> Found:
+        kind = "full" if wanted.length >= 1 else "short"
+        counts, _ = _pytest(files, {"STORYENGINE_TORTURE": kind})
+        return Found().add(
+            **{f"{name}_passed": counts["passed"], f"{name}_skipped": counts.get("skipped", 0)}
+        )
+
+    return phase
+
+
+def random_play(wanted: Wanted) -> Found:
+    """Drive the engine at random."""
+    runs = {"STORYENGINE_RANDOM_RUNS": str(wanted.share(FULL_RUNS))}
+    files = ("tests/torture/test_random_play.py", f"--hypothesis-seed={wanted.seed}")
+    _, output = _pytest(files, runs)
+    [line] = [line for line in output.splitlines() if line.startswith("figures ")]
+    figures = json.loads(line.removeprefix("figures "))
+    return Found().add(**{f"random_{name}": count for name, count in figures.items()})
+
+
+def _pytest(arguments: Collection[str], environment: dict[str, str]) -> tuple[dict[str, int], str]:
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-s", *arguments, "-o", "addopts=-q -p no:cacheprovider"],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        raise AssertionError(ended.stdout[-8_000:] + ended.stderr[-2_000:])
+    last = next(line for line in reversed(ended.stdout.splitlines()) if _COUNTS.search(line))
+    return {what: int(count) for count, what in _COUNTS.findall(last)}, ended.stdout
+
+
+PHASES: dict[str, Phase] = {
+    "play-1": play_part(0, 2),
+    "play-2": play_part(1, 2),
+    "storage faults": tests_of(
+        "storage",
+        "tests/engine/test_storage_faults.py",
+        "tests/engine/test_storage_trouble.py",
+        "tests/tui/test_storage_faults.py",
+        "tests/store/test_embedded_keeper.py",
+        "tests/core/test_clock_set_back.py",
+        "tests/tui/test_autosave.py",
+    ),
+    "model faults": tests_of(
+        "model", "tests/engine/test_model_faults.py", "tests/tui/test_model_fault_banners.py"
+    ),
+    "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
+    "random play": random_play,
+    "soak": long_soak,
+    "migrations and backups": on_machine((kill_migrations, None), (kill_backups, None)),
+    "first starts": first_starts,
+    "backups across time": tests_of(
+        "backup", "tests/store/test_older_backups.py", "tests/store/test_backup.py"
+    ),
+}
+"""In the order in which they begin: the longest first, so that two cores end together."""
+
+
+def run_phase(name: str, wanted: Wanted, file: Path) -> None:
+    """Run one phase in this process, and write what it found."""
+    began = time.monotonic()
+    found = PHASES[name](wanted)
+    found.seconds = time.monotonic() - began
+    file.write_text(json.dumps(asdict(found)))
