@@ -176,7 +176,7 @@ PHASES: dict[str, Phase] = {
         "storage",
         "tests/engine/test_storage_faults.py",
         "tests/engine/test_storage_trouble.py",
-        "tests/tui/test_storage_faults.py",
+        "tests/tui/test_outages.py",
         "tests/store/test_embedded_keeper.py",
         "tests/core/test_clock_set_back.py",
         "tests/tui/test_autosave.py",
