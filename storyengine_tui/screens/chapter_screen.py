@@ -3,7 +3,7 @@
 from collections.abc import Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import on
 from textual.app import ComposeResult
@@ -14,7 +14,6 @@ from textual.screen import Screen
 from textual.widgets import Static, TabbedContent, TabPane
 from textual.worker import Worker
 
-from core.engine.listeners import Listener
 from core.engine.notices import (
     EventsAppended,
     Notice,
@@ -25,26 +24,25 @@ from core.engine.notices import (
     StorageTrouble,
     WriterChanged,
 )
-from core.engine.open_session import OpenSession
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId
 from core.session import SessionState, title_from
-from core.store import Holder
-from storyengine_tui.answering import address_without_consent
-from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.engine_pane import EnginePane
-from storyengine_tui.screens.narrative_pane import NarrativePane
-from storyengine_tui.screens.play_pane import PlayPane
-from storyengine_tui.screens.setup_pane import SetupPane
+from storyengine_tui.screens.tab_pages import TITLES, TabPages
 from storyengine_tui.screens.writer_banner import WriterBanner
 from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.key_line import KeyLine
 
-TABS = ("setup", "play", "narrative")
-TITLES = ("1 World", "2 Play", "3 Chapter")
+if TYPE_CHECKING:
+    from core.engine.listeners import Listener
+    from core.engine.open_session import OpenSession
+    from core.store import Holder
+    from storyengine_tui.bootstrap import Configuration
+    from storyengine_tui.screens.setup_pane import SetupPane
+
 TAB_KEYS = Binding.Group("Tabs")
 HOME_TABS = {
     SessionState.DRAFT_TAB1: "setup",
@@ -96,10 +94,12 @@ class ChapterScreen(Screen[None]):
 
         title: str
 
-    def __init__(self, configuration: Configuration) -> None:
+    AUTO_FOCUS = ""
+
+    def __init__(self, configuration: "Configuration") -> None:
         super().__init__()
         self.configuration = configuration
-        self._panes: tuple[EnginePane, ...] = (SetupPane(), PlayPane(), NarrativePane())
+        self._pages = TabPages(self)
         self._session: OpenSession | None = None
         self._listening = ExitStack()
         self._hearing: Worker[None] | None = None
@@ -112,17 +112,17 @@ class ChapterScreen(Screen[None]):
         """Compose the tabs, and below them what concerns all of them."""
         yield Static(id="standing", markup=False)
         with TabbedContent(id="tabs", initial="setup"):
-            for tab, title, pane in zip(TABS, TITLES, self._panes, strict=True):
-                with TabPane(title, id=tab):
-                    yield pane
+            for tab, title in TITLES.items():
+                yield TabPane(title, id=tab)
         yield BusyLine(id="progress")
         yield Banner(id="trouble")
         yield WriterBanner(id="writer")
         yield KeyLine()
 
-    def on_mount(self) -> None:
-        """Nothing can be typed before there is a session to store it in."""
-        self.query_one("#tabs").disabled = True
+    @property
+    def is_open(self) -> bool:
+        """Whether every page shows the session."""
+        return self._pages.are_attached
 
     @property
     def active_tab(self) -> str:
@@ -178,33 +178,39 @@ class ChapterScreen(Screen[None]):
             self.query_one("#trouble", Banner).hide()
             self.refresh_bindings()
 
-    async def attach(self, session: OpenSession) -> None:
+    async def attach(self, session: "OpenSession") -> None:
         """Show this session, and hear of what happens in it, until `detach`."""
         self._session = session
         self._state = session.snapshot.session.state
         listener = self._listening.enter_context(session.listen())
-        for pane in self._panes:
-            await pane.attach(session)
-        self.query_one("#tabs").disabled = False
+        home = HOME_TABS.get(self._state, "play")
+        await self._pages.attach(home, session)
         self.end_progress()
         self.hide_trouble()
         self.query_one(WriterBanner).show_writer_of(self._session)
         self._show_standing()
-        self._hearing = self._run(self._hear(listener), "hear")
-        self._open_tab(HOME_TABS.get(self._state, "play"))
-        self.call_after_refresh(self._show_pane)
+        self._open_tab(home)
+        self.call_after_refresh(self._attach_others, session, listener)
+
+    async def _attach_others(self, session: "OpenSession", listener: "Listener") -> None:
+        """The page in sight can be typed into; now the others, and after them what has happened since."""
+        self._show_pane()
+        for tab in TITLES:
+            if self._session is session and self._pages.attached(tab) is None:
+                await self._pages.attach(tab, session)
+        if self._session is session:
+            self._hearing = self._run(self._hear(listener), "hear")
+            self._show_pane()
 
     async def show_again(self) -> None:
         """Show the session as it is stored now."""
         if self._session is not None:
-            for pane in self._panes:
-                await pane.attach(self._session)
+            await self._pages.attach_all(self._session, first=self.active_tab)
 
     async def flush(self) -> None:
         """Store what is typed; raises StoryEngineError when that fails."""
         if self._session is not None:
-            for pane in self._panes:
-                await pane.flush()
+            await self._pages.flush()
 
     async def detach(self) -> None:
         """Store what is typed and let go of the session; raises StoryEngineError when that fails."""
@@ -215,22 +221,20 @@ class ChapterScreen(Screen[None]):
         if self._hearing is not None:
             self._hearing.cancel()
             self._hearing = None
-        for pane in self._panes:
-            pane.detach()
         self._session = self._state = None
+        self._pages.detach()
         if self.is_mounted and self.is_attached:
-            self.query_one("#tabs").disabled = True
+            self.set_focus(None)
             self.query_one(WriterBanner).show_writer_of(None)
             self.refresh_bindings()
 
     def _run(self, work: Coroutine[None, None, None], group: str) -> Worker[None]:
         return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
-    async def _hear(self, listener: Listener) -> None:
+    async def _hear(self, listener: "Listener") -> None:
         async for notice in listener:
             await self._heed(notice)
-            for pane in self._panes:
-                pane.hear(notice)
+            self._pages.hear(notice)
 
     async def _heed(self, notice: Notice) -> None:
         match notice:
@@ -261,7 +265,7 @@ class ChapterScreen(Screen[None]):
             name = self._session.snapshot.session.name_of(slot)
             self.post_message(self.Played(name, self._title))
 
-    async def _heed_writer(self, holder: Holder | None) -> None:
+    async def _heed_writer(self, holder: "Holder | None") -> None:
         self.query_one(WriterBanner).show_writer_of(self._session)
         if holder is None:
             await self.show_again()
@@ -300,20 +304,25 @@ class ChapterScreen(Screen[None]):
         self.refresh_bindings()
 
     def _show_pane(self) -> None:
-        if self._session is not None:
-            self._panes[TABS.index(self.active_tab)].shown()
+        page = self._pages.attached(self.active_tab)
+        if page is not None:
+            page.shown()
 
-    @on(SetupPane.LockRequested)
-    def _heed_lock(self, event: SetupPane.LockRequested) -> None:
+    def on_setup_pane_lock_requested(self, event: "SetupPane.LockRequested") -> None:
+        """Lock what is set up. By its name: `@on` would have the page imported before the first paint."""
         event.stop()
         self._run(self._lock(is_confirmed=event.is_confirmed), "lock")
 
     async def _lock(self, *, is_confirmed: bool = False) -> None:
         """Lock tab 1 and go to tab 2; what fails is said on tab 1, where everything stays as it was."""
+        from storyengine_tui.answering import address_without_consent
         from storyengine_tui.screens.lock_modal import LockModal
 
-        session, setup = self._session, self.query_one(SetupPane)
-        if session is None or not await setup.make_ready():
+        session = self._session
+        if session is None:
+            return
+        setup = cast("SetupPane", await self._pages.make("setup"))
+        if not await setup.make_ready():
             return
         try:
             address = address_without_consent(self.configuration)
@@ -330,6 +339,8 @@ class ChapterScreen(Screen[None]):
 
     async def _ask_consent(self, request_id: RequestId) -> None:
         """A call was refused for want of consent: ask, and try it again when it is granted."""
+        from storyengine_tui.answering import address_without_consent
+
         try:
             address = address_without_consent(self.configuration)
             if address is not None and await self._grant(address) and self._session is not None:

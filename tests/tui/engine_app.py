@@ -134,7 +134,7 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
     """Wait until a session is open and shown."""
     app = pilot.app
     assert isinstance(app, StoryEngineApp)
-    await until(pilot, lambda: app.session is not None and not app.chapter.query_one("#tabs").disabled)
+    await until(pilot, lambda: app.session is not None and app.chapter.is_open)
     # The focus comes last; a key that is pressed before it would be taken by what has it then.
     await until(pilot, lambda: app.screen is not app.chapter or app.focused is not None)
     return app

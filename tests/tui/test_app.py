@@ -10,7 +10,7 @@ import pytest
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.screen import Screen
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList, Static, TextArea
 
 from core.engine.engine import Engine
 from core.errors import ErrorCode, StorageError
@@ -82,7 +82,8 @@ async def test_a_start_that_failed_says_why_and_tries_again_on_demand(desktop: D
         content = banner(app, "trouble").content
         assert content is not None
         assert (content.sentence, content.hint) == ("The disk is full.", "Make room.")
-        assert app.chapter.query_one("#tabs").disabled
+        assert not app.chapter.is_open
+        assert not [widget for widget in app.chapter.query(TextArea) if widget.focusable]
         await pilot.press("ctrl+r")
         await opened(pilot)
         assert not banner(app, "trouble").is_shown

@@ -1,0 +1,85 @@
+"""The pages of the three tabs: imported and made behind the first paint, the one in sight first."""
+
+import asyncio
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from textual.screen import Screen
+from textual.widgets import TabPane
+
+if TYPE_CHECKING:
+    from core.engine.notices import Notice
+    from core.engine.open_session import OpenSession
+    from storyengine_tui.screens.engine_pane import EnginePane
+
+TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
+_CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "NarrativePane"}
+"""The page of each tab; that of `setup` is in `setup_pane`."""
+
+
+class TabPages:
+    """Makes a page when it is first wanted, and hands each the session and its notices.
+
+    A page without a session is not displayed, so that nothing can be typed that could not be stored. To
+    disable it would say the same, and would have the styles of everything on it worked out anew.
+    """
+
+    def __init__(self, screen: Screen[None]) -> None:
+        self._screen = screen
+        self._pages: dict[str, EnginePane] = {}
+        self._attached: set[str] = set()
+        self._making = asyncio.Lock()
+
+    def __iter__(self) -> "Iterator[EnginePane]":
+        return iter(self._pages.values())
+
+    @property
+    def are_attached(self) -> bool:
+        """Whether every page shows the session."""
+        return len(self._attached) == len(TITLES)
+
+    def attached(self, tab: str) -> "EnginePane | None":
+        """Return the page of a tab, if it shows a session."""
+        return self._pages[tab] if tab in self._attached else None
+
+    async def make(self, tab: str) -> "EnginePane":
+        """Return the page of a tab; it is made if it has not been yet."""
+        async with self._making:
+            if tab not in self._pages:
+                # In a thread: an import takes as long as some keys.
+                module = await asyncio.to_thread(import_module, f"storyengine_tui.screens.{tab}_pane")
+                page: EnginePane = getattr(module, _CLASSES[tab])()
+                page.display = False
+                await self._screen.query_one(f"#{tab}", TabPane).mount(page)
+                self._pages[tab] = page
+            return self._pages[tab]
+
+    async def attach(self, tab: str, session: "OpenSession") -> None:
+        """Have the page of a tab show this session."""
+        page = await self.make(tab)
+        await page.attach(session)
+        page.display = True
+        self._attached.add(tab)
+
+    async def attach_all(self, session: "OpenSession", *, first: str) -> None:
+        """Have every page show this session, one of them before the others."""
+        for tab in sorted(TITLES, key=lambda tab: tab != first):
+            await self.attach(tab, session)
+
+    def hear(self, notice: "Notice") -> None:
+        """Hand a notice to every page."""
+        for page in self:
+            page.hear(notice)
+
+    async def flush(self) -> None:
+        """Store what is typed; raises StoryEngineError when that fails."""
+        for tab in self._attached:
+            await self._pages[tab].flush()
+
+    def detach(self) -> None:
+        """Let go of the session; what was typed has been flushed."""
+        for tab in self._attached:
+            self._pages[tab].detach()
+            self._pages[tab].display = False
+        self._attached.clear()
