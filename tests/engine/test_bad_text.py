@@ -1,0 +1,188 @@
+"""Bad text of every kind × every field × every source, through the store and out again."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.chapter_file import write_chapter
+from core.chapter_script import ChapterScriptError, parse_chapter_script
+from core.engine.commands import Tab1Edit
+from core.engine.open_session import OpenSession
+from core.engine.player import Player
+from core.errors import LimitExceededError
+from core.export import SessionBody, as_new_session, from_json, read_body, to_json
+from core.ids import SessionId, new_uuid
+from core.providers.base import Completion, ModelRequest, TextDelta
+from core.providers.scripted import ScriptedProvider
+from core.slot import Slot
+from core.text import clean, clean_line
+from core.transcript import render_all, render_events
+from db.store import PostgresStore
+from tests.bad_text import ENDING, KINDS, OPENING, BadText, acts
+from tests.engine.windows import chapter, create, done, window
+
+pytestmark = pytest.mark.anyio
+
+EVERY = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+OURS = ("memory_type", "color", "from_marker", "to_marker")
+
+
+class Says(ScriptedProvider):
+    """A model whose every word is the bad text, in small pieces; memory stays in its form."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        answer = ""
+        async for item in super().stream(request):
+            if isinstance(item, TextDelta):
+                answer += item.text
+                continue
+            said = self._text
+            if request.schema is not None:
+                said = json.dumps(put(json.loads(answer), self._text[:390]))
+            piece = max(7, len(said) // 500)
+            for start in range(0, len(said), piece):
+                yield TextDelta(said[start : start + piece])
+            yield item
+
+
+def put(value: Any, text: str) -> Any:
+    """Return memory with the text as every string of it that the engine does not know better."""
+    match value:
+        case str():
+            return text
+        case list():
+            return [put(item, text) for item in value]
+        case dict():
+            return {key: item if key in OURS else put(item, text) for key, item in value.items()}
+        case _:
+            return value
+
+
+def strings(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list() | tuple():
+            for item in value:
+                yield from strings(item)
+        case dict():
+            for key, item in value.items():
+                yield from strings(key)
+                yield from strings(item)
+
+
+async def check(store: PostgresStore, session_id: SessionId, kind: BadText, tmp_path: Path) -> SessionBody:
+    """Whatever is stored acts on nothing, and goes out, in and out again as the same bytes."""
+    body = await read_body(store, session_id)
+    document = to_json(body)
+    assert [text for text in strings(json.loads(document)) if acts(text)] == []
+    fresh = SessionId(new_uuid())
+    await store.create(as_new_session(from_json(document), fresh))
+    again = to_json(await read_body(store, fresh)).replace(str(fresh).encode(), str(session_id).encode())
+    assert json.loads(again)["body"] == json.loads(document)["body"]
+    transcript = render_all(body.events, body.session).text
+    for draft in body.drafts:
+        file = write_chapter(draft.text, "Bad [/x] text", tmp_path)
+        assert file.read_text("utf-8").rstrip("\n") == draft.text.rstrip()
+    assert not acts(transcript)
+    if kind.is_legitimate:
+        assert all(clean(text) == text for text in (kind.text, kind.middle))
+    return body
+
+
+async def play(session: OpenSession, text: str) -> None:
+    for _ in range(2):
+        await done(session, await session.submit_prompt(Slot.RED, text + " And so on." * 200))
+    await session.wait_idle()
+    await session.end_chapter()
+    await session.wait_idle()
+    await done(session, await session.build_narrative())
+
+
+@EVERY
+async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
+    store: PostgresStore, kind: BadText, tmp_path: Path
+) -> None:
+    text = kind.text
+    async with window(store, Says(text), await create(store, 2)) as session:
+        name = clean_line(kind.text)[:30]
+        await session.edit_tab1(
+            Tab1Edit(
+                world=text,
+                chapter=text,
+                identities={Slot.RED: text},
+                names={Slot.RED: name},
+                title=text[:180],
+            )
+        )
+        await session.define_narrative(text, 50)
+        await session.save_unsent(Slot.ORANGE, text)
+        await done(session, await session.lock())
+        await play(session, text)
+        session_id = session.id
+    body = await check(store, session_id, kind, tmp_path)
+    expected = clean(text)
+    assert (body.tab1.world, body.tab1.identities[Slot.RED]) == (expected, expected)
+    assert body.session.definition == expected
+    assert body.unsent[Slot.ORANGE] == expected
+    assert expected.strip() in body.events[0].text
+    assert len(body.blocks) == 2, "the lock and the summary were taken as they came"
+    for reply in (body.events[1].text, body.drafts[0].text):
+        assert reply.startswith(OPENING.strip())
+        # What begins with a mark of a section is not part of a character's reply.
+        assert ENDING.strip() in reply or ENDING not in expected or "=== END" in text
+    if kind.is_legitimate:
+        assert text in render_events(body.events[:1], body.session)
+        assert kind.middle.strip() in body.drafts[0].text
+
+
+@EVERY
+async def test_played_from_a_file(store: PostgresStore, kind: BadText, tmp_path: Path) -> None:
+    quoted = json.dumps(kind.text.encode("utf-8", "ignore").decode(), ensure_ascii=False)
+    text = quoted.replace("\x7f", "\\u007f")
+    script = parse_chapter_script(
+        f"world = {text}\nchapter = {text}\nnarrative = {text}\n"
+        f"[[agent]]\nidentity = {text}\n[[prompt]]\ntext = {text}\n"
+    )
+    async with window(store, None, await create(store)) as session:
+        await Player(session, script, lambda _: None).play()
+        session_id = session.id
+    body = await check(store, session_id, kind, tmp_path)
+    readable = clean(kind.text.encode("utf-8", "ignore").decode()).strip()
+    assert body.events[0].text == readable
+    assert body.tab1.world == readable
+
+
+async def test_ten_megabytes_on_one_line_are_refused_where_they_do_not_fit_and_kept_where_they_do(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    line = "x" * 10_000_000
+    with pytest.raises(ChapterScriptError):
+        parse_chapter_script(f'world = "{line}"\nchapter = "c"\n[[agent]]\n')
+    async with chapter(store, Says(line)) as session:
+        for typed in (
+            lambda: session.submit_prompt(Slot.RED, line),
+            lambda: session.save_unsent(Slot.RED, line),
+            lambda: session.define_narrative(line, None),
+            lambda: session.retitle(line),
+        ):
+            with pytest.raises(LimitExceededError):
+                await typed()
+        await done(session, await session.submit_prompt(Slot.RED, "Speak."))
+        events = await session.newest_events()
+    assert events[-1].text == line, "a reply was paid for, however long it is"
+
+
+async def test_a_hundred_thousand_lines_are_kept(store: PostgresStore, tmp_path: Path) -> None:
+    lines = "\n".join(str(number) for number in range(100_000))
+    async with chapter(store, Says(lines)) as session:
+        await done(session, await session.submit_prompt(Slot.RED, "Count."))
+        [_, reply] = await session.events()
+    assert reply.text == lines
