@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Static, TabbedContent, TabPane
+from textual.widgets import Static, TabbedContent
 from textual.worker import Worker
 
 from core.engine.notices import (
@@ -29,7 +29,7 @@ from core.event import Event
 from core.ids import RequestId, SessionId
 from core.session import SessionState, title_from
 from storyengine_tui.screens.engine_pane import EnginePane
-from storyengine_tui.screens.tab_pages import TITLES, TabPages
+from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.writer_banner import WriterBanner
 from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.banner import Banner, BannerAction
@@ -113,7 +113,7 @@ class ChapterScreen(Screen[None]):
         yield Static(id="standing", markup=False)
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
-                yield TabPane(title, id=tab)
+                yield PageTab(title, id=tab)
         yield BusyLine(id="progress")
         yield Banner(id="trouble")
         yield WriterBanner(id="writer")

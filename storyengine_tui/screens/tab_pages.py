@@ -18,6 +18,14 @@ _CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "Narra
 """The page of each tab; that of `setup` is in `setup_pane`."""
 
 
+class PageTab(TabPane):
+    """A tab that may have no page yet; it is empty then."""
+
+    def render(self) -> str:
+        """Show nothing: Textual would show the widget's name."""
+        return ""
+
+
 class TabPages:
     """Makes a page when it is first wanted, and hands each the session and its notices.
 

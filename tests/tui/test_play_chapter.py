@@ -212,7 +212,7 @@ async def test_without_consent_the_dialog_asks_and_the_prompt_goes_then(
     refused = Entry(match=Match(schema="text"), fault=Fault.SERVER_ERROR, times=1)
     desktop.script = Script(reply=(refused, SAY))
     monkeypatch.setattr(
-        "storyengine_tui.screens.chapter_screen.address_without_consent", lambda _: "https://far.example/v1"
+        "storyengine_tui.answering.address_without_consent", lambda _: "https://far.example/v1"
     )
     monkeypatch.setitem(
         __import__("core.providers.scripted", fromlist=["_ERRORS"])._ERRORS,
