@@ -73,7 +73,10 @@ async def try_until_stored(session: OpenSession, slot: Slot, text: str) -> None:
 
 
 @pytest.mark.parametrize("seconds", OUTAGES)
-async def test_a_reply_and_a_text_outlive_a_server_that_is_stopped(plain: PlainServer, seconds: int) -> None:
+async def test_a_reply_and_a_text_outlive_a_server_that_is_stopped(
+    plain: PlainServer, seconds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.engine.windows.PATIENCE", PATIENCE + seconds)
     store = await open_store(plain.url)
     model = GatedModel()
     try:

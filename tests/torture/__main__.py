@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,12 +21,13 @@ LONGEST = 3_600.0
 
 
 def main() -> int:
-    """Run all phases, two at a time; write the page when nothing was found."""
+    """Run all phases, two at a time; write the page when no fault was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--length", type=float, default=1.0, help="1 is everything, less is a share of it")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--page", type=Path, help="where to write the page; not written otherwise")
     parser.add_argument("--only", nargs="+", choices=PHASES, metavar="PHASE", help=", ".join(PHASES))
+    parser.add_argument("--results", type=Path, help="where each phase leaves its figures")
     parser.add_argument("--phase", choices=PHASES, help=argparse.SUPPRESS)
     parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -36,16 +36,16 @@ def main() -> int:
         run_phase(given.phase, wanted, given.into)
         return 0
     print(f"seed {wanted.seed}; --seed {wanted.seed} repeats this", flush=True)
-    began = time.monotonic()
-    with (
-        tempfile.TemporaryDirectory(prefix="storyengine-torture-") as name,
-        ThreadPoolExecutor(AT_A_TIME) as pool,
-    ):
-        running = {phase: pool.submit(_process, phase, wanted, Path(name)) for phase in given.only or PHASES}
-        found = {phase: future.result() for phase, future in running.items()}
+    with tempfile.TemporaryDirectory(prefix="storyengine-torture-") as temporary:
+        results = given.results or Path(temporary)
+        results.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            phases = given.only or PHASES
+            running = {phase: pool.submit(_process, phase, wanted, results) for phase in phases}
+            found = {phase: future.result() for phase, future in running.items()}
     broken = [phase for phase, result in found.items() if result is None]
     whole = {phase: result for phase, result in found.items() if result is not None}
-    page = page_of(whole, wanted, time.monotonic() - began)
+    page = page_of(whole, wanted, sum(result.seconds for result in whole.values()) / AT_A_TIME)
     print(page.partition("<!-- figures -->")[2])
     if broken:
         print(f"Faults were found by: {', '.join(broken)}", file=sys.stderr)
@@ -58,6 +58,8 @@ def main() -> int:
 def _process(phase: str, wanted: Wanted, directory: Path) -> Found | None:
     """Run a phase in a process of its own; None when it found a fault, which is printed."""
     into = directory / f"{phase}.json"
+    if into.exists():
+        return Found(**json.loads(into.read_text()))
     arguments = [
         "--phase",
         phase,

@@ -29,6 +29,9 @@ from tests.tui.play_table import gate as gate
 pytestmark = pytest.mark.anyio
 
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
+in_torture = pytest.mark.skipif(
+    not IS_WHOLE, reason="`make torture` has it; the engine's test is in every run"
+)
 _numbers = count(1)
 OUTAGES = (1, 10, 60) if IS_WHOLE else (1,)
 
@@ -133,6 +136,7 @@ async def test_a_prompt_that_is_typed_and_sent_in_an_outage_stays_and_goes_after
     await asyncio.to_thread(Reader().check, plain_url(place.url))
 
 
+@in_torture
 async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
     place: Desktop, server: PlainServer, gate: Gate
 ) -> None:
@@ -153,6 +157,7 @@ async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
         await until(room.pilot, lambda: "could not be" not in room.banners, "the banner stays", 30)
 
 
+@in_torture
 async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
     place: Desktop, server: PlainServer
 ) -> None:
