@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -32,7 +33,6 @@ NOTHING: Final = "0" * 64
 """The chain of no rows at all."""
 
 Growing = Event | MemoryBlock | NarrativeDraft
-_ROW: TypeAdapter[Growing] = TypeAdapter(Event | MemoryBlock | NarrativeDraft)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,15 @@ class SlotDamagedError(StorageError):
         )
 
 
-_CONTENT = TypeAdapter(SlotContent)
+# Both are made when first needed: they take milliseconds, and the first paint waits for this module.
+@cache
+def _rows() -> TypeAdapter[Growing]:
+    return TypeAdapter(Event | MemoryBlock | NarrativeDraft)
+
+
+@cache
+def _contents() -> TypeAdapter[SlotContent]:
+    return TypeAdapter(SlotContent)
 
 
 def chained(chain: str, rows: Iterable[Growing]) -> str:
@@ -101,7 +109,7 @@ def chained(chain: str, rows: Iterable[Growing]) -> str:
 
 def make_slot(number: int, label: str, content: SlotContent, now: datetime) -> SaveSlot:
     """Return the slot, with the SHA-256 of its content."""
-    document = json.loads(_CONTENT.dump_json(content))
+    document = json.loads(_contents().dump_json(content))
     return SaveSlot(
         session_id=content.session.id,
         number=number,
@@ -120,7 +128,7 @@ def content_of(slot: SaveSlot) -> SlotContent:
     if hashlib.sha256(canonical).hexdigest() != slot.sha256:
         raise SlotDamagedError(slot.number, "its content does not match its checksum")
     try:
-        content = _CONTENT.validate_json(canonical)
+        content = _contents().validate_json(canonical)
     except ValidationError as error:
         raise SlotDamagedError(slot.number, "another version of the program took it") from error
     if content.session.id != slot.session_id:
@@ -143,7 +151,7 @@ def number_for_automatic(taken: Iterable[SaveSlot], *, spared: int | None = None
 def _plain(row: Growing) -> dict[str, Any]:
     """Return what a link stands for: nothing that a restored row does not share, or that may change."""
     moment = replace(row, created_at=row.created_at.astimezone(UTC))
-    plain = cast("dict[str, Any]", _ROW.dump_python(moment, mode="json"))
+    plain = cast("dict[str, Any]", _rows().dump_python(moment, mode="json"))
     return {key: value for key, value in plain.items() if key not in ("session_id", "metadata", "request_id")}
 
 
