@@ -42,7 +42,7 @@ from tests.engine.windows import (
     play,
     window,
 )
-from tests.store.embedded_fixtures import stop
+from tests.store.embedded_fixtures import stop, wait_until
 from tests.store.servers import PlainServer, plain_server, plain_url
 from tests.torture.reader import Reader
 
@@ -286,12 +286,12 @@ async def test_a_data_directory_that_is_read_only_is_said_and_serves_again_once_
         await server.acquire_async(PATIENCE)
         await server.release_async()
         await asyncio.to_thread(stop, disk / "postgres")
-        remount(disk, "ro")
+        await asyncio.to_thread(remount, disk, "ro")
         with pytest.raises(StorageError) as refused:
             await server.acquire_async(PATIENCE)
         assert str(disk) in str(refused.value)
         assert "Traceback" not in str(refused.value)
-        remount(disk, "rw")
+        await asyncio.to_thread(remount, disk, "rw")
         store = await open_store(await server.acquire_async(PATIENCE))
         async with chapter(store) as session:
             await play(session, 1)
@@ -300,7 +300,9 @@ async def test_a_data_directory_that_is_read_only_is_said_and_serves_again_once_
 
 
 def remount(disk: Path, how: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True, capture_output=True)
+    """Mount it anew, once the last process of the server has closed its files."""
+    command = ["mount", "-o", f"remount,{how}", disk]
+    wait_until(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0, how)
 
 
 class SetBack:

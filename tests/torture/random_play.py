@@ -8,7 +8,6 @@ knows: every word that was confirmed is somewhere, none is in the story twice, a
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, ClassVar
 
@@ -216,10 +215,25 @@ class RandomPlay(RuleBasedStateMachine):
 
     @rule()
     def wait_idle(self) -> None:
-        """Let the model answer, and everything settle."""
+        """Let the model answer, and everything settle that does not wait for the GM."""
         self._model.gate.set()
-        with suppress(StoryEngineError):
-            self.do(self.session.wait_idle())
+        self.do(self._settled())
+
+    async def _settled(self) -> None:
+        while True:
+            requests = self.session.snapshot.requests
+            has_failed = any(
+                one.kind is RequestKind.REPLY and one.state is RequestState.FAILED for one in requests
+            )
+            # What is queued behind a prompt that failed waits until the GM has seen to that one.
+            busy = [
+                one
+                for one in requests
+                if one.state.is_open and not (has_failed and one.state is RequestState.PENDING)
+            ]
+            if not busy:
+                return
+            await asyncio.sleep(0.001)
 
     @rule()
     def fall_silent(self) -> None:
@@ -300,7 +314,10 @@ class RandomPlay(RuleBasedStateMachine):
 
     async def _finish(self) -> None:
         self._model.gate.set()
-        await self.session.wait_idle()
+        await self._settled()
+        while failed := [one for one in self.failed() if one.kind is RequestKind.REPLY]:
+            await self.session.retry(failed[0].id)
+            await self._settled()
         for _ in range(5):
             state = self.session.snapshot.session.state
             if state is SessionState.DRAFT_TAB1:
