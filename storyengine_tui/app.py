@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import SystemCommand
@@ -16,7 +16,6 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
-from core.engine.engine import Engine
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.desk import Desk
@@ -28,13 +27,16 @@ from storyengine_tui.screens.chapter_screen import ChapterScreen
 from storyengine_tui.terminal import Terminal
 from storyengine_tui.theme import STORY_THEME, theme_variables
 
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+
 log = logging.getLogger(__name__)
 
 FUNCTION_KEY = re.compile(r"f\d+")
 STORING = 5.0
 """Seconds that may be spent on closing what a bug has left."""
 
-StartEngine = Callable[[Configuration], AbstractAsyncContextManager[Engine]]
+StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
 
 class StoryEngineApp(OverlayApp):

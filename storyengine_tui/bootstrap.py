@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.consent import Consent
-from core.engine.engine import Engine
 from core.model_choice import AgentRole, ModelChoice, choose_model
 from core.password import PasswordGate
 from core.paths import Paths, find_paths
@@ -23,11 +22,14 @@ from core.private_file import refuse_open_places
 from core.settings import ENV_FILE, ProviderName, Settings, load_settings
 
 if TYPE_CHECKING:
+    from core.engine.engine import Engine
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
 log = logging.getLogger(__name__)
 
+HEAVY = ("db.store", "core.engine.engine", "core.providers.make")
+"""What an engine is made of."""
 START_TIMEOUT = 120.0
 """Seconds that the private server may take to come up, its very first start included."""
 
@@ -137,24 +139,46 @@ def shown_address(database: Database) -> str:
 
 
 @asynccontextmanager
-async def running_engine(configuration: Configuration) -> AsyncIterator[Engine]:
+async def running_engine(configuration: Configuration) -> AsyncIterator["Engine"]:
     """Have an engine for the length of the block; sessions opened on it are closed before its end."""
-    async with running_store(configuration) as store:
-        from core.providers.make import make_provider
+    imported = asyncio.create_task(_import_what_is_heavy())
+    try:
+        async with (
+            running_store(configuration) as store,
+            _engine_on(store, configuration, imported) as engine,
+        ):
+            yield engine
+    finally:
+        imported.cancel()
 
-        provider = make_provider(
-            configuration.settings.active(),
-            configuration.paths,
-            configuration.consent,
-            profile_name=configuration.settings.profile,
+
+async def _import_what_is_heavy() -> None:
+    """While the server starts; in a thread, because typing never waits."""
+    for name in HEAVY:
+        await asyncio.to_thread(import_module, name)
+
+
+@asynccontextmanager
+async def _engine_on(
+    store: "PostgresStore", configuration: Configuration, imported: "asyncio.Task[None]"
+) -> AsyncIterator["Engine"]:
+    await imported
+    from core.engine.engine import Engine
+    from core.providers.make import make_provider
+
+    provider = make_provider(
+        configuration.settings.active(),
+        configuration.paths,
+        configuration.consent,
+        profile_name=configuration.settings.profile,
+    )
+    try:
+        yield Engine(
+            store,
+            provider,
+            configuration.choices,
+            label=f"{socket.gethostname()}, process {os.getpid()}",
+            summary_backoff=configuration.settings.summary_backoff,
         )
-        try:
-            yield Engine(
-                store,
-                provider,
-                configuration.choices,
-                label=f"{socket.gethostname()}, process {os.getpid()}",
-                summary_backoff=configuration.settings.summary_backoff,
-            )
-        finally:
-            await provider.aclose()
+    finally:
+        await provider.aclose()

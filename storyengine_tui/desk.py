@@ -1,16 +1,18 @@
 """What lies open: the engine, the one session of this window, and everything that changes which it is."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from core.engine.commands import Tab1Edit
-from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
 from core.ids import SessionId
 from core.machine import Command
 from core.paths import Paths
-from storyengine_tui.example_chapters import ExampleChapter
 from storyengine_tui.last_session import read_last_session, write_last_session
 from storyengine_tui.screens.chapter_screen import ChapterScreen
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+    from core.engine.open_session import OpenSession
+    from storyengine_tui.example_chapters import ExampleChapter
 
 
 class Desk:
@@ -23,7 +25,7 @@ class Desk:
         self.engine: Engine | None = None
         self.session: OpenSession | None = None
 
-    def require_engine(self) -> Engine:
+    def require_engine(self) -> "Engine":
         """Return the engine; raise RuntimeError before it runs."""
         if self.engine is None:
             raise RuntimeError("the engine does not run yet")
@@ -72,8 +74,10 @@ class Desk:
         if not await self._is_untouched():
             await self.open(await self.require_engine().create())
 
-    async def open_example(self, example: ExampleChapter) -> None:
+    async def open_example(self, example: "ExampleChapter") -> None:
         """Set up an example, in the open chapter where it is empty, else in a new one."""
+        from core.engine.commands import Tab1Edit
+
         await self.open_new()
         session = self.session
         if session is None:

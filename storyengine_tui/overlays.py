@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.clipboard import ClipboardApp
@@ -15,6 +13,8 @@ from storyengine_tui.few_bytes import FewBytesApp
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 
 if TYPE_CHECKING:
+    from core.engine.engine import Engine
+    from core.engine.open_session import OpenSession
     from storyengine_tui.screens.welcome_modal import Choice
 
 
@@ -32,12 +32,12 @@ class OverlayApp(FewBytesApp, ClipboardApp):
     desk: Desk
 
     @property
-    def engine(self) -> Engine | None:
+    def engine(self) -> "Engine | None":
         """The engine, once it runs."""
         return self.desk.engine
 
     @property
-    def session(self) -> OpenSession | None:
+    def session(self) -> "OpenSession | None":
         """The open session, once there is one."""
         return self.desk.session
 

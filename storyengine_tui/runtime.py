@@ -5,13 +5,16 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from core.engine.engine import Engine
 from core.errors import StoryEngineError
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
 
 log = logging.getLogger(__name__)
 
-StartEngine = Callable[[], AbstractAsyncContextManager[Engine]]
+StartEngine = Callable[[], AbstractAsyncContextManager["Engine"]]
 
 STOP_TIMEOUT = 30.0
 """Seconds that stopping the engine and the private server may take."""
@@ -21,7 +24,7 @@ STOP_TIMEOUT = 30.0
 class EngineReady:
     """The engine runs."""
 
-    engine: Engine
+    engine: "Engine"
 
 
 @dataclass(frozen=True, slots=True)

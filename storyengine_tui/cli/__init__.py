@@ -1,67 +1,20 @@
 """The command line: `storyengine` and its commands."""
 
 import os
-from typing import Annotated
-
-import typer
+import sys
 
 from core.private_file import OTHERS
-from storyengine_tui.cli import consent as consent
-from storyengine_tui.cli import database as database
-from storyengine_tui.cli import exchange as exchange
-from storyengine_tui.cli import model as model
-from storyengine_tui.cli import sessions as sessions
-from storyengine_tui.cli import slots as slots
-from storyengine_tui.cli.doctor import doctor
-from storyengine_tui.cli.password import password
-from storyengine_tui.cli.play import play
-
-app = typer.Typer(
-    name="storyengine",
-    help="Write a chapter with one to seven AI characters. You are the Game Master.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-app.command()(play)
-app.command()(doctor)
-app.command()(password)
-app.add_typer(database.app, name="db")
-app.add_typer(consent.app, name="consent")
-app.add_typer(model.app, name="model")
-app.add_typer(slots.app, name="slots")
-sessions.register(app)
-exchange.register(app)
-
-
-def _version(is_wanted: bool) -> None:
-    if is_wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"storyengine {version('storyengine')}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def options(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Write a chapter with one to seven AI characters. You are the Game Master.
-
-    Without a command the screen opens.
-    """
-    if context.invoked_subcommand is None:
-        from storyengine_tui.cli.open_app import open_app
-
-        open_app()
 
 
 def main() -> None:
     """Run the command line."""
     # Logs that are begun anew and folders that are made on the way: nothing that we write is for others.
     os.umask(OTHERS)
+    if not sys.argv[1:]:
+        # The screen alone, which is to show at once: no command is imported.
+        from storyengine_tui.cli.open_app import open_app
+
+        sys.exit(open_app())
+    from storyengine_tui.cli.commands import app
+
     app()

@@ -6,27 +6,24 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine
-from contextlib import suppress
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from core.chapter_script import ChapterScriptError
 from core.errors import ErrorCode, StoryEngineError
 from core.export import ImportRefusedError
-from core.paths import Paths, find_paths
-from core.private_file import make_directory
+from core.paths import find_paths
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
+from storyengine_tui.cli.words import LOG_NAME as LOG_NAME
+from storyengine_tui.cli.words import console as console
+from storyengine_tui.cli.words import errors as errors
+from storyengine_tui.cli.words import say as say
+from storyengine_tui.cli.words import say_error as say_error
+from storyengine_tui.cli.words import say_wrong as say_wrong
+from storyengine_tui.cli.words import start_log as start_log
 
 log = logging.getLogger(__name__)
-
-LOG_NAME = "storyengine.log"
-
-console = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
 
 
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:
@@ -58,23 +55,6 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
         raise typer.Exit(ExitCode.BUG) from bug
 
 
-def say(line: str, style: str = "") -> None:
-    """Print a line whose text is data, never markup; the terminal breaks it where it must."""
-    console.print(Text(line, style=style), soft_wrap=True)
-
-
-def say_wrong(line: str) -> None:
-    """Print a line about what went wrong; its text is data, never markup."""
-    errors.print(Text(line), soft_wrap=True)
-
-
-def say_error(error: StoryEngineError) -> None:
-    """Print the sentence and the hint of an error; its texts are data, never markup."""
-    errors.print(Text(error.message, style="bold red"), soft_wrap=True)
-    if error.hint:
-        say_wrong(error.hint)
-
-
 def cannot_write(out: Path, error: OSError) -> StoryEngineError:
     """Return the error for a file that could not be written; what it was to hold is in the database."""
     return StoryEngineError(
@@ -82,24 +62,6 @@ def cannot_write(out: Path, error: OSError) -> StoryEngineError:
         f"{out} cannot be written: {error.strerror or error}; the chapter itself is stored.",
         "Name another place with --out.",
     )
-
-
-def start_log(paths: Paths) -> None:
-    """Write the log to a file that this user alone can read; where that is impossible there is none."""
-    handler: logging.Handler
-    try:
-        make_directory(paths.logs)
-        target = paths.logs / LOG_NAME
-        with suppress(FileExistsError):
-            target.touch(mode=0o600, exist_ok=False)
-        handler = RotatingFileHandler(target, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
-    except OSError:
-        # What is wrong with the directory is said by whoever needs it for more than this.
-        handler = logging.NullHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for chatty in ("httpx", "httpcore", "openai", "alembic"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def _code(error: StoryEngineError) -> ExitCode:

@@ -14,16 +14,6 @@ from textual.screen import Screen
 from textual.widgets import Static, TabbedContent
 from textual.worker import Worker
 
-from core.engine.notices import (
-    EventsAppended,
-    Notice,
-    RequestFailed,
-    SessionChanged,
-    SessionReplaced,
-    StorageRecovered,
-    StorageTrouble,
-    WriterChanged,
-)
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId
@@ -37,6 +27,7 @@ from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
+    from core.engine import notices
     from core.engine.listeners import Listener
     from core.engine.open_session import OpenSession
     from core.store import Holder
@@ -236,25 +227,27 @@ class ChapterScreen(Screen[None]):
             await self._heed(notice)
             self._pages.hear(notice)
 
-    async def _heed(self, notice: Notice) -> None:
+    async def _heed(self, notice: "notices.Notice") -> None:
+        from core.engine import notices
+
         match notice:
-            case SessionChanged(session):
+            case notices.SessionChanged(session):
                 has_ended = session.state is SessionState.ENDED and self._state in PLAYING
                 self._state = session.state
                 self._show_standing()
                 if has_ended:
                     self._open_tab("narrative")
-            case StorageTrouble(error):
+            case notices.StorageTrouble(error):
                 self.show_trouble(error)
-            case StorageRecovered():
+            case notices.StorageRecovered():
                 self.hide_trouble()
-            case WriterChanged(holder):
+            case notices.WriterChanged(holder):
                 await self._heed_writer(holder)
-            case SessionReplaced(new_id):
+            case notices.SessionReplaced(new_id):
                 self.post_message(self.Replaced(new_id))
-            case RequestFailed(request, error) if error.code is ErrorCode.CONSENT_REQUIRED:
+            case notices.RequestFailed(request, error) if error.code is ErrorCode.CONSENT_REQUIRED:
                 self._run(self._ask_consent(request.id), "consent")
-            case EventsAppended(events):
+            case notices.EventsAppended(events):
                 self._tell_of_reply(events)
             case _:
                 pass

@@ -1,14 +1,16 @@
 """What the three tabs share: the open session, its notices, and errors that become a banner."""
 
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.containers import VerticalScroll
 from textual.message import Message
 
-from core.engine.notices import Notice
-from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
+
+if TYPE_CHECKING:
+    from core.engine.notices import Notice
+    from core.engine.open_session import OpenSession
 
 T = TypeVar("T")
 
@@ -30,10 +32,10 @@ class EnginePane(VerticalScroll, can_focus=False):
     class Stored(Message):
         """What was typed is stored; trouble with storing it is over."""
 
-    _session: OpenSession | None = None
+    _session: "OpenSession | None" = None
 
     @property
-    def session(self) -> OpenSession:
+    def session(self) -> "OpenSession":
         """The open session; raises RuntimeError before there is one."""
         if self._session is None:
             raise RuntimeError("no session is open yet")
@@ -44,7 +46,7 @@ class EnginePane(VerticalScroll, can_focus=False):
         """Whether a session is open."""
         return self._session is not None
 
-    async def attach(self, session: OpenSession) -> None:
+    async def attach(self, session: "OpenSession") -> None:
         """Show this session from now on."""
         self._session = session
         await self.attached()
@@ -63,7 +65,7 @@ class EnginePane(VerticalScroll, can_focus=False):
             if first is not None:
                 first.focus(scroll_visible=False)
 
-    def hear(self, notice: Notice) -> None:
+    def hear(self, notice: "Notice") -> None:
         """Show what is new."""
 
     async def flush(self) -> None:

@@ -2,15 +2,18 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.message import Message
 from textual.worker import Worker
 
-from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
-from core.store import Holder
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+
+if TYPE_CHECKING:
+    from core.engine.open_session import OpenSession
+    from core.store import Holder
 
 POLL_SECONDS = 3.0
 """How often a window that waits for the writer to go asks whether it is gone."""
@@ -25,7 +28,7 @@ class WriterBanner(Banner):
 
         error: StoryEngineError
 
-    _session: OpenSession | None = None
+    _session: "OpenSession | None" = None
     _waiting: Worker[None] | None = None
 
     @property
@@ -33,7 +36,7 @@ class WriterBanner(Banner):
         """Whether there is a writer to take over from."""
         return self._session is not None and self._session.is_read_only
 
-    def show_writer_of(self, session: OpenSession | None) -> None:
+    def show_writer_of(self, session: "OpenSession | None") -> None:
         """Say who writes in `session`; nothing when this window does, or when there is none."""
         if session is not self._session:
             self._stop_waiting()
@@ -82,7 +85,7 @@ class WriterBanner(Banner):
         self.toggle()
 
 
-def _sentence(holder: Holder | None, *, is_waiting: bool) -> str:
+def _sentence(holder: "Holder | None", *, is_waiting: bool) -> str:
     who = f" ({holder.label}, since {holder.since.astimezone():%H:%M on %d %B})" if holder else ""
     sentence = f"Another window writes in this chapter{who}; here you read along."
     return f"{sentence} This one takes over as soon as that is gone." if is_waiting else sentence

@@ -12,7 +12,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from db.embedded.server import EmbeddedServer
-from storyengine_tui.cli import app
+from storyengine_tui.cli.commands import app
 from tests.store.embedded_fixtures import stop
 
 PROGRAM = Path(sys.executable).with_name("storyengine")

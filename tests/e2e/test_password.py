@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from core.settings import load_settings
-from storyengine_tui.cli import app
+from storyengine_tui.cli.commands import app
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine
 

@@ -38,7 +38,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from core.paths import Paths
 from core.settings import Settings
-from storyengine_tui.cli import app as command_line
+from storyengine_tui.cli.commands import app as command_line
 from storyengine_tui.cli.open_app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration
 

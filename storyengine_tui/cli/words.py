@@ -1,0 +1,52 @@
+"""What commands print, and where the log is; light, for the screen's first paint waits for it."""
+
+import logging
+from contextlib import suppress
+from logging.handlers import RotatingFileHandler
+
+from rich.console import Console
+from rich.text import Text
+
+from core.errors import StoryEngineError
+from core.paths import Paths
+from core.private_file import make_directory
+
+LOG_NAME = "storyengine.log"
+
+console = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+
+def say(line: str, style: str = "") -> None:
+    """Print a line whose text is data, never markup; the terminal breaks it where it must."""
+    console.print(Text(line, style=style), soft_wrap=True)
+
+
+def say_wrong(line: str) -> None:
+    """Print a line about what went wrong; its text is data, never markup."""
+    errors.print(Text(line), soft_wrap=True)
+
+
+def say_error(error: StoryEngineError) -> None:
+    """Print the sentence and the hint of an error; its texts are data, never markup."""
+    errors.print(Text(error.message, style="bold red"), soft_wrap=True)
+    if error.hint:
+        say_wrong(error.hint)
+
+
+def start_log(paths: Paths) -> None:
+    """Write the log to a file that this user alone can read; where that is impossible there is none."""
+    handler: logging.Handler
+    try:
+        make_directory(paths.logs)
+        target = paths.logs / LOG_NAME
+        with suppress(FileExistsError):
+            target.touch(mode=0o600, exist_ok=False)
+        handler = RotatingFileHandler(target, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
+    except OSError:
+        # What is wrong with the directory is said by whoever needs it for more than this.
+        handler = logging.NullHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    for chatty in ("httpx", "httpcore", "openai", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
