@@ -10,15 +10,17 @@ from enum import StrEnum
 
 # Every character at which str.splitlines breaks is a line's end, so that no reader sees other lines.
 _BREAKS = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-# What Unicode calls ignorable, and three fillers that are drawn as nothing: a model may read past them too.
+# What Unicode calls ignorable or a format character, and fillers that are drawn as nothing: a model may read
+# past them too.
 _INVISIBLE = (
+    r"\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     r"\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff"
 )
 _EQUALS = r"[=＝﹦⁼₌꞊゠᐀⹀═🟰]"
 _GAP = rf"(?:[^\S{_BREAKS}]|[{_INVISIBLE}])*"
-_MARK_LIKE = re.compile(rf"(^|[{_BREAKS}])(?={_GAP}{_EQUALS}[{_INVISIBLE}]*{_EQUALS})")
+_MARK_LIKE = re.compile(rf"(^|[{_BREAKS}])(?={_GAP}(?:[⩵⩶]|{_EQUALS}[{_INVISIBLE}]*(?:[⩵⩶]|{_EQUALS})))")
 
 EMPTY = "(none)"
 """What stands in a section that has no text, so that every input has the same shape."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from db.embedded.directories import SOCKET_NAME
+from db.embedded.directories import SOCKET_NAME, make_private
+from db.embedded.failure import EmbeddedError
 from tests.store.embedded_fixtures import (
     Client,
     ask,
@@ -166,3 +167,13 @@ def test_a_home_behind_a_link_is_the_home(home: Path, tmp_path: Path) -> None:
     link.symlink_to(home)
     with serving(home) as server, serving(link) as same:
         assert same.url() == server.url()
+
+
+def test_a_home_that_its_file_system_does_not_let_be_closed_is_refused(
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty_home.mkdir(mode=0o755)
+    empty_home.chmod(0o755)
+    monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as on a stick with FAT
+    with pytest.raises(EmbeddedError, match="does not let it be closed"):
+        make_private(empty_home)
