@@ -1,0 +1,140 @@
+"""It feels instant: held by counts, for a clock tells as much about the machine that it runs on.
+
+`make bench` takes the time. Bytes for a key and for a token are counted in test_few_bytes, rows in
+tests/store/test_growth.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine as SqlEngine
+from sqlalchemy import event
+from textual.app import App, ComposeResult
+from textual.strip import Strip
+
+from core.slot import Slot
+from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.transcript_view import TranscriptView
+from tests.tui import chapter
+from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.widget_app import WIDGET_STYLES
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {
+    *("alembic", "argon2", "db", "httpx", "keyring", "openai", "psycopg", "sqlalchemy", "sqlmodel", "typer"),
+    *("core.context", "core.engine.engine", "core.engine.notices", "core.export"),
+    *(f"storyengine_tui.screens.{tab}_pane" for tab in ("setup", "play", "narrative")),
+}
+LONG, SHORT = 150, 15
+QUERIES_PER_PROMPT = 40
+
+
+def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
+    program = "import json, sys, storyengine_tui.cli.open_app; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=60
+    )
+    assert not HEAVY & set(json.loads(done.stdout))
+
+
+class CountedView(TranscriptView):
+    """Counts the lines that are painted anew."""
+
+    painted = 0
+
+    def _painted(self, line: int, parts: list) -> Strip:  # type: ignore[type-arg]
+        self.painted += 1
+        return super()._painted(line, parts)
+
+
+class CountedApp(App[None]):
+    CSS_PATH = [WIDGET_STYLES]  # noqa: RUF012
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+
+    def compose(self) -> ComposeResult:
+        yield CountedView()
+
+
+async def lines_painted_by_tokens(prompts: int, tokens: int) -> int:
+    app = CountedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = app.query_one(CountedView)
+        view.show_window(chapter.window(prompts))
+        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
+        await pilot.pause()
+        view.painted = 0
+        for _ in range(tokens):
+            view.stream("token ")
+            view._paint_pending()
+            await pilot.pause()
+        return view.painted
+
+
+@pytest.mark.anyio
+async def test_a_token_paints_its_own_line_whatever_is_above_it() -> None:
+    short = await lines_painted_by_tokens(SHORT, 40)
+    assert short == await lines_painted_by_tokens(LONG, 40)
+    # Its line, and now and then the next.
+    assert short <= 2 * 40
+
+
+@pytest.mark.anyio
+async def test_tokens_of_one_frame_are_painted_once() -> None:
+    app = CountedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = app.query_one(CountedView)
+        view.show_window(chapter.window(SHORT))
+        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
+        await pilot.pause()
+        view._frame = 1_000.0
+        view.stream("first ")
+        await pilot.pause()
+        view.painted = 0
+        for _ in range(100):
+            view.stream("t ")
+        await pilot.pause()
+        assert view.painted == 0
+        view._frame_over()
+        await pilot.pause()
+        assert 0 < view.painted <= 4
+
+
+@pytest.mark.anyio
+async def test_every_prompt_costs_the_same_few_queries(desktop: Desktop) -> None:
+    asked: Counter[str] = Counter()
+
+    def count(*_: object) -> None:
+        asked["queries"] += 1
+
+    await desktop.prepare(lambda engine: make_active(engine, 2))
+    event.listen(SqlEngine, "before_cursor_execute", count)
+    try:
+        async with desktop.app().run_test(size=(120, 40)) as pilot:
+            app = await opened(pilot)
+            session = app.session
+            assert session is not None
+            costs = []
+            for number in range(3, 6):
+                before = asked["queries"]
+                await session.wait(await session.submit_prompt(Slot.RED, f"Prompt {number}"))
+                await session.wait_idle()
+                await pilot.pause()
+                assert session.snapshot.session.prompt_index == number
+                costs.append(asked["queries"] - before)
+            await app.close_everything()
+    finally:
+        event.remove(SqlEngine, "before_cursor_execute", count)
+    assert max(costs) <= QUERIES_PER_PROMPT, costs
+    assert max(costs) - min(costs) <= 2, costs
