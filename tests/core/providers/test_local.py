@@ -229,7 +229,8 @@ async def test_a_start_that_fails_gives_a_sentence(tmp_path: Path, paths: Paths,
 
 
 async def test_one_starter_for_all(tmp_path: Path) -> None:
-    program = 'import os; print(\'{"base_url": "%d"}\' % os.getpid(), flush=True); input()'
+    # It stays until it is let go: one that ended at once would be started anew for the next who asks.
+    program = 'import os, sys; print(\'{"base_url": "%d"}\' % os.getpid(), flush=True); sys.stdin.read()'
     server = LocalServer(tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program))
     file = tmp_path / "any.gguf"
     endpoints = await asyncio.gather(*(server.ensure(file) for _ in range(3)))
