@@ -20,7 +20,7 @@ class Plan(NamedTuple):
     idle: float
 
 
-FULL = Plan(runs=10, keys=33, prompts=500, replies=1_000, idle=60.0)
+FULL = Plan(runs=10, keys=23, prompts=500, replies=1_000, idle=60.0)
 QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0)
 
 
@@ -34,8 +34,7 @@ def measure_screen(plan: Plan) -> Samples:
                 print(f"screen: run {run + 1} of {plan.runs}", file=sys.stderr)
                 samples.attempt("the floor", lambda: visit_floor(samples, stage, keys=plan.keys))
                 stage.wait_until_stopped()
-                samples.attempt("a start", lambda: visit_start(samples, "warm", stage))
-                samples.attempt("a start beside the server", lambda: visit_start(samples, "attached", stage))
+                samples.attempt("a start", lambda: visit_start(samples, stage))
                 samples.attempt("the long chapter", lambda: visit_long(samples, stage, keys=plan.keys))
                 blank = stage.blank[run]
                 samples.attempt("the empty chapter", lambda b=blank: visit_blank(samples, stage, b))  # type: ignore[misc]

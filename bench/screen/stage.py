@@ -20,7 +20,7 @@ PROGRAM = Path(sys.executable).with_name("storyengine")
 FLOOR = [sys.executable, "-m", "bench.screen.floor"]
 PATIENCE = 60.0
 
-PACES = {"UNHURRIED": (300, 60), "BRISK": (500, 100), "HEADLONG": (1500, 500)}
+PACES = {"UNHURRIED": (180, 60), "BRISK": (350, 100), "HEADLONG": (1000, 500)}
 """Tokens of a reply and tokens a second, by the word in the prompt that asks for it."""
 LAST_WORD = "finis"
 _SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"

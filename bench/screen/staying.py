@@ -19,8 +19,8 @@ def play_on(samples: Samples, stage: Stage, replies: int) -> None:
             mark = f"mark{number}."
             window.press(f" {mark}", "enter")
             asked = re.compile(rf"\d\) .*{re.escape(mark)}")
-            window.wait_for(lambda asked=asked: asked.search(window.text) is not None)  # type: ignore[misc]
-            window.wait_for(lambda: "is writing" not in window.text and "ummaris" not in window.text)
+            window.wait_for(lambda asked=asked: asked.search(window.shown) is not None)  # type: ignore[misc]
+            window.wait_for(lambda: "is writing" not in window.shown and "ummaris" not in window.shown)
             if number == min(EARLY, replies // 2):
                 samples.add("memory early", window.resident())
         window.settle(1.5)

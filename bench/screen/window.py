@@ -121,14 +121,19 @@ class Window:
     def text(self) -> str:
         """The screen as it is now."""
         self.settle(0)
-        return self._shown()
+        return self.shown
 
     def wait_for(self, holds: Callable[[], bool] | str, patience: float = PATIENCE) -> float:
-        """Return when (by the clock `time.monotonic`) the chunk came after which this held."""
+        """Return when (by the clock `time.monotonic`) the chunk came after which this held.
+
+        It is asked of what is parsed so far, then after every chunk; it may look at `shown`, not `text`.
+        """
         if isinstance(holds, str):
             wanted = holds
-            holds = lambda: wanted in self._shown()  # noqa: E731 - a predicate like any other
+            holds = lambda: wanted in self.shown  # noqa: E731 - a predicate like any other
         deadline = time.monotonic() + patience
+        if self._parsed and holds():
+            return self._chunks[self._parsed - 1].at
         while True:
             # A burst is read whole before it is parsed: parsing takes the processor from the program.
             self._wait_for_silence(0.008, 0.2)
@@ -138,16 +143,8 @@ class Window:
             left = deadline - time.monotonic()
             if left <= 0 or self._is_over:
                 why = "the program ended" if self._is_over else f"not within {patience:.0f} s"
-                raise NotShownError(f"{why}\n{self._shown()}")
+                raise NotShownError(f"{why}\n{self.shown}")
             self._wait_for_more(min(left, 0.25))
-
-    def raw_has(self, wanted: bytes, since: int = 0) -> bool:
-        """Whether these bytes came, from chunk `since` on; for a trigger that may not wait for a parser."""
-        return any(wanted in chunk.data for chunk in self._chunks[since:])
-
-    def wait_for_more(self, seconds: float) -> None:
-        """Return when something came, or after so long."""
-        self._wait_for_more(seconds, since=len(self._chunks))
 
     def settle(self, silence: float, patience: float = PATIENCE) -> float:
         """Wait until nothing has come for so long, show everything, and return when the last chunk came."""
@@ -162,7 +159,7 @@ class Window:
         while not self._chunks or self._chunks[-1].at <= at:
             left = deadline - time.monotonic()
             if left <= 0 or self._is_over:
-                raise NotShownError(f"nothing was painted\n{self._shown()}")
+                raise NotShownError(f"nothing was painted\n{self.shown}")
             self._wait_for_more(left, since=len(self._chunks))
         return self.settle(silence, patience) - at
 
@@ -180,7 +177,9 @@ class Window:
             if cell.data == character
         }
 
-    def _shown(self) -> str:
+    @property
+    def shown(self) -> str:
+        """The screen as far as it is parsed."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def _parse_next(self, holds: Callable[[], bool]) -> float:
