@@ -1,6 +1,7 @@
 """The application: what is on screen before there is an engine, and what opens over the chapter."""
 
 import asyncio
+import gc
 import logging
 import re
 from collections.abc import Callable, Iterable
@@ -104,6 +105,7 @@ class StoryEngineApp(OverlayApp):
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name
         self._terminal.heed_hang_up()
+        self.call_after_refresh(gc.enable)
         self.pass_gate(self.start_engine)
 
     @on(ChapterScreen.StartRequested)

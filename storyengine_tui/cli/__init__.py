@@ -1,5 +1,6 @@
 """The command line: `storyengine` and its commands."""
 
+import gc
 import os
 import sys
 
@@ -11,7 +12,9 @@ def main() -> None:
     # Logs that are begun anew and folders that are made on the way: nothing that we write is for others.
     os.umask(OTHERS)
     if not sys.argv[1:]:
-        # The screen alone, which is to show at once: no command is imported.
+        # The screen alone, which is to show at once: no command is imported, and no garbage looked for among
+        # what stays anyway. The app turns that on again after its first paint.
+        gc.disable()
         from storyengine_tui.cli.open_app import open_app
 
         sys.exit(open_app())
