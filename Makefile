@@ -48,10 +48,8 @@ lint: dev-environment ## find faults of style and format, and change nothing
 types: dev-environment ## check the types, strictly
 	@$(BIN)/mypy
 
-bench: dev-environment ## run the benchmarks; each prints its figure and what it is compared with
-	@set -e; for file in bench/[a-z]*.py; do \
-		name=$${file##*/}; $(BIN)/python -m "bench.$${name%.py}" $(ARGS); \
-	done
+bench: dev-environment ## measure everything beside its floor, one table at the end (ARGS="--quick" for a try)
+	@$(BIN)/python -m bench $(ARGS)
 
 screenshots: dev-environment ## take the pictures of the README anew, from the real program
 	@$(BIN)/python -m tools.screenshots $(ARGS)

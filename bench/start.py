@@ -4,7 +4,6 @@
 adds to them or saves. Run `python -m bench.start [RUNS]`.
 """
 
-import os
 import shutil
 import statistics
 import subprocess
@@ -15,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.measure import Figure, print_table
 from db.embedded.binaries import Binaries, find_binaries, program_environment
 from db.embedded.privileges import Footing, choose_footing
 from db.embedded.server import EmbeddedServer
@@ -103,37 +103,39 @@ def measure_bare(figures: Figures, base: Path, binaries: Binaries) -> None:
     bare.stop()
 
 
-def table(figures: Figures) -> str:
+def rows(taken: Figures) -> list[Figure]:
     """Return the medians, and each of ours as a multiple of the bare programs that do the same work."""
-    bare_warm = figures.median("pg_ctl")
-    bare_cold = figures.median("initdb") + bare_warm
-    rows = [
-        ("bare initdb", figures.median("initdb"), None),
+    bare_warm = taken.median("pg_ctl")
+    bare_cold = taken.median("initdb") + bare_warm
+    named = [
+        ("bare initdb", taken.median("initdb"), None),
         ("bare pg_ctl start --wait", bare_warm, None),
-        ("cold start (initdb + start)", figures.median("cold"), bare_cold),
-        ("warm start", figures.median("warm"), bare_warm),
-        ("attach", figures.median("attach"), bare_warm),
+        ("cold start (initdb + start)", taken.median("cold"), bare_cold),
+        ("warm start", taken.median("warm"), bare_warm),
+        ("attach", taken.median("attach"), bare_warm),
     ]
-    lines = [f"{'':<30}{'median ms':>12}{'of bare':>10}"]
-    for name, seconds, bare in rows:
-        ratio = f"{seconds / bare:.2f}" if bare else ""
-        lines.append(f"{name:<30}{seconds * 1000:>12.1f}{ratio:>10}".rstrip())
-    return "\n".join(lines)
+    return [
+        Figure(name, seconds * 1000, "ms", None if bare is None else seconds / bare)
+        for name, seconds, bare in named
+    ]
+
+
+def measure(runs: int) -> list[Figure]:
+    """Start ours and the bare programs in turn, so many times."""
+    taken, binaries = Figures(), find_binaries()
+    base = Path(tempfile.mkdtemp(prefix="storyengine-bench-"))
+    try:
+        for run in range(runs):
+            measure_ours(taken, base / f"ours-{run}")
+            measure_bare(taken, base / f"bare-{run}", binaries)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+    return rows(taken)
 
 
 def main(arguments: list[str]) -> None:
     """Measure and print."""
-    runs = int(arguments[0]) if arguments else DEFAULT_RUNS
-    figures, binaries = Figures(), find_binaries()
-    base = Path(tempfile.mkdtemp(prefix="storyengine-bench-"))
-    try:
-        for run in range(runs):
-            measure_ours(figures, base / f"ours-{run}")
-            measure_bare(figures, base / f"bare-{run}", binaries)
-    finally:
-        shutil.rmtree(base, ignore_errors=True)
-    print(f"private database, {runs} runs, {os.cpu_count()} cores, PostgreSQL {binaries.version()}")
-    print(table(figures))
+    print_table("The private database", measure(int(arguments[0]) if arguments else DEFAULT_RUNS))
 
 
 if __name__ == "__main__":
