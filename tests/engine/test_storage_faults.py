@@ -301,7 +301,7 @@ async def test_a_data_directory_that_is_read_only_is_said_and_serves_again_once_
 
 def remount(disk: Path, how: str) -> None:
     """Mount it anew, once the last process of the server has closed its files."""
-    command = ["mount", "-o", f"remount,{how}", disk]
+    command = ["mount", "-o", f"remount,{how}", str(disk)]
     wait_until(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0, how)
 
 
