@@ -30,7 +30,7 @@ test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 e2e: dev-environment ## play a whole chapter at a real terminal with the local model, and compare what it left
-	@$(BIN)/python -m pytest -m chapter tests/e2e $(ARGS)
+	@$(BIN)/python -m pytest -n 2 -m chapter tests/e2e $(ARGS)
 
 torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
 	@$(BIN)/python -m tests.torture --page docs/reliability.md $(ARGS)

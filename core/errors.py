@@ -67,7 +67,7 @@ SENTENCES: dict[ErrorCode, str] = {
         "or choose a model with a larger context."
     ),
     ErrorCode.LLM_CANCELLED: (
-        "The call was stopped before it was complete; nothing is lost, send it again when you like."
+        "The call was stopped before it was complete; your text is kept, retry when you like."
     ),
     ErrorCode.LLM_ERROR: "The model gave no usable answer; nothing is lost, retry.",
     ErrorCode.STORAGE_LOAD_FAILED: (

@@ -71,7 +71,9 @@ class Desk:
 
     async def open_new(self) -> None:
         """Go on with an empty chapter: the open one where it is empty, else a new one."""
-        if not await self._is_untouched():
+        if await self._is_untouched():
+            self._chapter.action_tab("setup")
+        else:
             await self.open(await self.require_engine().create())
 
     async def open_example(self, example: "ExampleChapter") -> None:

@@ -11,6 +11,7 @@ from storyengine_tui.clipboard import ClipboardApp
 from storyengine_tui.desk import Desk
 from storyengine_tui.few_bytes import FewBytesApp
 from storyengine_tui.screens.chapter_screen import ChapterScreen
+from storyengine_tui.screens.engine_pane import EnginePane
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -23,13 +24,25 @@ class OverlayApp(FewBytesApp, ClipboardApp):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # At once: a key that waits until it has bubbled up is overtaken by what is typed or pasted after it.
-        Binding("tab", "focus_next", "Next field", show=False, priority=True),
-        Binding("shift+tab", "focus_previous", "Previous field", show=False, priority=True),
+        Binding("tab", "go_on(1)", "Next field", show=False, priority=True),
+        Binding("shift+tab", "go_on(-1)", "Previous field", show=False, priority=True),
     ]
 
     configuration: Configuration
     chapter: ChapterScreen
     desk: Desk
+
+    async def action_go_on(self, step: int) -> None:
+        """Go to the next field or the one before; a page may know where that is."""
+        focused = self.screen.focused
+        pages = [node for node in focused.ancestors if isinstance(node, EnginePane)] if focused else []
+        for page in pages:
+            if focused is not None and await page.leads_on(focused, step):
+                return
+        if step > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
 
     @property
     def engine(self) -> "Engine | None":

@@ -17,7 +17,7 @@ def commands_of(app: "StoryEngineApp") -> Iterator[SystemCommand]:
         )
         yield SystemCommand("New chapter", "Start with an empty world", app.action_new_chapter)
         yield SystemCommand(
-            "Welcome", "Open an example chapter, or start with an empty one", app.action_welcome
+            "Example", "Open an example chapter, or start with an empty one", app.action_welcome
         )
         yield SystemCommand("Model", "Who answers, and how to connect another model", app.action_model)
     if app.session is not None:

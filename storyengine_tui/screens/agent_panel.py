@@ -83,9 +83,26 @@ class AgentPanel(Vertical):
         line.update(sentence)
         line.display = bool(sentence)
 
+    @property
+    def fields(self) -> tuple[CappedTextArea, CappedTextArea]:
+        """The name and the identity, in the order of Tab."""
+        return self._name_field, self._identity_area
+
     def focus_name(self) -> None:
-        """Go to the name."""
-        self._name_field.focus()
+        """Go to the name; at once, so that keys that are on their way go there."""
+        self.screen.set_focus(self._name_field)
+
+    def focus_identity(self) -> None:
+        """Go to the identity."""
+        self.screen.set_focus(self._identity_area)
+
+    @on(CappedTextArea.LimitReached)
+    def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
+        event.stop()
+        if event.text_area is self._name_field:
+            self.say_problem(f"A name has at most {event.limit} characters; the rest was not taken.")
+        else:
+            event.text_area.say_full(event.refused)
 
     @on(CappedTextArea.Edited)
     def _tell(self, event: CappedTextArea.Edited) -> None:

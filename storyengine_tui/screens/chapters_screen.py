@@ -39,6 +39,7 @@ class ChaptersScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Open", key_display="Enter"),
         Binding("n", "new", "New"),
+        Binding("e", "example", "Example"),
         Binding("t", "retitle", "Title"),
         Binding("a", "archive", "Archive"),
         Binding("r", "restore", "Restore"),
@@ -157,6 +158,11 @@ class ChaptersScreen(Screen[None]):
                 self._do(self._and_reload(self._desk.retitle(chosen.id, title)))
 
         self.app.push_screen(TitleModal(chosen.title), retitle)
+
+    def action_example(self) -> None:
+        """Leave the list for the page that offers the examples."""
+        self.dismiss()
+        self.app.call_later(self.app.run_action, "welcome")
 
     def action_archive(self) -> None:
         """Take the chapter under the cursor off the list."""

@@ -2,49 +2,18 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.message import Message
 
 from core.session import Session
 from core.slot import Slot, following
 from storyengine_tui.screens.prompt_area import PromptArea
+from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
-
-
-class SlotEntries(PanelSwitcher):
-    """The entries of the composer. Digits and the mouse lead into the panel, arrows stay here."""
-
-    HELP = "Digits and clicks pick a character and go to its panel; arrows only show the panels."
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,down", "enter", "Write")]
-
-    is_stepping = False
-
-    class Entered(Message):
-        """The GM goes on to the panel that shows."""
-
-    def action_enter(self) -> None:
-        """Go to the panel that shows."""
-        self.post_message(self.Entered())
-
-    def action_step(self, step: int) -> None:
-        """Pick the entry `step` places on, and stay here."""
-        self.is_stepping = self.has_focus
-        super().action_step(step)
-
-    def action_pick_number(self, number: int) -> None:
-        """Pick the entry with this number."""
-        self.is_stepping = False
-        super().action_pick_number(number)
-
-    def on_mouse_down(self) -> None:
-        """A click picks and goes on."""
-        self.is_stepping = False
 
 
 class Composer(Vertical):
@@ -183,9 +152,7 @@ class Composer(Vertical):
     @on(CappedTextArea.LimitReached)
     def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
         event.stop()
-        event.text_area.border_subtitle = (
-            f"Full: {event.limit:,} characters fit, {event.refused:,} were not taken"
-        )
+        event.text_area.say_full(event.refused)
 
     @on(SlotEntries.Picked)
     def _heed_pick(self, event: PanelSwitcher.Picked) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual.containers import VerticalScroll
 from textual.message import Message
+from textual.widget import Widget
 
 from core.errors import StoryEngineError
 
@@ -64,6 +65,22 @@ class EnginePane(VerticalScroll, can_focus=False):
             first = next((widget for widget in self.query("*") if widget.focusable), None)
             if first is not None:
                 first.focus(scroll_visible=False)
+
+    def on_descendant_blur(self) -> None:
+        """What has the focus may go, as a button does with its banner; then keys would go nowhere."""
+        self.call_after_refresh(self._keep_focus)
+
+    def _keep_focus(self) -> None:
+        is_in_front = self.is_on_screen and self.app.screen is self.screen
+        if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
+            self.shown()
+
+    async def leads_on(self, focused: Widget, step: int) -> bool:
+        """Go on from `focused` by Tab (1) or back (-1) where the page knows better than the order of fields.
+
+        Return whether it did.
+        """
+        return False
 
     def hear(self, notice: "Notice") -> None:
         """Show what is new."""

@@ -79,7 +79,7 @@ class LockModal(ModalScreen[bool]):
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
         if player != reader:
             lines.append(f"The characters are played by {player.model} {player.where}.")
-        lines += ["", "Only Reset Chapter, which starts afresh, takes it back."]
+        lines += ["", "This is not undone: Reset Chapter sets the chapter aside and begins an empty one."]
         return Content("\n".join(lines))
 
     def _begin(self) -> None:
@@ -92,7 +92,8 @@ class LockModal(ModalScreen[bool]):
         progress.begin(f"{reader.model} reads world and chapter")
         progress.display = True
         self.query_one("#confirm").display = False
-        self.query_one("#cancel").focus()
+        # Without the focus: an Enter too many would stop what was just begun.
+        self.set_focus(None)
         self.run_worker(self._lock(), group="lock", exit_on_error=False)
 
     async def _lock(self) -> None:

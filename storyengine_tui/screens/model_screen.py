@@ -137,7 +137,10 @@ class ModelScreen(Screen[Configuration | None]):
         if provider == "scripted":
             return "Replies come from a script, or are made up. Nothing leaves this machine."
         names = sorted(set(defaults.values()))
-        return f"{', '.join(names)} plays all ten agents. Nothing leaves this machine, and no key is needed."
+        return (
+            f"{', '.join(names)} plays every character, keeps the memory and writes the chapter. "
+            "Nothing leaves this machine, and no key is needed."
+        )
 
     def _show_consent(self, typed: Connection) -> None:
         try:

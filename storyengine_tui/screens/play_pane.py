@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static, TextArea
 
 from core.engine.notices import (
     CallStarted,
@@ -63,6 +63,9 @@ class PlayPane(PromptingPane):
         Binding("ctrl+t", "take_back", "Take back", show=False),
         Binding("ctrl+n", "next_panel", "Next panel"),
         Binding("f8", "end_chapter", "End Chapter", show=False),
+        Binding("pageup", "read('page_up')", show=False),
+        Binding("pagedown", "read('page_down')", show=False),
+        Binding("end", "read('end')", show=False),
         *(Binding(f"alt+{int(slot)}", f"panel({int(slot)})", show=False) for slot in Slot),
     ]
 
@@ -157,8 +160,12 @@ class PlayPane(PromptingPane):
             [QueuedPrompt(one.id, queue_line(status, one), _style(one)) for one in status.queued],
             can_act=is_writer,
         )
-        self.composer.set_writable(why_not_writable(status.session, self.session.holder, is_writer=is_writer))
-        self.query_one("#end-chapter", Button).disabled = not self.session.can(Command.END_CHAPTER)
+        reason = why_not_writable(status.session, self.session.holder, is_writer=is_writer)
+        self.composer.set_writable(reason)
+        self.query_one("#play-keys", Static).update(reason if is_writer and reason else KEYS)
+        end = self.query_one("#end-chapter", Button)
+        end.disabled = not self.session.can(Command.END_CHAPTER)
+        end.display = not status.is_ended
         self._tell_footer()
 
     async def _begin_play(self) -> None:
@@ -213,6 +220,21 @@ class PlayPane(PromptingPane):
                 return True if self.session.can(Command.END_CHAPTER) else None
             case _:
                 return status.is_playable
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed beside the panels is meant for the one that shows."""
+        area = self.composer.shown
+        if area is None or area.read_only or not event.is_printable or event.character is None:
+            return
+        if isinstance(self.screen.focused, TextArea | Input) or event.key in self.screen.active_bindings:
+            return
+        event.stop()
+        self.screen.set_focus(area, scroll_visible=False)
+        area.post_message(events.Key(event.key, event.character))
+
+    def action_read(self, way: str) -> None:
+        """Read elsewhere in the transcript: `page_up`, `page_down` or `end`."""
+        self._reading.go(way)
 
     @on(BusyLine.CancelRequested)
     def action_cancel(self) -> None:

@@ -37,6 +37,11 @@ class PlayStatus:
         """Whether tab 1 is locked, so that there is something to show."""
         return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing can be played any more."""
+        return self.session.state in (SessionState.ENDED, SessionState.NARRATING)
+
 
 def status_of(snapshot: Snapshot) -> PlayStatus:
     """Return what tab 2 shows of `snapshot`."""
@@ -72,7 +77,7 @@ def doing(status: PlayStatus) -> str:
         return ""
     if running.kind is RequestKind.SUMMARY:
         what = "Summarising" + (f" {_prompts(running.prompts)}" if running.prompts else "")
-        return f"{what}, then the chapter ends" if status.session.is_ending else what
+        return f"{what}, then it ends" if status.session.is_ending else what
     return f"{_short(status.session.name_of(running.slot or Slot.RED), 24)} is writing"
 
 
@@ -123,6 +128,8 @@ def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:
         lines.append(
             f"{_count(left, 'prompt')} to summarise into memory first ({_prompts(span)}, {calls} {how})."
         )
+    elif session.prompt_index == 0:
+        lines.append("Nothing has been played yet: there will be nothing to write a chapter from.")
     else:
         lines.append("Everything is in memory already; nothing is left to summarise.")
     lines.append("Then no more prompts can be sent, and tab 3 opens, where the chapter is written.")

@@ -173,6 +173,8 @@ class PromptArea(ComposerTextArea):
         """Say how full it is, once that matters; the limit of a text that came back whole shrinks with it."""
         length = self.length
         self.limit = max(self._most, length)
+        if self.says_full:
+            return
         is_near = length >= self._most * NEARLY_FULL
         self.border_subtitle = Content(f"{length:,}/{self._most:,}") if is_near else None
 

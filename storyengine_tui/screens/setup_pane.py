@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Button, Select, Static
 
 from core.engine.notices import Notice, RequestFailed, SessionChanged, WriterChanged
@@ -16,11 +17,12 @@ from core.limits import Limits
 from core.machine import Command
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
-from core.slot import Slot, first_slots
+from core.slot import Slot, first_slots, following
 from storyengine_tui.screens.agent_panel import AgentPanel
 from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.setup_edit import TypedSetup
+from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
@@ -29,12 +31,13 @@ from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
 READING = "Another window writes here; read, mark and copy what it says."
-LOCKED = "Locked: read, mark and copy it. At the bottom, Reset Chapter starts afresh."
+LOCKED = "Locked: read, mark and copy. Reset Chapter, below, begins an empty one."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
     "have saved any and all character and setting information before you reset."
 )
 """The words of the specification."""
+RESET_KEEPS = "This window's cells are emptied; the chapter itself is kept under Archived in the list (F5)."
 _LIMITS = Limits()
 
 
@@ -46,7 +49,8 @@ class SetupPane(EnginePane):
         "switch between the characters; the number of agents shows or hides panels and forgets nothing."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+n", "next_panel", "Next agent"),
+        # At once: what is typed behind it is meant for the next character.
+        Binding("ctrl+n", "next_panel", "Next agent", priority=True),
         Binding("ctrl+r", "retry", "Retry", show=False),
     ]
 
@@ -91,7 +95,7 @@ class SetupPane(EnginePane):
             yield Static("Number of agents ", classes="label")
             yield self._count
         with Vertical(id="cast"):
-            yield PanelSwitcher(id="panels")
+            yield SlotEntries(id="panels")
         with Horizontal(id="deeds"):
             yield Button("Go on to 2 Play", id="go-on", compact=True)
             yield Button("Reset Chapter", id="reset", compact=True)
@@ -311,6 +315,11 @@ class SetupPane(EnginePane):
         self.query_one("#lock-banner", Banner).show(sentence, tone=Tone.WARNING)
         self.scroll_home(animate=False)
 
+    @on(CappedTextArea.LimitReached)
+    def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
+        event.stop()
+        event.text_area.say_full(event.refused)
+
     @on(CappedTextArea.Edited)
     def _heed_text(self, event: CappedTextArea.Edited) -> None:
         event.stop()
@@ -344,10 +353,35 @@ class SetupPane(EnginePane):
     async def _heed_pick(self, event: PanelSwitcher.Picked) -> None:
         event.stop()
         await self._show_panel(Slot[event.key.upper()])
+        if not self.query_one(SlotEntries).is_stepping:
+            self._panels[self._slot].focus_name()
 
-    def action_next_panel(self) -> None:
-        """Show the next character's panel, around at the end."""
-        self.query_one("#panels", PanelSwitcher).action_step(1)
+    @on(SlotEntries.Entered)
+    def _enter_panel(self, event: SlotEntries.Entered) -> None:
+        event.stop()
+        self._panels[self._slot].focus_name()
+
+    async def action_next_panel(self) -> None:
+        """Go to the next character's name, around at the end."""
+        await self._show_panel(following(self._slot, first_slots(self._agent_count)))
+        self._panels[self._slot].focus_name()
+
+    async def leads_on(self, focused: Widget, step: int) -> bool:
+        """From the end of one character to the beginning of the next, and back."""
+        slots = first_slots(self._agent_count)
+        here = slots.index(self._slot)
+        if self._slot not in self._panels or not 0 <= here + step < len(slots):
+            return False
+        name, identity = self._panels[self._slot].fields
+        if focused is not (identity if step > 0 else name):
+            return False
+        await self._show_panel(slots[here + step])
+        panel = self._panels[self._slot]
+        if step > 0:
+            panel.focus_name()
+        else:
+            panel.focus_identity()
+        return True
 
     def action_retry(self) -> None:
         """Lock again what could not be locked."""
@@ -370,7 +404,9 @@ class SetupPane(EnginePane):
     def _ask_reset(self, event: Button.Pressed) -> None:
         event.stop()
         self.app.push_screen(
-            ConfirmModal("Reset Chapter", RESET_WARNING, is_destructive=True, id="reset-chapter"),
+            ConfirmModal(
+                "Reset Chapter", f"{RESET_WARNING}\n\n{RESET_KEEPS}", is_destructive=True, id="reset-chapter"
+            ),
             self._reset,
         )
 

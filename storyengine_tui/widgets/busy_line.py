@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -85,10 +86,17 @@ class BusyLine(Widget):
         """Return the line: what, since when, how to cancel."""
         if not self._what:
             return Content("")
-        parts = [(self._what, self._style), (self._before_cancel(), "")]
+        parts = [(self._shown_what(), self._style), (self._before_cancel(), "")]
         if self._cancel:
             parts.append((self._cancel, "underline"))
         return Content.assemble(*parts)
+
+    def _shown_what(self) -> str:
+        """Return what goes on, cut where the time and the way to cancel would have no room."""
+        room = self.content_size.width - cell_len(self._before_cancel() + self._cancel)
+        if room <= 0 or cell_len(self._what) <= room:
+            return self._what
+        return set_cell_size(self._what, room - 1).rstrip() + "…"
 
     def _before_cancel(self) -> str:
         spent = _SEPARATOR + elapsed_text(self._clock() - self._since)
@@ -97,7 +105,7 @@ class BusyLine(Widget):
     def on_click(self, event: events.Click) -> None:
         """Ask for the end where it is offered."""
         if self._what and self._cancel:
-            start = Content(self._what + self._before_cancel()).cell_length
+            start = Content(self._shown_what() + self._before_cancel()).cell_length
             if 0 <= event.x - self.gutter.left - start < Content(self._cancel).cell_length:
                 event.stop()
                 self.post_message(self.CancelRequested(self))

@@ -77,6 +77,7 @@ class CappedTextArea(TextArea):
             disabled=disabled,
         )
         self.limit = limit
+        self.says_full = False
         self.cursor_blink = False
         self.move_cursor(self.document.end)
 
@@ -115,6 +116,8 @@ class CappedTextArea(TextArea):
         edit.text = taken
         result = super().edit(edit)
         self._refuse(len(text) - len(taken))
+        if self.says_full and len(taken) == len(text):
+            self.says_full, self.border_subtitle = False, ""
         if taken or result.replaced_text:
             self.post_message(self.Edited(self, self.text))
         return result
@@ -141,6 +144,11 @@ class CappedTextArea(TextArea):
         before = self.text
         super().redo()
         self._tell_if_edited(before)
+
+    def say_full(self, refused: int) -> None:
+        """Say on the border how much was not taken; the next edit that fits takes it away."""
+        self.border_subtitle = f"Full: {self.limit:,} characters fit, {refused:,} were not taken"
+        self.says_full = True
 
     def _tell_if_edited(self, before: str) -> None:
         text = self.text

@@ -1,8 +1,9 @@
 """A text field of one line with a limit; read only, its text can still be selected and copied."""
 
 import re
+from typing import ClassVar
 
-from textual import events
+from textual.binding import Binding, BindingType
 from textual.widgets.text_area import Edit, EditResult
 
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
@@ -13,6 +14,10 @@ _BREAK = re.compile(r"\s*[\r\n]+\s*")
 class LineField(CappedTextArea):
     """A capped text area without line breaks: pasted ones become blanks, and Enter goes to the next field."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # At once: what is typed behind it is meant for the next field.
+        Binding("enter", "leave", "Next field", show=False, priority=True),
+    ]
     DEFAULT_CSS = """
     LineField { height: 1; border: none; padding: 0; overflow: hidden hidden; }
     """
@@ -26,9 +31,6 @@ class LineField(CappedTextArea):
         edit.text = _BREAK.sub(" ", edit.text)
         return super().edit(edit)
 
-    async def on_key(self, event: events.Key) -> None:
-        """Take Enter before the text area makes a line break of it."""
-        if event.key == "enter":
-            event.stop()
-            event.prevent_default()
-            self.screen.focus_next()
+    def action_leave(self) -> None:
+        """Go to the next field."""
+        self.screen.focus_next()

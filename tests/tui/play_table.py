@@ -21,11 +21,12 @@ from core.providers.script import Entry, Fault, Match, Script
 from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Snapshot
-from storyengine_tui.screens.composer import Composer, SlotEntries
+from storyengine_tui.screens.composer import Composer
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.screens.prompt_area import PromptArea
 from storyengine_tui.screens.prompt_queue import PromptQueue
+from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine

@@ -11,6 +11,7 @@ from core.engine.engine import Engine
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.title_modal import TitleModal
+from storyengine_tui.screens.welcome_modal import WelcomeModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
@@ -144,4 +145,26 @@ async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(
         await until(pilot, lambda: screen.query_one(Banner).is_shown)
         assert "the other window" in str(screen.query_one(Banner).content)
         await other.aclose()
+        await app.close_everything()
+
+
+async def test_an_example_and_a_new_chapter_open_on_the_first_tab(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        app.chapter.action_tab("narrative")
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await listed(pilot)
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
+        new = app.session
+        app.chapter.action_tab("narrative")
+        await until(pilot, lambda: app.chapter.active_tab == "narrative")
+        await listed(pilot)
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "The Lamp at Grey Point")
+        assert app.session is new, "the empty chapter takes the example"
+        assert app.chapter.active_tab == "setup"
         await app.close_everything()

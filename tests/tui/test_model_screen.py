@@ -198,7 +198,7 @@ async def page_of(configuration: Configuration, size: tuple[int, int] = (80, 24)
 
 async def test_each_provider_shows_what_it_needs_by_keyboard_alone(tmp_path: Path) -> None:
     async with page_of(configuration(tmp_path)) as page:
-        assert page.said("models").startswith("smollm2-135m-instruct plays all ten agents.")
+        assert page.said("models").startswith("smollm2-135m-instruct plays every character,")
         assert not page.shows("address")
         await page.pilot.press("enter", "down", "enter")
         await until(page.pilot, lambda: page.shows("address"))

@@ -228,3 +228,15 @@ async def test_without_consent_the_dialog_asks_and_the_prompt_goes_then(
         await table.until(lambda: table.played(1))
         assert table.text(Slot.RED) == ""
         assert table.banner() == ""
+
+
+async def test_an_ended_chapter_says_so_where_it_was_played(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        await table.type("Left over")
+        await table.session.end_chapter()
+        await table.until(lambda: table.state() is SessionState.ENDED)
+        note = table.pane.query_one("#play-keys", Static)
+        await table.until(lambda: "has ended; 3 Chapter (F4)" in str(note.content))
+        assert not table.end_button.display
+        await table.type("more")
+        assert table.text(Slot.ORANGE) == "Left over"

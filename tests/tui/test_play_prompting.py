@@ -2,9 +2,10 @@
 
 import pytest
 from textual import events
+from textual.widgets import Button
 
 from core.slot import Slot
-from storyengine_tui.screens.composer import SlotEntries
+from storyengine_tui.screens.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -200,3 +201,27 @@ async def test_keys_that_come_in_one_gulp_with_enter_are_for_the_next_character(
             (Slot.ORANGE, "I see."),
         ]
         assert table.text(Slot.YELLOW) == "d"
+
+
+async def test_what_is_typed_beside_the_panels_goes_into_the_one_that_shows(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=1) as table:
+        table.transcript.focus()
+        await table.type("Look up")
+        await table.until(lambda: table.text(Slot.ORANGE) == "Look up")
+        assert table.area(Slot.ORANGE).has_focus
+        await table.pilot.press("tab", "!")
+        await table.until(lambda: table.text(Slot.ORANGE) == "Look up!")
+        await table.pilot.press("tab", "3")
+        assert table.slot() is Slot.YELLOW, "digits are the entries' own"
+
+
+async def test_keys_never_go_nowhere_when_a_banner_goes(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.send("FAIL now")
+        await table.until(lambda: table.banner())
+        table.pane.query_one("#reply-failed Button", Button).focus()
+        await table.pilot.press("enter")
+        await table.until(lambda: table.played(1))
+        await table.until(lambda: table.app.focused is not None)
+        await table.type("Next")
+        await table.until(lambda: table.text(table.slot()) == "Next")

@@ -63,11 +63,14 @@ async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(d
         area.focus()
         await paste(pilot, "x" * 6_000)
         assert area.length == 5_000
+        assert str(area.border_subtitle) == "Full: 5,000 characters fit, 1,000 were not taken"
         await pilot.press("y")
         assert area.length == 5_000
         assert str(app.chapter.query_one("#world-counter", CharCounter).content) == "5,000/5,000"
         await pilot.press("ctrl+z", "ctrl+y")
         assert area.length == 5_000
+        await pilot.press("backspace")
+        assert not area.border_subtitle
         await app.close_everything()
 
 
@@ -116,6 +119,35 @@ async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(deskt
         await app.close_everything()
 
 
+async def test_the_cast_is_typed_in_one_go_from_field_to_field(desktop: Desktop) -> None:
+    async with desktop.app().run_test(size=(80, 40)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        app.chapter.query_one("#chapter", CappedTextArea).focus()
+        await pilot.press("tab", "tab")
+        # Not one pause: a slow line brings all of it in one packet.
+        for key in ("A", "enter", "x", "tab", "B", "tab", "y", "ctrl+n", "C", "enter", "z", "shift+tab"):
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: session_of(app).snapshot.tab1.identities.get(Slot.YELLOW) == "z")
+        snapshot = session_of(app).snapshot
+        assert [name for _, name in snapshot.session.roster] == ["A", "B", "C"]
+        assert [snapshot.tab1.identities[slot] for slot, _ in snapshot.session.roster] == ["x", "y", "z"]
+        await pilot.press("shift+tab")
+        assert panel(app).slot is Slot.ORANGE, "back from a name is the identity before it"
+        assert panel(app).fields[1].has_focus
+        await pilot.press("tab", "tab", "tab")
+        assert isinstance(app.focused, PanelSwitcher), "behind the last character"
+        await pilot.press("tab")
+        assert app.focused is app.chapter.query_one("#go-on")
+        await pilot.press("ctrl+n", "D")
+        assert panel(app).agent_name == "AD", "Ctrl+N goes into a name from wherever it is pressed"
+        app.chapter.query_one(PanelSwitcher).focus()
+        await pilot.press("right", "enter", "E")
+        assert panel(app).agent_name == "BE"
+        await app.close_everything()
+
+
 async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(desktop: Desktop) -> None:
     await desktop.prepare(make_draft)
     async with desktop.app().run_test() as pilot:
@@ -136,10 +168,9 @@ async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: 
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         field = panel(app).query_one(LineField)
-        field.clear()
         field.focus()
-        await pilot.press(*"agent")
-        await paste(pilot, " yellow")
+        field.select_all()
+        await paste(pilot, "agent yellow")  # At once: half of it would be a name that can be stored.
         problem = panel(app).query_one(".problem", Static)
         await until(pilot, lambda: "choose another name" in str(problem.content))
         app.chapter.query_one("#chapter", CappedTextArea).focus()
@@ -197,7 +228,9 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         app.chapter.query_one("#reset").focus()
         await pilot.press("enter")
         await until(pilot, lambda: app.screen.id == "reset-chapter")
-        assert str(app.screen.query_one(".confirm--text", Static).content) == (
+        warning, kept = str(app.screen.query_one(".confirm--text", Static).content).split("\n\n")
+        assert "under Archived" in kept
+        assert warning == (
             "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure "
             "you have saved any and all character and setting information before you reset."
         )
