@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from core.slot import Slot
 from core.transcript import Window, render_window
+from storyengine_tui import terminal_rows
 from storyengine_tui.few_bytes import SWITCH, FewBytesApp, is_wanted
 from storyengine_tui.terminal_rows import Cell, Look, Patch, Run, TerminalRows, cells_of
 from storyengine_tui.theme import STORY_THEME, theme_variables
@@ -340,3 +341,25 @@ def test_it_steps_aside_for_another_textual_and_when_it_is_turned_off(
 
 def test_the_installed_textual_is_one_that_was_tested() -> None:
     assert is_wanted(textual.__version__), "test few_bytes with this Textual, then change TESTED_WITH"
+
+
+def test_turned_off_it_hands_textual_what_textual_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    assert not FewBytesApp()._paints_by_difference
+    monkeypatch.delenv(SWITCH)
+    assert FewBytesApp()._paints_by_difference
+
+
+def test_a_new_row_is_looked_at_once_for_every_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quadratic looks were a sixth of all the work of a start."""
+    looks = 0
+    is_doubtful = terminal_rows._is_doubtful
+
+    def counted(cell: Cell | None) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_doubtful(cell)
+
+    monkeypatch.setattr(terminal_rows, "_is_doubtful", counted)
+    TerminalRows(120, 1).paint([Patch(0, 0, row("x" * 120, width=120))])
+    assert looks <= 4 * 120
