@@ -7,6 +7,8 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from core.engine.engine import Engine
+from core.ids import SessionId
+from core.slot import Slot
 from storyengine_tui.screens.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.save_slots_screen import SaveSlotsScreen
 from storyengine_tui.screens.title_modal import SlotNameModal
@@ -20,9 +22,19 @@ pytestmark = pytest.mark.anyio
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
 
+async def make_played(engine: Engine, prompts: int) -> SessionId:
+    """Store a chapter, closed after its lock: a slot is taken beside the play, and may be of a moment later."""
+    session_id = await make_active(engine)
+    session = await engine.open(session_id)
+    for number in range(1, prompts + 1):
+        await session.wait(await session.submit_prompt(Slot.RED, f"Prompt number {number}."))
+    await session.aclose()
+    return session_id
+
+
 async def make_saved(engine: Engine) -> None:
     """Store a chapter of eight prompts with slots of both kinds."""
-    session_id = await make_active(engine, 8)
+    session_id = await make_played(engine, 8)
     await engine.retitle(session_id, "The [/x] Light")
     await engine.save_slots.keep(session_id, "Before the [/x] storm")
 
@@ -116,7 +128,7 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
 @SIZES
 def test_picture_of_the_save_slots(snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]) -> None:
     async def more(engine: Engine) -> None:
-        session_id = await make_active(engine, 2)
+        session_id = await make_played(engine, 2)
         await engine.retitle(session_id, "The [/x] Light")
         await engine.save_slots.keep(
             session_id, "Before the [/x] storm, and the long night that came after it"
