@@ -23,7 +23,7 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "12
 
 
 async def make_played(engine: Engine, prompts: int) -> SessionId:
-    """Store a chapter, closed after its lock: a slot is taken beside the play, and may be of a moment later."""
+    """Store a chapter, closed after its lock: a slot is taken beside the play, maybe a moment later."""
     session_id = await make_active(engine)
     session = await engine.open(session_id)
     for number in range(1, prompts + 1):
