@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from bench import context, opening, playing, start
+from bench import context, installation, opening, playing, start
 from bench.measure import Figure, print_table, write_json
 from bench.screen.figures import screen_figures
 from bench.screen.run import FULL, QUICK, measure_screen
@@ -72,6 +72,7 @@ PARTS: dict[str, Callable[[bool], list[Figure]]] = {
     "opening": _opening,
     "playing": _playing,
     "context": _context,
+    "installation": lambda _: installation.figures(),
 }
 
 if __name__ == "__main__":

