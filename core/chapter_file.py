@@ -7,16 +7,18 @@ import tempfile
 from pathlib import Path
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
+_AROUND = " .,;:-–—…"
+"""What no name begins or ends with: what file systems drop, and what a cut sentence ends with."""
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)$")
 
 
 def file_name(title: str) -> str:
     """Return a file name without extension that every common file system takes."""
-    name = _UNSAFE.sub(" ", title).strip(" .")
+    name = _UNSAFE.sub(" ", title).strip(_AROUND)
     name = " ".join(name.split())
     while len(name.encode("utf-8")) > 120:
         name = name[:-1]
-    name = name.strip(" .") or "Chapter"
+    name = name.strip(_AROUND) or "Chapter"
     return f"{name} chapter" if _RESERVED.match(name) else name
 
 

@@ -54,6 +54,8 @@ class ChaptersScreen(Screen[None]):
         self._desk = desk
         self._sessions: Sequence[SessionSummary] = ()
         self._shows_archived = False
+        self._done_last = ""
+        """What was just done, said once in place of the heading."""
 
     def compose(self) -> ComposeResult:
         """Compose the table below what it shows."""
@@ -110,7 +112,9 @@ class ChaptersScreen(Screen[None]):
         )
 
     def _show_heading(self) -> None:
-        self.query_one("#heading", Static).update(ARCHIVED if self._shows_archived else LISTED)
+        heading = ARCHIVED if self._shows_archived else LISTED
+        self.query_one("#heading", Static).update(self._done_last or heading)
+        self._done_last = ""
         empty = self.query_one("#empty", Static)
         empty.display = not self._sessions
         empty.update(NONE_ARCHIVED if self._shows_archived else NONE_LISTED)
@@ -166,8 +170,10 @@ class ChaptersScreen(Screen[None]):
 
     def action_archive(self) -> None:
         """Take the chapter under the cursor off the list."""
-        if self._chosen is not None:
-            self._do(self._and_reload(self._desk.archive(self._chosen.id)))
+        chosen = self._chosen
+        if chosen is not None:
+            self._done_last = f"“{chosen.title}” is archived; v shows it"
+            self._do(self._and_reload(self._desk.archive(chosen.id)))
 
     def action_restore(self) -> None:
         """Bring the chapter under the cursor back."""

@@ -12,14 +12,15 @@ from textual.widgets import Static, TextArea
 
 EDITING = (
     ("arrows, Home, End, PageUp, PageDown", "move"),
-    ("Shift with them", "mark"),
+    ("Ctrl+Home, Ctrl+End", "to the beginning, to the end of the text"),
+    ("Shift with arrows, Home, End", "mark"),
     ("Ctrl+C, Ctrl+X, Ctrl+V", "copy, cut, paste"),
     ("Ctrl+Z, Ctrl+Y", "undo, redo"),
     ("Ctrl+W", "delete the word before"),
     ("Tab, Shift+Tab", "next and previous field"),
 )
 """What every text area can; its thirty bindings say the same at length."""
-READING = (*EDITING[:2], ("Ctrl+C", "copy what is marked"), EDITING[-1])
+READING = (*EDITING[:3], ("Ctrl+C", "copy what is marked"), EDITING[-1])
 
 GENERAL = ("app.focus_next", "app.focus_previous", "focus_next", "focus_previous", "screen.copy_text")
 """Said by the lists above."""

@@ -108,7 +108,7 @@ class ProvenanceScreen(Screen[None]):
         return [
             (_right("#"), 5),
             (Text(" Agent"), 18 + more),
-            (Text("Model"), 10 + more),
+            (Text(" Model"), 10 + more),
             (_right("Prompt"), 6),
             (_right("Tokens"), 14),
             (_right("First"), 8),
@@ -124,7 +124,7 @@ class ProvenanceScreen(Screen[None]):
         return (
             _right(f"{call.number:,}"),
             _cut(f" {agent_of(call, self._session.snapshot.session)}"),
-            _cut(call.artifact.model),
+            _cut(f" {call.artifact.model}"),
             _right(prompt_of(call)),
             _right(tokens_of(call)),
             _right(seconds(call.artifact.first_token_ms)),

@@ -29,6 +29,11 @@ class CappedTextArea(TextArea):
     cursor stands at the end of a text that was loaded. Read only, it can still be selected and copied.
     """
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+home", "document_end(False)", "Beginning of the text", show=False),
+        Binding("ctrl+end", "document_end(True)", "End of the text", show=False),
+    ]
+
     @dataclass
     class Edited(Message):
         """The user changed the text; loading one is not an edit. The owner decides when to store it."""
@@ -121,6 +126,10 @@ class CappedTextArea(TextArea):
         if taken or result.replaced_text:
             self.post_message(self.Edited(self, self.text))
         return result
+
+    def action_document_end(self, is_end: bool) -> None:
+        """Go to the end of the text, or to its beginning."""
+        self.move_cursor(self.document.end if is_end else (0, 0))
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor; in the middle of an edit it may stand where there is no text any more.

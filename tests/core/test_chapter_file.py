@@ -86,3 +86,8 @@ def test_a_file_system_without_links_gets_its_file_all_the_same(
     with pytest.raises(FileExistsError):
         write_new(tmp_path / "Lamp.txt", b"Two.")
     assert [path.name for path in tmp_path.iterdir()] == ["Lamp.txt"]
+
+
+def test_the_beginning_of_a_sentence_makes_a_name_without_its_last_comma() -> None:
+    assert file_name("Market day. The great bell of Saint Orl,") == "Market day. The great bell of Saint Orl"
+    assert file_name("…, –") == "Chapter"

@@ -97,6 +97,7 @@ async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop
         await pilot.press("a")
         await until(pilot, lambda: titles(screen) == ["The relief boat is late."])
         assert open_title(app) == "", "another chapter goes on where the open one was archived"
+        assert str(screen.query_one("#heading", Static).content) == "“The [/x] Light” is archived; v shows it"
         await pilot.press("v")
         await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
         await pilot.press("r")

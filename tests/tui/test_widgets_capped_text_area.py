@@ -221,3 +221,10 @@ async def test_undo_and_redo_go_past_the_place_where_the_scroll_bar_comes_and_go
         for _ in range(40):
             await pilot.press("ctrl+y")
         assert area.text == ("" if way == "deleted" else seen[1])
+
+
+async def test_ctrl_home_and_ctrl_end_go_to_the_ends_of_the_text() -> None:
+    app = area_app("one\ntwo", limit=50)
+    async with app.running() as pilot:
+        await pilot.press("ctrl+home", "a", "ctrl+end", "z")
+        assert area_of(app).text == "aone\ntwoz"
