@@ -81,7 +81,7 @@ class KeyLine(Widget):
 
     def __init__(self, *, offers_palette: bool = True, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._last = ("help", PALETTE) if offers_palette else ("help",)
+        self._last = ("close", "help", PALETTE) if offers_palette else ("close", "help")
         """The actions that stay however narrow the row is, in this order at its end."""
         self._hints: tuple[tuple[KeyHint, ...], tuple[KeyHint, ...]] = ((), ())
         self._places: list[tuple[int, int, Key]] = []
