@@ -1,6 +1,6 @@
 """Chat programs for the terminal that a user would pick instead: how soon they show, beside us and the floor.
 
-    python -m bench.screen.peers [--runs 10] [--from FOLDER]
+    python -m bench.screen.peers [--runs 10] [--from FOLDER] [--only NAME …]
 
 Each is installed from the registry into a throw-away environment, or found in FOLDER/NAME where that was
 done before. They start with an empty home and without a service to talk to. What cannot be installed or
@@ -58,13 +58,13 @@ def install(package: str, folder: Path) -> Path:
     return program
 
 
-def contestants(folder: Path, home: Path, samples: Samples) -> Iterator[Contestant]:
+def contestants(folder: Path, home: Path, packages: Sequence[str], samples: Samples) -> Iterator[Contestant]:
     """Yield the floor, us, and the peers that could be installed."""
     stage = prepare(home / "ours", prompts=50, blank=0)
     stage.choose(stage.long)
     yield Contestant("floor", FLOOR, bare_environment(home), ROOT)
     yield Contestant("storyengine", [PROGRAM], stage.environment, stage.home)
-    for package in PEERS:
+    for package in packages:
         print(f"installing {package}", file=sys.stderr)
         place = home / package
         place.mkdir()
@@ -104,12 +104,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--from", dest="folder", type=Path, help="where environments stand already")
+    parser.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), help="some of them")
     arguments = parser.parse_args()
     samples = Samples()
     home = Path(tempfile.mkdtemp(prefix="storyengine-bench-"))
     try:
         folder = arguments.folder or home / "environments"
-        entered = list(contestants(folder, home, samples))
+        entered = list(contestants(folder, home, arguments.only, samples))
         for run in range(arguments.runs):
             print(f"run {run + 1} of {arguments.runs}", file=sys.stderr)
             for one in entered:
