@@ -92,7 +92,8 @@ class TerminalRows:
         """Return what turns the terminal into what `patches` say, and remember it."""
         wanted: dict[int, Row] = {}
         for patch in patches:
-            if 0 <= patch.y < self.height:
+            # A page that was laid out for a larger terminal may still be on its way.
+            if 0 <= patch.y < self.height and 0 <= patch.x < self.width:
                 row = wanted.setdefault(patch.y, self._rows[patch.y].copy())
                 _put(row, patch)
         pen = _Pen()

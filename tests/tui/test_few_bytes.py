@@ -363,3 +363,11 @@ def test_a_new_row_is_looked_at_once_for_every_cell(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(terminal_rows, "_is_doubtful", counted)
     TerminalRows(120, 1).paint([Patch(0, 0, row("x" * 120, width=120))])
     assert looks <= 4 * 120
+
+
+def test_what_was_laid_out_for_a_larger_terminal_does_no_harm() -> None:
+    rows = TerminalRows(WIDTH, HEIGHT)
+    for x, y in ((WIDTH + 5, 0), (WIDTH, 1), (2, HEIGHT), (WIDTH - 2, 2)):
+        rows.paint([Patch(y, x, row("abcdef", width=6))])
+    assert rows.paint([Patch(0, 0, row("whole")), Patch(2, 0, row("whole"))])
+    assert all(len(line) == WIDTH for line in rows._rows)
