@@ -88,12 +88,21 @@ _LOCAL: dict[AgentRole, ModelChoice] = {
 }
 
 
+_OWN_WEIGHTS_OUTPUT = {
+    AgentRole.WORLD_LOCK: 2_000,
+    AgentRole.CHARACTER: 1_000,
+    AgentRole.CONTEXT_SUMMARY: 2_000,
+    AgentRole.NARRATIVE: 3_000,
+}
+"""Tokens of output for any other GGUF, within the context that the local server has by default."""
+
+
 def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
     """Return the choice for `role`: the provider's default with the profile's settings on top.
 
     The input cap never exceeds what the window leaves beside the output.
     """
-    base = defaults_for(profile.provider)[role]
+    base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
     own: AgentSettings = getattr(profile, role.value)
     window = own.context_window or base.context_window
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
@@ -105,8 +114,23 @@ def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
         timeout=own.timeout or base.timeout,
         temperature=base.temperature if own.temperature is None else own.temperature,
         requests_per_minute=own.requests_per_minute or base.requests_per_minute,
-        style=base.style if own.model is None and profile.model_path is None else PromptStyle.FULL,
-        stop=base.stop if own.model is None and profile.model_path is None else (),
+        style=base.style if own.model is None else PromptStyle.FULL,
+        stop=base.stop if own.model is None else (),
+    )
+
+
+def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelChoice | None:
+    """Return the defaults for weights of the GM's own: better than ours, so that they are not cut short."""
+    if profile.provider != "local" or profile.model_path is None:
+        return None
+    output = _OWN_WEIGHTS_OUTPUT[role]
+    return ModelChoice(
+        model=profile.model_path.stem,
+        context_window=8_192,
+        max_input_tokens=8_192 - output,
+        max_output_tokens=output,
+        timeout=300,
+        temperature=0.7 if role in (AgentRole.CHARACTER, AgentRole.NARRATIVE) else 0.2,
     )
 
 

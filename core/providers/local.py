@@ -45,7 +45,8 @@ class LocalProvider:
         self._paths = paths
         self._consent = consent
         self._model_path = model_path
-        self._server = server or LocalServer(paths.logs, alias=LOCAL_MODEL, context_window=context_window)
+        alias = LOCAL_MODEL if model_path is None else model_path.stem
+        self._server = server or LocalServer(paths.logs, alias=alias, context_window=context_window)
         self._client: OpenAIProvider | None = None
         self._endpoint: Endpoint | None = None
 

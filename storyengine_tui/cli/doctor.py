@@ -112,7 +112,7 @@ async def _attempt(subject: str, check: Callable[[], Finding]) -> Finding:
     try:
         return await asyncio.to_thread(check)
     except StoryEngineError as error:
-        return Finding(subject, error.message, error.hint or "See the README, section “Your own model”.")
+        return Finding(subject, error.message, error.hint or "See the README, section “Models”.")
 
 
 def _model(configuration: Configuration) -> Finding:

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 from core.model_choice import AgentRole
 from core.paths import Paths
 from core.providers.base import ProviderError
+from core.settings import ProfileName
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.running import run, say
 
@@ -94,10 +95,13 @@ async def _fetched(paths: Paths) -> Path:
 
 @app.command("key")
 def key_(
-    profile: Annotated[str, typer.Option(help="The profile that the key belongs to.")] = "production",
+    profile: Annotated[
+        ProfileName | None, typer.Option(help="The profile that it belongs to; left out, the active one.")
+    ] = None,
 ) -> None:
     """Store a key in the system's keyring; it is read from a hidden prompt."""
-    run(_key(profile, SecretStr(typer.prompt("Key", hide_input=True))))
+    name = profile or configure().settings.profile
+    run(_key(name, SecretStr(typer.prompt("Key", hide_input=True))))
 
 
 async def _key(profile: str, key: SecretStr) -> None:

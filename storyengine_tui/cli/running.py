@@ -38,7 +38,7 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
         say_error(error)
         raise typer.Exit(_code(error)) from error
     except (KeyboardInterrupt, asyncio.CancelledError) as stopped:
-        say_wrong("Stopped. Everything up to here is stored; run the same command to go on.")
+        say_wrong("Stopped. What was stored stays stored; run the same command again.")
         raise typer.Exit(ExitCode.INTERRUPTED) from stopped
     except BrokenPipeError as closed:
         # Whoever read our output has seen enough; there is nobody left to tell.

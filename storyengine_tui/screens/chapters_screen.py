@@ -172,8 +172,12 @@ class ChaptersScreen(Screen[None]):
         """Take the chapter under the cursor off the list."""
         chosen = self._chosen
         if chosen is not None:
-            self._done_last = f"“{chosen.title}” is archived; v shows it"
-            self._do(self._and_reload(self._desk.archive(chosen.id)))
+            self._do(self._archive(chosen))
+
+    async def _archive(self, chosen: SessionSummary) -> None:
+        await self._desk.archive(chosen.id)
+        self._done_last = f"“{chosen.title}” is archived; v shows it"
+        await self._reload()
 
     def action_restore(self) -> None:
         """Bring the chapter under the cursor back."""

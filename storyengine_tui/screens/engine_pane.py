@@ -71,7 +71,9 @@ class EnginePane(VerticalScroll, can_focus=False):
         self.call_after_refresh(self._keep_focus)
 
     def _keep_focus(self) -> None:
-        is_in_front = self.is_on_screen and self.app.screen is self.screen
+        # Not `is_on_screen`, which knows only after the next layout that another tab shows.
+        is_shown = all(node.display for node in self.ancestors_with_self if isinstance(node, Widget))
+        is_in_front = is_shown and self.app.screen is self.screen
         if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
             self.shown()
 

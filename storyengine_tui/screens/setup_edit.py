@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from core.engine.commands import Tab1Edit
+from core.request import Request, RequestKind, RequestState
+from core.session import SessionState
 from core.slot import Slot, first_slots
 from core.store import Snapshot
 from core.text import clean, clean_line
@@ -69,3 +71,11 @@ class TypedSetup:
 def _is_double(slot: Slot, names: Mapping[Slot, str]) -> bool:
     own = names[slot].casefold()
     return any(other is not slot and name.casefold() == own for other, name in names.items())
+
+
+def failed_lock(snapshot: Snapshot) -> Request | None:
+    """Return the lock that was tried and failed, while the chapter is still being set up."""
+    if snapshot.session.state is not SessionState.DRAFT_TAB1:
+        return None
+    locks = (request for request in snapshot.requests if request.kind is RequestKind.LOCK)
+    return next((request for request in locks if request.state is RequestState.FAILED), None)

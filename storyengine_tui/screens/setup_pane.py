@@ -15,13 +15,14 @@ from core.engine.notices import Notice, RequestFailed, SessionChanged, WriterCha
 from core.errors import ErrorCode, StoryEngineError
 from core.limits import Limits
 from core.machine import Command
-from core.request import Request, RequestKind, RequestState
+from core.request import Request, RequestKind
 from core.session import SessionState
 from core.slot import Slot, first_slots, following
 from storyengine_tui.screens.agent_panel import AgentPanel
 from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.engine_pane import EnginePane
-from storyengine_tui.screens.setup_edit import TypedSetup
+from storyengine_tui.screens.setup_edit import TypedSetup, failed_lock
+from storyengine_tui.screens.setup_texts import INTRO, RESET_KEEPS, RESET_WARNING, intro
 from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
@@ -29,15 +30,6 @@ from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 
-INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
-READING = "Another window writes here; read, mark and copy what it says."
-LOCKED = "Locked: read, mark and copy. Reset Chapter, below, begins an empty one."
-RESET_WARNING = (
-    "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
-    "have saved any and all character and setting information before you reset."
-)
-"""The words of the specification."""
-RESET_KEEPS = "This window's cells are emptied; the chapter itself is kept under Archived in the list (F5)."
 _LIMITS = Limits()
 
 
@@ -124,7 +116,7 @@ class SetupPane(EnginePane):
         self._slot = Slot.RED
         await self._show_stored()
         await self._show_state()
-        self._show_lock_failure(self._failed_lock())
+        self._show_lock_failure(failed_lock(self.session.snapshot))
 
     def hear(self, notice: Notice) -> None:
         """Follow the state, and what another window writes."""
@@ -226,18 +218,15 @@ class SetupPane(EnginePane):
         for panel in self._panels.values():
             panel.set_read_only(not is_editable)
         self._count.disabled = not is_editable
-        self.query_one("#intro", Static).update(self._intro(is_locked=is_locked))
+        self.query_one("#intro", Static).update(
+            intro(is_locked=is_locked, is_read_only=self.session.is_read_only)
+        )
         self.query_one("#saved").display = is_editable
         self.query_one("#go-on").display = is_editable
         self.query_one("#reset").display = is_locked and not self.session.is_read_only
         if is_locked:
             self.query_one("#lock-banner", Banner).hide()
         self.refresh_bindings()
-
-    def _intro(self, *, is_locked: bool) -> str:
-        if self.session.is_read_only:
-            return READING
-        return LOCKED if is_locked else INTRO
 
     async def _show_panel(self, slot: Slot) -> None:
         """Show the panel of `slot`, made when it is first wanted, and hide the others."""
@@ -285,18 +274,6 @@ class SetupPane(EnginePane):
         for slot, panel in self._panels.items():
             clash = doubles.get(slot, "")
             panel.say_problem(f"Another character is called {clash}; choose another name." if clash else "")
-
-    def _failed_lock(self) -> Request | None:
-        if self.session.snapshot.session.state is not SessionState.DRAFT_TAB1:
-            return None
-        return next(
-            (
-                request
-                for request in self.session.snapshot.requests
-                if request.kind is RequestKind.LOCK and request.state is RequestState.FAILED
-            ),
-            None,
-        )
 
     def _show_lock_failure(self, request: Request | None) -> None:
         banner = self.query_one("#lock-banner", Banner)
@@ -346,7 +323,7 @@ class SetupPane(EnginePane):
             if not self._autosave.is_dirty:
                 self._show_saved("storing …")
             self._autosave.touch()
-            if self._failed_lock() is None:
+            if failed_lock(self.session.snapshot) is None:
                 self.query_one("#lock-banner", Banner).hide()
 
     @on(PanelSwitcher.Picked, "#panels")
@@ -417,7 +394,7 @@ class SetupPane(EnginePane):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         if action == "retry":
-            return self.has_session and self._failed_lock() is not None
+            return self.has_session and failed_lock(self.session.snapshot) is not None
         if action == "next_panel":
             return True if self.has_session and self._agent_count > 1 else None
         return True

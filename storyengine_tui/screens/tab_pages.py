@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from textual import on
 from textual.screen import Screen
 from textual.widgets import TabPane
 
@@ -24,6 +25,11 @@ class PageTab(TabPane):
     def render(self) -> str:
         """Show nothing: Textual would show the widget's name."""
         return ""
+
+    @on(TabPane.Focused)
+    def _keep_to_itself(self, event: TabPane.Focused) -> None:
+        """Only the GM changes tabs: told late of a focus, Textual would go back to a tab that was left."""
+        event.stop()
 
 
 class TabPages:
