@@ -35,12 +35,9 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.setup_pane import SetupPane
 
 TAB_KEYS = Binding.Group("Tabs")
-HOME_TABS = {
-    SessionState.DRAFT_TAB1: "setup",
-    SessionState.LOCKING: "setup",
-    SessionState.ENDED: "narrative",
-    SessionState.NARRATING: "narrative",
-}
+HOME_TABS = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setup") | dict.fromkeys(
+    (SessionState.ENDED, SessionState.NARRATING), "narrative"
+)
 PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
@@ -93,6 +90,7 @@ class ChapterScreen(Screen[None]):
         self._pages = TabPages(self)
         self._session: OpenSession | None = None
         self._listening = ExitStack()
+        self._attaching: Worker[None] | None = None
         self._hearing: Worker[None] | None = None
         self._state: SessionState | None = None
         self._title = ""
@@ -135,9 +133,8 @@ class ChapterScreen(Screen[None]):
 
     def end_progress(self) -> None:
         """Wait no more."""
-        progress = self.query_one("#progress", BusyLine)
-        progress.end()
-        progress.display = False
+        self.query_one("#progress", BusyLine).end()
+        self.query_one("#progress", BusyLine).display = False
 
     def show_start_failure(self, error: StoryEngineError) -> None:
         """Say why nothing can be opened, with Retry."""
@@ -181,7 +178,11 @@ class ChapterScreen(Screen[None]):
         self.query_one(WriterBanner).show_writer_of(self._session)
         self._show_standing()
         self._open_tab(home)
-        self.call_after_refresh(self._attach_others, session, listener)
+        self.call_after_refresh(self._begin_others, session, listener)
+
+    def _begin_others(self, session: "OpenSession", listener: "Listener") -> None:
+        if self._session is session:
+            self._attaching = self._run(self._attach_others(session, listener), "attach")
 
     async def _attach_others(self, session: "OpenSession", listener: "Listener") -> None:
         """The page in sight can be typed into; now the others, and after them what has happened since."""
@@ -209,10 +210,11 @@ class ChapterScreen(Screen[None]):
             return
         await self.flush()
         self._listening.close()
-        if self._hearing is not None:
-            self._hearing.cancel()
-            self._hearing = None
-        self._session = self._state = None
+        # A page that is being filled would go on into what is taken down behind it.
+        for worker in (self._attaching, self._hearing):
+            if worker is not None:
+                worker.cancel()
+        self._attaching = self._hearing = self._session = self._state = None
         self._pages.detach()
         if self.is_mounted and self.is_attached:
             self.set_focus(None)
