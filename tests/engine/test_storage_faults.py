@@ -189,7 +189,7 @@ async def test_a_connection_that_is_cut_in_its_transaction_stores_the_reply_once
         assert len(await store.events(session.id)) == 2
         await play(session, 1)
     assert len(model.calls) == 2
-    await asyncio.to_thread(Reader().check, plain_url(url))
+    await asyncio.to_thread(Reader().check, plain_url(url), only=session.id)
 
 
 async def test_a_lock_that_another_client_holds_is_waited_out(
@@ -362,4 +362,4 @@ async def test_a_clock_that_is_set_back_changes_no_order_and_loses_nothing(
     assert [event.text for event in events][18::2] == [f"queued {number}" for number in range(4)]
     summaries = [one for one in await store.requests(session_id) if one.kind is RequestKind.SUMMARY]
     assert sorted(str(one.prompts) for one in summaries) == ["1–7", "8–13"]
-    await asyncio.to_thread(Reader().check, plain_url(url))
+    await asyncio.to_thread(Reader().check, plain_url(url), only=session_id)
