@@ -38,7 +38,7 @@ def test_a_slot_of_ones_own_is_kept_restored_and_let_go(played: tuple[Machine, s
     [before, after] = (here.lines("export", which, "--format", "transcript") for which in (session, fresh))
     assert before == after
     assert ids(here, "Slots (The [/x] end)") == [fresh]
-    # Taken before the restore, unless the one of the last summary, taken beside the play, stood there already.
+    # Taken before the restore, unless the one of the last summary, taken beside the play, stood there.
     slots = listed(here, session)
     assert slots["10"][1:] in [cells[1:] for number, cells in slots.items() if number != "10"]
     here.lines("slots", "drop", session, "10")
