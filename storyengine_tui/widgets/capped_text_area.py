@@ -142,6 +142,14 @@ class CappedTextArea(TextArea):
             return Offset()
         return super().scroll_cursor_visible(center, animate)
 
+    def _rewrap_and_refresh_virtual_size(self) -> None:
+        """Wrap the text anew, and paint what was painted before that.
+
+        Textual only wraps. A start under load was painted between its layout and this, once in twenty.
+        """
+        super()._rewrap_and_refresh_virtual_size()
+        self.refresh()
+
     def undo(self) -> None:
         """Undo the last edits."""
         before = self.text

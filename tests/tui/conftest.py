@@ -33,9 +33,30 @@ class SnapCompare(Protocol):
     ) -> bool: ...
 
 
+async def settled(pilot: Pilot[Any]) -> None:
+    """Wait until nothing moves on the screen: a scroll bar that appears wraps a text once more.
+
+    Raises:
+        AssertionError: It never comes to rest.
+    """
+    before = ""
+    alike = 0
+    for _ in range(100):
+        await pilot.pause()
+        picture = pilot.app.export_screenshot()
+        alike = alike + 1 if picture == before else 0
+        if alike == 2:
+            return
+        before = picture
+    raise AssertionError("the screen never comes to rest")
+
+
 @pytest.fixture
 def snapshot_of(snap_compare: Callable[..., bool]) -> SnapCompare:
-    """Like `snap_compare`, and raises what the app recorded: a crash still yields a picture (style.md)."""
+    """Like `snap_compare`, of a screen that has come to rest.
+
+    It raises what the app recorded: a crash still yields a picture (style.md).
+    """
 
     def compare(
         app: App[Any],
@@ -43,7 +64,14 @@ def snapshot_of(snap_compare: Callable[..., bool]) -> SnapCompare:
         terminal_size: tuple[int, int] = (80, 24),
         run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
     ) -> bool:
-        matches = snap_compare(app, press=press, terminal_size=terminal_size, run_before=run_before)
+        async def run_and_settle(pilot: Pilot[Any]) -> None:
+            if run_before is not None:
+                run = run_before(pilot)
+                if run is not None:
+                    await run
+            await settled(pilot)
+
+        matches = snap_compare(app, press=press, terminal_size=terminal_size, run_before=run_and_settle)
         # Private, and Textual is pinned: nothing public tells after the run.
         if app._exception is not None:
             raise app._exception

@@ -30,7 +30,7 @@ from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.screens.welcome_modal import WelcomeModal
 from storyengine_tui.screens.writer_banner import WriterBanner
 from storyengine_tui.widgets.banner import Banner
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, tab1, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -51,8 +51,9 @@ def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.Monkey
             desktop.prepare_now(prepare)
 
         async def run_before(pilot: Pilot[Any]) -> None:
-            await act(pilot, await opened(pilot))
-            await pilot.pause()
+            app = await opened(pilot)
+            await settled(pilot)
+            await act(pilot, app)
 
         return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
 

@@ -228,3 +228,16 @@ async def test_ctrl_home_and_ctrl_end_go_to_the_ends_of_the_text() -> None:
     async with app.running() as pilot:
         await pilot.press("ctrl+home", "a", "ctrl+end", "z")
         assert area_of(app).text == "aone\ntwoz"
+
+
+async def test_what_was_painted_before_its_text_was_wrapped_is_painted_again() -> None:
+    app = area_app("a long line of words", limit=100)
+    async with app.running() as pilot:
+        area = area_of(app)
+        area.wrapped_document.wrap(6)
+        area.refresh()
+        await pilot.pause()
+        assert "a&#160;long&#160;line" not in app.export_screenshot()
+        area.post_message(events.Resize(area.size, area.virtual_size))
+        await pilot.pause()
+        assert "a&#160;long&#160;line&#160;of&#160;words" in app.export_screenshot()
