@@ -13,7 +13,7 @@ from bench.made_up import blocks, events, sentences, session, tab1
 from bench.measure import Figure, print_table
 from core.context import Context, ContextBuilder
 from core.ids import SessionId, new_uuid
-from core.model_choice import AgentRole, choose_model
+from core.model_choice import choose_models
 from core.settings import ProfileSettings, ProviderName
 from core.slot import Slot
 from core.store import recent_from
@@ -39,7 +39,7 @@ def shared(first: Context, second: Context) -> float:
 def figures(provider: ProviderName) -> list[Figure]:
     """Measure with the default model of `provider`."""
     profile = ProfileSettings(provider=provider)
-    builder = ContextBuilder({role: choose_model(profile, role) for role in AgentRole})
+    builder = ContextBuilder(choose_models(profile))
     session_id = SessionId(new_uuid())
     made: list[Figure] = []
     for prompts in LENGTHS:

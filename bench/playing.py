@@ -30,7 +30,7 @@ from bench.measure import Figure, print_table, resident_bytes
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
-from core.model_choice import AgentRole, choose_model
+from core.model_choice import choose_models
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted import ScriptedProvider
 from core.settings import ProfileSettings
@@ -116,7 +116,7 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
     store = await open_store(url)
     provider = TimedProvider()
     profile = ProfileSettings(provider="scripted")
-    engine = Engine(store, provider, {role: choose_model(profile, role) for role in AgentRole}, label="bench")
+    engine = Engine(store, provider, choose_models(profile), label="bench")
     conninfo = " ".join(f"{key}='{value}'" for key, value in server.connection_parameters().items())
     bare = await BareCommits.connect(conninfo, open_engine(parse_url(url)))
     try:

@@ -12,7 +12,7 @@ System prompt, identity, the world_chapter_lock, canon locks, unsummarised promp
 are never touched. What was left out stands in `Context.left_out`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from core.agents import character, context_summary, narrative, world_lock
 from core.agents.narrative import NarrativePart
@@ -21,7 +21,7 @@ from core.event import Event
 from core.fence import SegmentName
 from core.memory import MemoryBlock
 from core.memory_digest import MemoryDigester
-from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.model_choice import AgentRole, Choices, PromptStyle
 from core.prompt_range import PromptRange
 from core.segment import Context, Segment, repair_context
 from core.session import Session, Tab1Inputs
@@ -36,10 +36,14 @@ class ContextBuilder:
     Every method raises StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input cannot be made to fit.
     """
 
-    def __init__(self, choices: Mapping[AgentRole, ModelChoice]) -> None:
+    def __init__(self, choices: Choices) -> None:
         digesters = {style: MemoryDigester(style) for style in PromptStyle}
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
+        }
+        self._characters = {
+            slot: AgentSetup.load(AgentRole.CHARACTER, choice, digesters[choice.style])
+            for slot, choice in choices.characters.items()
         }
 
     def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
@@ -56,7 +60,7 @@ class ContextBuilder:
         prompt_text: str,
     ) -> Context:
         """Return the input of the character in `slot`; `recent` are the events after `recent_from`."""
-        setup = self._setups[AgentRole.CHARACTER]
+        setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
         return character.build_context(setup, session, tab1, blocks, recent, slot, prompt_text)
 
     def summary(

@@ -1,9 +1,11 @@
 """Which model serves which agent, and how much it may read and write (design 7)."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from core.settings import AgentSettings, ProfileSettings, ProviderName
+from core.slot import Slot
 
 
 class AgentRole(StrEnum):
@@ -35,6 +37,28 @@ class ModelChoice:
     requests_per_minute: int | None = None
     style: PromptStyle = PromptStyle.FULL
     stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices(Mapping[AgentRole, ModelChoice]):
+    """The choice of each role, and of the characters that have one of their own."""
+
+    roles: Mapping[AgentRole, ModelChoice]
+    characters: Mapping[Slot, ModelChoice] = field(default_factory=dict)
+
+    def __getitem__(self, role: AgentRole) -> ModelChoice:
+        return self.roles[role]
+
+    def __iter__(self) -> Iterator[AgentRole]:
+        return iter(self.roles)
+
+    def __len__(self) -> int:
+        return len(self.roles)
+
+    def of(self, role: AgentRole, agent_id: int) -> ModelChoice:
+        """Return the choice for one of the ten agents; a character's id is its slot."""
+        own = self.characters.get(Slot(agent_id)) if role is AgentRole.CHARACTER else None
+        return own or self.roles[role]
 
 
 LOCAL_MODEL = "smollm2-135m-instruct"
@@ -103,7 +127,19 @@ def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
     The input cap never exceeds what the window leaves beside the output.
     """
     base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
-    own: AgentSettings = getattr(profile, role.value)
+    return _with(base, getattr(profile, role.value))
+
+
+def choose_models(profile: ProfileSettings) -> Choices:
+    """Return the choice for every role, and for every character that the profile names."""
+    roles = {role: choose_model(profile, role) for role in AgentRole}
+    characters = {
+        Slot(slot): _with(roles[AgentRole.CHARACTER], own) for slot, own in profile.characters.items()
+    }
+    return Choices(roles, characters)
+
+
+def _with(base: ModelChoice, own: AgentSettings) -> ModelChoice:
     window = own.context_window or base.context_window
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
     return ModelChoice(
@@ -134,6 +170,6 @@ def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelChoice 
     )
 
 
-def defaults_for(provider: ProviderName) -> dict[AgentRole, ModelChoice]:
+def defaults_for(provider: ProviderName) -> Choices:
     """Return the defaults of a provider by role."""
-    return _LOCAL if provider == "local" else _REMOTE
+    return Choices(_LOCAL if provider == "local" else _REMOTE)

@@ -6,7 +6,7 @@ picks one, and the top-level `provider`, `base_url`, `api_key` and `model` overr
 
 import tomllib
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     BaseModel,
@@ -76,6 +76,8 @@ class ProfileSettings(BaseModel):
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()
     narrative: AgentSettings = AgentSettings()
+    characters: dict[Annotated[int, Field(ge=1, le=7)], AgentSettings] = {}
+    """What one character has of its own, by its slot; the rest is `character`'s."""
 
 
 class Profiles(BaseModel):
@@ -138,6 +140,9 @@ class Settings(BaseSettings):
         if self.model is not None:
             for name in ("world_lock", "character", "context_summary", "narrative"):
                 changes[name] = getattr(chosen, name).model_copy(update={"model": self.model})
+            changes["characters"] = {
+                slot: own.model_copy(update={"model": self.model}) for slot, own in chosen.characters.items()
+            }
         return chosen.model_copy(update=changes)
 
     @classmethod

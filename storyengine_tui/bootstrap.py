@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.consent import Consent
-from core.model_choice import AgentRole, ModelChoice, choose_model
+from core.model_choice import Choices, choose_models
 from core.password import PasswordGate
 from core.paths import Paths, find_paths
 from core.private_file import refuse_open_places
@@ -42,10 +42,9 @@ class Configuration:
     settings: Settings
 
     @property
-    def choices(self) -> dict[AgentRole, ModelChoice]:
-        """Which model serves which role."""
-        profile = self.settings.active()
-        return {role: choose_model(profile, role) for role in AgentRole}
+    def choices(self) -> Choices:
+        """Which model serves which agent."""
+        return choose_models(self.settings.active())
 
     @property
     def gate(self) -> PasswordGate | None:

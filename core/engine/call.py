@@ -114,7 +114,7 @@ class Caller:
     async def _consume(
         self, context: Context, outgoing: ModelRequest, progress: _Progress, on_text: Callable[[str], None]
     ) -> None:
-        await self._limiter.wait(context.role)
+        await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
         began = loop.time()
         cleaner = StreamCleaner()

@@ -1,6 +1,6 @@
 """The engine: opens sessions and keeps the chapter list. A screen, a script and the tests call the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from core.context import Context, ContextBuilder
 from core.engine import commands
@@ -17,7 +17,7 @@ from core.engine.slot_keeper import SlotKeeper
 from core.engine.writing import Writer
 from core.errors import SessionLockedError
 from core.ids import SessionId, new_uuid
-from core.model_choice import AgentRole, ModelChoice
+from core.model_choice import Choices
 from core.providers.base import Provider
 from core.session import SessionSummary
 from core.slot import Slot
@@ -31,7 +31,7 @@ class Engine:
         self,
         store: Store,
         provider: Provider,
-        choices: Mapping[AgentRole, ModelChoice],
+        choices: Choices,
         *,
         label: str,
         summary_backoff: float = 5.0,

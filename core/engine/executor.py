@@ -11,7 +11,7 @@ from core.engine.narrating import Narrator, Save
 from core.engine.notices import CallStarted, Notice, StreamRestarted, TextArrived
 from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail
 from core.errors import ErrorCode, StoryEngineError
-from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.model_choice import AgentRole, Choices, PromptStyle
 from core.request import Request, RequestKind
 from core.store import Snapshot, Store
 from core.text import to_last_sentence
@@ -28,7 +28,7 @@ class Executor:
         store: Store,
         caller: Caller,
         builder: ContextBuilder,
-        choices: Mapping[AgentRole, ModelChoice],
+        choices: Choices,
         save: Save,
     ) -> None:
         self._caller = caller
@@ -41,25 +41,22 @@ class Executor:
     ) -> tuple[Outcome, Trail]:
         """Return what came of `request`, with the provenance that is still to be stored.
 
-        Raises StorageError when the store cannot be read or written on the way.
+        Raises:
+            StorageError: The store cannot be read or written on the way.
+            StoryEngineError: `LLM_CONTEXT_OVERFLOW`; what is to be sent cannot be made to fit.
         """
         calls = _Calls(self._caller, self._choices, request, cancellation, publish)
-        try:
-            match request.kind:
-                case RequestKind.LOCK:
-                    return await self._lock(snapshot, calls)
-                case RequestKind.REPLY:
-                    return await self._reply(snapshot, request, calls)
-                case RequestKind.SUMMARY:
-                    return await self._summary(snapshot, request, calls)
-                case RequestKind.NARRATIVE:
-                    return await self._narrator.run(snapshot, request, calls.make)
-                case _:
-                    assert_never(request.kind)
-        except StoryEngineError as error:
-            if error.code is not ErrorCode.LLM_CONTEXT_OVERFLOW:
-                raise
-            return Failed(error), Trail()
+        match request.kind:
+            case RequestKind.LOCK:
+                return await self._lock(snapshot, calls)
+            case RequestKind.REPLY:
+                return await self._reply(snapshot, request, calls)
+            case RequestKind.SUMMARY:
+                return await self._summary(snapshot, request, calls)
+            case RequestKind.NARRATIVE:
+                return await self._narrator.run(snapshot, request, calls.make)
+            case _:
+                assert_never(request.kind)
 
     async def _lock(self, snapshot: Snapshot, calls: "_Calls") -> tuple[Outcome, Trail]:
         context = self._builder.world_lock(snapshot.session, snapshot.tab1)
@@ -106,7 +103,7 @@ class _Calls:
     def __init__(
         self,
         caller: Caller,
-        choices: Mapping[AgentRole, ModelChoice],
+        choices: Choices,
         request: Request,
         cancellation: Cancellation,
         publish: Publish,
@@ -120,12 +117,12 @@ class _Calls:
 
     def style_of(self, context: Context) -> PromptStyle:
         """Whether the model that answers is the very small one."""
-        return self._choices[context.role].style
+        return self._choices.of(context.role, context.agent_id).style
 
     async def make(self, context: Context) -> CallResult:
         """Make the next call of this attempt."""
         self._count += 1
-        choice = self._choices[context.role]
+        choice = self._choices.of(context.role, context.agent_id)
         if self._count > 1 and context.role is not AgentRole.NARRATIVE:
             self._publish(StreamRestarted(self._request.id))
         self._publish(

@@ -2,10 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from core.errors import StoryEngineError
-from core.ids import BlockId
-from core.request import Artifact, Content
+from core.ids import ArtifactId, BlockId, new_uuid
+from core.request import Artifact, Content, Request, RequestKind
+from core.text import clean
+
+UNKNOWN_CALL = 0
+"""The number of the artifact of an attempt that made no call, or of which nobody knows what it made."""
+_NOTHING_KNOWN = Content.of("[]")
+_AGENTS = {RequestKind.LOCK: 0, RequestKind.SUMMARY: 8, RequestKind.NARRATIVE: 9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +73,25 @@ class Trail:
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return Trail((*before, failed), self.contents)
+
+
+def trail_without_call(request: Request, error: StoryEngineError, now: datetime) -> Trail:
+    """Return the provenance of an attempt that failed without a call: every attempt is on record."""
+    artifact = Artifact(
+        id=ArtifactId(new_uuid()),
+        session_id=request.session_id,
+        request_id=request.id,
+        attempt=request.attempts,
+        call=UNKNOWN_CALL,
+        agent_id=_AGENTS.get(request.kind, int(request.slot or 0)),
+        provider="",
+        model="",
+        prompt_version="",
+        input_hash=_NOTHING_KNOWN.hash,
+        input_ref=_NOTHING_KNOWN.hash,
+        output_ref=None,
+        error_code=error.code,
+        error_message=clean(error.message),
+        created_at=now,
+    )
+    return Trail((artifact,), (_NOTHING_KNOWN,))

@@ -21,7 +21,7 @@ RETRIES = 3
 """How often a call that failed for a passing reason is tried again before the play stops."""
 
 LONGEST_WAIT = 120.0
-"""Seconds for which the play waits at most because a service asked it to."""
+"""Seconds for which the play waits at most because a service asked it to; for more it stops."""
 
 _PASSING = frozenset(
     {
@@ -34,6 +34,9 @@ _PASSING = frozenset(
     }
 )
 
+_SERVICE_ASKS = frozenset({ErrorCode.LLM_RATE_LIMITED})
+"""What a service answers together with the time after which it wants to be asked again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -45,12 +48,15 @@ class Step:
 
 
 class ScriptMismatchError(StoryEngineError):
-    """The session was played with other prompts than the script now has."""
+    """The session was played with other prompts than the script now has.
 
-    def __init__(self, prompt_index: int) -> None:
+    `why` is a sentence without its end.
+    """
+
+    def __init__(self, why: str) -> None:
         super().__init__(
             ErrorCode.ILLEGAL_COMMAND,
-            f"Prompt {prompt_index} of the script is not what was played before; nothing was changed.",
+            f"{why}; nothing was changed.",
             "Start over with --new, or undo the edit.",
         )
 
@@ -119,16 +125,23 @@ class Player:
         await self._insist(await self._session.lock())
 
     async def _check_played(self) -> None:
-        played = self._session.snapshot.session.prompt_index
-        if played > len(self._script.prompts):
-            raise ScriptMismatchError(len(self._script.prompts) + 1)
-        if self._state is SessionState.ENDED and played < len(self._script.prompts):
-            raise ScriptMismatchError(played + 1)
+        session, prompts = self._session.snapshot.session, self._script.prompts
+        played = session.prompt_index
+        if played > len(prompts):
+            raise ScriptMismatchError(f"The chapter has {played} prompts and the script only {len(prompts)}")
+        if self._state is SessionState.ENDED and played < len(prompts):
+            raise ScriptMismatchError(
+                f"The chapter was ended after prompt {played}, and the script has {len(prompts)}"
+            )
         events = await self._session.events(last=played) if played else ()
         for event in events:
-            wanted = self._script.prompts[event.prompt_index - 1]
+            index = event.prompt_index
+            wanted = prompts[index - 1]
             if event.role is Role.USER and event.text != wanted.text.strip():
-                raise ScriptMismatchError(event.prompt_index)
+                raise ScriptMismatchError(f"Prompt {index} of the script is not what was played before")
+            if event.role is Role.AGENT and event.slot is not None and event.slot is not wanted.slot:
+                name = session.name_of(event.slot)
+                raise ScriptMismatchError(f"Prompt {index} of the script was played to {name} before")
 
     async def _prompts(self) -> None:
         start = self._session.snapshot.session.prompt_index
@@ -139,15 +152,15 @@ class Player:
 
     async def _end(self) -> None:
         self._step("Ending the chapter", len(self._script.prompts) + 1)
-        await self._session.wait_idle()
         for tries_left in range(RETRIES, -1, -1):
+            await self._session.wait_idle()
             await self._want_end()
             if self._state is SessionState.ENDED:
                 return
             failed = self._failed_summary()
             if failed is None or not tries_left or failed.error_code not in _PASSING:
                 raise _stopped(failed)
-            await asyncio.sleep(self._retry_wait)
+            await asyncio.sleep(self._wait_before_retry(failed))
 
     async def _want_end(self) -> None:
         """End the chapter. A summary that had failed may become due again at this very instant, and then
@@ -180,11 +193,20 @@ class Player:
             request_id = await self._session.retry(request_id)
 
     def _wait_before_retry(self, request: Request) -> float:
-        """Seconds: what the service asked for, if that is longer than our own wait and not very long."""
-        if request.retry_after is None:
+        """Seconds: what the service asked for, if that is longer than our own wait.
+
+        A summary's time holds our own back-off too, which only counts where the service is the reason.
+
+        Raises:
+            StoryEngineError: It is more than `LONGEST_WAIT`. A service is never asked before its time.
+        """
+        is_ours = request.kind is RequestKind.SUMMARY and request.error_code not in _SERVICE_ASKS
+        if request.retry_after is None or is_ours:
             return self._retry_wait
         asked_for = (request.retry_after - request.updated_at).total_seconds()
-        return max(self._retry_wait, min(asked_for, LONGEST_WAIT))
+        if asked_for > LONGEST_WAIT:
+            raise _stopped(request)
+        return max(self._retry_wait, asked_for)
 
 
 def _stopped(request: Request | None) -> StoryEngineError:

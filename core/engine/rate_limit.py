@@ -1,27 +1,30 @@
-"""Our own limit of calls per minute, by role (design 8; seed 002, 4.4)."""
+"""Our own limit of calls per minute, by agent (design 8; seed 002, 4.4)."""
 
 import asyncio
-from collections import deque
-from collections.abc import Mapping
+from collections import defaultdict, deque
 
-from core.model_choice import AgentRole, ModelChoice
+from core.model_choice import AgentRole, Choices
 
 _MINUTE = 60.0
 
 
 class RateLimiter:
-    """Lets at most `requests_per_minute` calls of a role begin in any minute; the others wait."""
+    """Lets at most `requests_per_minute` calls of a choice begin in any minute; the others wait.
 
-    def __init__(self, choices: Mapping[AgentRole, ModelChoice]) -> None:
-        self._limits = {role: choice.requests_per_minute for role, choice in choices.items()}
-        self._begun: dict[AgentRole, deque[float]] = {role: deque() for role in choices}
+    The characters share the limit of their role, but for one that has a choice of its own.
+    """
 
-    async def wait(self, role: AgentRole) -> None:
-        """Return when a call of `role` may begin; at most a minute from now per call ahead of it."""
-        limit = self._limits[role]
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._begun: defaultdict[AgentRole | int, deque[float]] = defaultdict(deque)
+
+    async def wait(self, role: AgentRole, agent_id: int) -> None:
+        """Return when a call of the agent may begin; at most a minute from now per call ahead of it."""
+        choice = self._choices.of(role, agent_id)
+        limit = choice.requests_per_minute
         if limit is None:
             return
-        begun = self._begun[role]
+        begun = self._begun[role if choice is self._choices[role] else agent_id]
         loop = asyncio.get_running_loop()
         while True:
             now = loop.time()

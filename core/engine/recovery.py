@@ -7,19 +7,16 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
-from core.engine.outcome import Failed, Trail
+from core.engine.outcome import Failed, Trail, trail_without_call
 from core.engine.settlement import returned_unsent, settle, summary_request
 from core.errors import ErrorCode, StoryEngineError
-from core.ids import ArtifactId, RequestId, new_uuid
-from core.request import Artifact, Content, Request, RequestKind, RequestState
+from core.ids import RequestId
+from core.request import Request, RequestKind, RequestState
 from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Changes, Snapshot
 
-UNKNOWN_CALL = 0
-"""The number of the artifact that stands for whatever calls an interrupted attempt had made."""
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
-_NOTHING_KNOWN = Content.of("[]")
 
 
 def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None:
@@ -113,26 +110,7 @@ def _put_back(snapshot: Snapshot, request: Request, error: StoryEngineError, now
 def _interrupted_trail(request: Request, now: datetime) -> Trail:
     if request.state is not RequestState.PROCESSING:
         return Trail()
-    artifact = Artifact(
-        id=ArtifactId(new_uuid()),
-        session_id=request.session_id,
-        request_id=request.id,
-        attempt=request.attempts,
-        call=UNKNOWN_CALL,
-        agent_id={RequestKind.LOCK: 0, RequestKind.SUMMARY: 8, RequestKind.NARRATIVE: 9}.get(
-            request.kind, int(request.slot or 0)
-        ),
-        provider="",
-        model="",
-        prompt_version="",
-        input_hash=_NOTHING_KNOWN.hash,
-        input_ref=_NOTHING_KNOWN.hash,
-        output_ref=None,
-        error_code=ErrorCode.LLM_CANCELLED,
-        error_message=INTERRUPTED,
-        created_at=now,
-    )
-    return Trail((artifact,), (_NOTHING_KNOWN,))
+    return trail_without_call(request, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
 
 
 def _standing(snapshot: Snapshot, now: datetime) -> Changes | None:

@@ -11,7 +11,7 @@ from core.engine.call import BUG, Cancellation
 from core.engine.clock import Clock
 from core.engine.executor import Executor
 from core.engine.notices import StorageTrouble
-from core.engine.outcome import Failed, Outcome, Trail
+from core.engine.outcome import Failed, Outcome, Trail, trail_without_call
 from core.engine.recovery import recover
 from core.engine.settlement import retry_time, settle
 from core.engine.writing import Writer
@@ -180,10 +180,10 @@ class Runner:
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
             return task.result()
-        if isinstance(error, StoryEngineError):
-            return Failed(error), Trail()
-        log.error("request %s failed by a bug", request.id, exc_info=error)
-        return Failed(StoryEngineError(ErrorCode.LLM_ERROR, BUG)), Trail()
+        if not isinstance(error, StoryEngineError):
+            log.error("request %s failed by a bug", request.id, exc_info=error)
+            error = StoryEngineError(ErrorCode.LLM_ERROR, BUG)
+        return Failed(error), trail_without_call(request, error, self._clock())
 
     async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
         snapshot = await self._writer.know_memory()

@@ -34,10 +34,12 @@ async def _show() -> None:
         key = find_api_key(profile, configuration.settings.profile)
         say(f"Address {profile.base_url}")
         say(f"Key: {'from the ' + key.source if key else 'none'}")
-    for role in AgentRole:
-        choice = configuration.choices[role]
+    choices = configuration.choices
+    agents = [(role.value, choices[role]) for role in AgentRole]
+    agents += [(f"character {slot.value}", choice) for slot, choice in sorted(choices.characters.items())]
+    for name, choice in agents:
         say(
-            f"{role.value}: {choice.model}, up to {choice.max_input_tokens:,} tokens in "
+            f"{name}: {choice.model}, up to {choice.max_input_tokens:,} tokens in "
             f"and {choice.max_output_tokens:,} out"
         )
 

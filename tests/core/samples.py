@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.event import Event, Role
 from core.ids import BlockId, EventId, SessionId
 from core.memory import BlockType, MemoryBlock
-from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.model_choice import AgentRole, Choices, ModelChoice, PromptStyle
 from core.session import Session, Tab1Inputs
 from core.slot import Slot, first_slots
 
@@ -159,8 +159,8 @@ def choice(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL, output: 
     )
 
 
-def choices(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL) -> dict[AgentRole, ModelChoice]:
-    return {role: choice(budget, style) for role in AgentRole}
+def choices(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL) -> Choices:
+    return Choices({role: choice(budget, style) for role in AgentRole})
 
 
 TAB1 = Tab1Inputs(

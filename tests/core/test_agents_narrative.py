@@ -8,7 +8,7 @@ from core.context import ContextBuilder, NarrativePart
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.fence import SegmentName, disarm
-from core.model_choice import AgentRole, PromptStyle
+from core.model_choice import AgentRole, Choices, PromptStyle
 from core.prompt_range import PromptRange
 from core.slot import Slot
 from core.transcript import render_events
@@ -16,7 +16,7 @@ from tests.core.samples import any_text, choice, choices, event, memory, play, s
 
 
 def build(budget: int, style: PromptStyle = PromptStyle.FULL, output: int = 4_000) -> ContextBuilder:
-    return ContextBuilder({AgentRole.NARRATIVE: choice(budget, style, output)})
+    return ContextBuilder(Choices({AgentRole.NARRATIVE: choice(budget, style, output)}))
 
 
 def told(parts: tuple[NarrativePart, ...]) -> str:

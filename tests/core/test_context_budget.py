@@ -10,7 +10,7 @@ from core.errors import ErrorCode, StoryEngineError
 from core.fence import SegmentName
 from core.memory import MemoryBlock
 from core.memory_digest import STEP, MemoryDigester
-from core.model_choice import AgentRole, PromptStyle
+from core.model_choice import AgentRole, Choices, PromptStyle
 from core.prompt_range import PromptRange
 from core.session import Tab1Inputs
 from core.slot import Slot
@@ -209,6 +209,6 @@ def test_tab_1_at_its_limits_fits_the_defaults() -> None:
 
 
 def test_a_builder_may_serve_some_roles_only() -> None:
-    build = ContextBuilder({AgentRole.CHARACTER: choice()})
+    build = ContextBuilder(Choices({AgentRole.CHARACTER: choice()}))
     blocks: tuple[MemoryBlock, ...] = ()
     assert build.character(session(), TAB1, blocks, (), Slot.RED, "Go?").tokens > 0

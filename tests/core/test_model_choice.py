@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from core.model_choice import LOCAL_MODEL, AgentRole, PromptStyle, choose_model
-from core.settings import AgentSettings, ProfileSettings
+from core.errors import StoryEngineError
+from core.model_choice import LOCAL_MODEL, AgentRole, PromptStyle, choose_model, choose_models
+from core.settings import AgentSettings, ProfileSettings, load_settings
+from core.slot import Slot
 
 
 @pytest.mark.parametrize("role", AgentRole)
@@ -26,3 +28,31 @@ def test_caps_that_are_set_hold_for_other_weights_too() -> None:
     )
     choice = choose_model(profile, AgentRole.CHARACTER)
     assert (choice.context_window, choice.max_output_tokens) == (32_768, 600)
+
+
+def test_a_character_may_have_a_model_of_its_own_and_takes_the_rest_from_its_role(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[profiles.local.character]\ntimeout = 7\n[profiles.local.characters.3]\nmodel = "yellows-own"\n'
+    )
+    monkeypatch.setenv("STORYENGINE_PROFILES__LOCAL__CHARACTERS__7__MAX_OUTPUT_TOKENS", "99")
+    choices = choose_models(load_settings(file).active())
+    assert choices[AgentRole.CHARACTER].model == LOCAL_MODEL
+    yellow, violet = (choices.of(AgentRole.CHARACTER, slot) for slot in (Slot.YELLOW, Slot.VIOLET))
+    assert (yellow.model, yellow.timeout) == ("yellows-own", 7)
+    assert (violet.model, violet.timeout, violet.max_output_tokens) == (LOCAL_MODEL, 7, 99)
+    assert choices.of(AgentRole.CHARACTER, Slot.RED) is choices[AgentRole.CHARACTER]
+    assert choices.of(AgentRole.NARRATIVE, 9) is choices[AgentRole.NARRATIVE]
+    monkeypatch.setenv("STORYENGINE_MODEL", "one-for-all")
+    choices = choose_models(load_settings(file).active())
+    assert {choices.of(AgentRole.CHARACTER, slot).model for slot in Slot} == {"one-for-all"}
+
+
+@pytest.mark.parametrize("slot", ["0", "8", "kara"])
+def test_a_character_that_there_cannot_be_is_refused(tmp_path: Path, slot: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'[profiles.local.characters.{slot}]\nmodel = "x"\n')
+    with pytest.raises(StoryEngineError, match="characters"):
+        load_settings(file)

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.engine import commands
-from core.engine.recovery import INTERRUPTED, UNKNOWN_CALL, disowned, recover
+from core.engine.outcome import UNKNOWN_CALL
+from core.engine.recovery import INTERRUPTED, disowned, recover
 from core.errors import ErrorCode
 from core.request import Content, RequestKind, RequestState
 from core.session import SessionState

@@ -2,17 +2,31 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
 from core.engine.open_session import OpenSession
+from core.engine.outcome import UNKNOWN_CALL
 from core.errors import ErrorCode
+from core.model_choice import AgentRole, Choices
 from core.providers.script import Fault
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
 from db.store import PostgresStore
-from tests.engine.windows import CHOICES, QUICK, create, done, failing, scripted, set_up, window
+from tests.engine.windows import (
+    CHOICES,
+    QUICK,
+    Recorder,
+    chapter,
+    create,
+    done,
+    failing,
+    scripted,
+    set_up,
+    window,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -153,3 +167,34 @@ async def test_control_characters_in_an_answer_are_gone_before_it_is_stored(
         texts += [draft.text for draft in await store.drafts(session.id)]
         texts += [str(block.payload) for block in await store.blocks(session.id)]
         assert not any(character in text for text in texts for character in "\x00\x07\x08\x1b\x9b\u202e")
+
+
+async def test_a_prompt_that_cannot_be_made_to_fit_fails_before_any_call_and_is_on_record(
+    store: PostgresStore,
+) -> None:
+    tiny = replace(CHOICES[AgentRole.CHARACTER], max_input_tokens=50)
+    model = Recorder()
+    async with chapter(store, model, choices=Choices({**CHOICES, AgentRole.CHARACTER: tiny})) as session:
+        request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CONTEXT_OVERFLOW)
+        assert session.snapshot.unsent == {Slot.RED: "One"}
+        assert model.calls == []
+        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        assert artifact.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
+        assert (artifact.attempt, artifact.call, artifact.agent_id) == (1, UNKNOWN_CALL, Slot.RED)
+
+
+async def test_a_prompt_that_fails_by_a_bug_comes_back_and_is_on_record(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_a_bug(*_: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("core.agents.character.clean_reply", has_a_bug)
+    async with chapter(store) as session:
+        request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_ERROR)
+        assert session.snapshot.unsent == {Slot.RED: "One"}
+        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        assert (artifact.error_code, artifact.call) == (ErrorCode.LLM_ERROR, UNKNOWN_CALL)
+        assert "ZeroDivision" not in artifact.error_message

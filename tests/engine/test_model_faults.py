@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from core.consent import Consent
 from core.errors import ErrorCode
+from core.model_choice import Choices
 from core.providers.openai import OpenAIProvider
 from core.providers.script import Entry, Fault, Match
 from core.request import RequestKind
@@ -114,7 +115,7 @@ async def test_a_fault_of_a_service_over_http_comes_to_what_is_stated(
     code = HTTP_FAULTS[name][1]
     more: dict[str, Any] = {}
     if code is ErrorCode.LLM_TIMEOUT and name == "silence":
-        more["choices"] = {role: replace(choice, timeout=0.5) for role, choice in CHOICES.items()}
+        more["choices"] = Choices({role: replace(choice, timeout=0.5) for role, choice in CHOICES.items()})
     async with FaultServer() as server:
         server.default = FaultyService(name, kind, often)
         provider = OpenAIProvider(

@@ -10,7 +10,7 @@ from core.engine.call import input_hash
 from core.engine.notices import TextArrived
 from core.engine.open_session import OpenSession
 from core.errors import ErrorCode
-from core.model_choice import AgentRole
+from core.model_choice import AgentRole, Choices
 from core.providers.base import Message
 from core.providers.script import Entry, Fault, Match, Script
 from core.providers.scripted import ScriptedProvider
@@ -35,7 +35,9 @@ from tests.engine.windows import (
 
 pytestmark = pytest.mark.anyio
 
-SMALL_WINDOW = {**CHOICES, AgentRole.NARRATIVE: replace(CHOICES[AgentRole.NARRATIVE], max_input_tokens=2_400)}
+SMALL_WINDOW = Choices(
+    {**CHOICES, AgentRole.NARRATIVE: replace(CHOICES[AgentRole.NARRATIVE], max_input_tokens=2_400)}
+)
 """A narrative model that cannot hold a chapter of four long prompts at once."""
 
 

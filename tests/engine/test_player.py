@@ -1,6 +1,7 @@
 """The headless player: on from wherever a session stands, patient with what passes, and nothing else."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,30 @@ async def test_a_service_that_asks_for_time_is_given_it(store: PostgresStore, tm
         assert asyncio.get_running_loop().time() - began >= 0.4
 
 
+async def test_a_service_that_asks_for_time_is_given_it_for_the_last_summary_too(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    provider = scripted(failing(RequestKind.SUMMARY, Fault.RATE_LIMITED, retry_after=0.4))
+    async with window(store, provider, backoff=0.001) as session:
+        player = Player(session, script_of(tmp_path, 1), lambda _: None, retry_wait=0.0)
+        began = asyncio.get_running_loop().time()
+        await player.play()
+        assert asyncio.get_running_loop().time() - began >= 0.4
+
+
+@pytest.mark.parametrize("kind", [RequestKind.REPLY, RequestKind.SUMMARY])
+async def test_a_service_that_asks_for_an_hour_stops_the_play_and_is_not_asked_before(
+    store: PostgresStore, tmp_path: Path, kind: RequestKind
+) -> None:
+    entry = failing(kind, Fault.RATE_LIMITED, retry_after=3600.0, times=None)
+    model = Recorder(Script(reply=(entry,)))
+    async with window(store, model) as session:
+        with pytest.raises(StoryEngineError, match="run the same command") as stopped:
+            await Player(session, script_of(tmp_path, 1), lambda _: None, retry_wait=0.0).play()
+        assert stopped.value.code is ErrorCode.LLM_RATE_LIMITED
+        assert len(model.calls) == (2 if kind is RequestKind.REPLY else 3)  # the lock, the reply, the summary
+
+
 async def test_a_script_goes_on_in_its_own_session_and_only_there(
     store: PostgresStore, tmp_path: Path
 ) -> None:
@@ -107,14 +132,20 @@ async def test_a_session_that_was_played_otherwise_is_not_touched(
     script = script_of(tmp_path, 1)
     async with window(store) as session:
         await Player(session, script, lambda _: None).play()
+        longer = replace(script, prompts=script.prompts * 2)
+        with pytest.raises(ScriptMismatchError, match="was ended after prompt 1, and the script has 2"):
+            await Player(session, longer, lambda _: None).play()
+        to_another = replace(script, prompts=(replace(script.prompts[0], slot=Slot.VIOLET),))
+        with pytest.raises(ScriptMismatchError, match="Prompt 1 of the script was played to"):
+            await Player(session, to_another, lambda _: None).play()
     async with window(store) as other:
         await set_up(other)
         await done(other, await other.lock())
         await play(other, 1)
         before = other.snapshot
-        with pytest.raises(ScriptMismatchError, match="Prompt 1"):
+        with pytest.raises(ScriptMismatchError, match="Prompt 1 of the script is not what was played"):
             await Player(other, script, lambda _: None).play()
         await done(other, await other.submit_prompt(Slot.RED, "More than the script has"))
-        with pytest.raises(ScriptMismatchError, match="Prompt 2"):
+        with pytest.raises(ScriptMismatchError, match="The chapter has 2 prompts and the script only 1"):
             await Player(other, script, lambda _: None).play()
         assert before.session.prompt_index == 1

@@ -8,7 +8,7 @@ import pytest
 
 from core.engine.notices import CallStarted, MemoryAppended, RequestFailed
 from core.errors import ErrorCode
-from core.model_choice import AgentRole
+from core.model_choice import AgentRole, Choices
 from core.providers.script import Fault
 from core.request import RequestKind, RequestState
 from core.session import SessionState
@@ -20,6 +20,7 @@ from tests.engine.windows import (
     Recorder,
     chapter,
     done,
+    engine_on,
     failing,
     is_summary,
     listening,
@@ -149,7 +150,7 @@ async def test_our_own_limit_of_calls_per_minute_holds_and_a_waiting_call_can_be
     store: PostgresStore,
 ) -> None:
     character = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1)
-    choices = {**CHOICES, AgentRole.CHARACTER: character}
+    choices = Choices({**CHOICES, AgentRole.CHARACTER: character})
     model = Recorder()
     async with chapter(store, model, choices=choices) as session, listening(session) as ears:
         await done(session, await session.submit_prompt(Slot.RED, "One"))
@@ -159,3 +160,20 @@ async def test_our_own_limit_of_calls_per_minute_holds_and_a_waiting_call_can_be
         assert len(model.calls) == 1
         await session.cancel(second)
         assert (await session.wait(second)).error_code is ErrorCode.LLM_CANCELLED
+
+
+async def test_a_character_with_a_choice_of_its_own_has_its_model_and_limit(
+    store: PostgresStore,
+) -> None:
+    slow = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1)
+    yellow = replace(CHOICES[AgentRole.CHARACTER], model="yellows-own", max_output_tokens=321)
+    choices = Choices({**CHOICES, AgentRole.CHARACTER: slow}, {Slot.YELLOW: yellow})
+    model = Recorder()
+    async with chapter(store, model, choices=choices) as session:
+        await done(session, await session.submit_prompt(Slot.RED, "One"))
+        for text in ("Two", "Three"):  # the limit of the others is used up, and not Yellow's
+            await done(session, await session.submit_prompt(Slot.YELLOW, text))
+        asked = [(call.model, call.max_output_tokens) for call in model.calls if call.schema is None]
+        assert asked == [(slow.model, slow.max_output_tokens), ("yellows-own", 321), ("yellows-own", 321)]
+        sent = await engine_on(store, model, choices=choices).preview(session.id, Slot.YELLOW, "Four")
+        assert sent.max_input_tokens == yellow.max_input_tokens

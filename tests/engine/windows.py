@@ -1,7 +1,7 @@
 """What the engine tests use: a window on a session, ears, models that do as they are told."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import count
@@ -17,7 +17,7 @@ from core.engine.engine import Engine
 from core.engine.notices import Notice, SessionChanged
 from core.engine.open_session import OpenSession
 from core.ids import SessionId, new_uuid
-from core.model_choice import AgentRole, ModelChoice, defaults_for
+from core.model_choice import AgentRole, Choices, defaults_for
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.script import Entry, Fault, Match, Script
 from core.providers.scripted import ScriptedProvider
@@ -29,7 +29,7 @@ from tests.store.servers import plain_url
 
 PATIENCE = 15.0
 CHOICES = defaults_for("scripted")
-QUICK = {role: replace(choice, timeout=0.05) for role, choice in CHOICES.items()}
+QUICK = Choices({role: replace(choice, timeout=0.05) for role, choice in CHOICES.items()})
 """Models that are given up after a twentieth of a second of silence."""
 MATCHES = {
     RequestKind.LOCK: {"schema": "world_chapter_lock"},
@@ -178,7 +178,7 @@ def engine_on(
     *,
     label: str = "first window",
     backoff: float = 3600.0,
-    choices: Mapping[AgentRole, ModelChoice] = CHOICES,
+    choices: Choices = CHOICES,
 ) -> Engine:
     return Engine(store, provider or ScriptedProvider(), choices, label=label, summary_backoff=backoff)
 
