@@ -72,6 +72,10 @@ class LocalProvider:
                 raise death from error
             raise
 
+    async def start(self) -> None:
+        """Start the model before the first call; raise ProviderError when it does not start here."""
+        await self._ready()
+
     async def aclose(self) -> None:
         """Close the connections and end the child."""
         client, self._client = self._client, None

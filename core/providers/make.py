@@ -6,7 +6,7 @@ from pydantic import SecretStr
 
 from core.consent import Consent
 from core.keys import find_api_key
-from core.model_choice import AgentRole, choose_model
+from core.model_choice import choose_models
 from core.paths import Paths
 from core.providers.base import Provider
 from core.settings import ProfileSettings
@@ -45,5 +45,6 @@ def _key(profile: ProfileSettings, profile_name: str) -> SecretStr | None:
 
 
 def _largest_window(profile: ProfileSettings) -> int:
-    """Tokens that the one local server must hold for any of the roles."""
-    return max(choose_model(profile, role).context_window for role in AgentRole)
+    """Tokens that the one local server must hold for any of the agents."""
+    choices = choose_models(profile)
+    return max(choice.context_window for choice in (*choices.values(), *choices.characters.values()))

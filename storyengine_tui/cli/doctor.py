@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -68,8 +68,8 @@ async def _examine() -> AsyncIterator[Finding]:
         return
     yield Finding("settings", f"profile {configuration.settings.profile}")
     yield await _database(configuration)
-    yield await _attempt("model", lambda: _model(configuration))
-    yield await _attempt("consent", lambda: _consent(configuration))
+    yield await _attempt("model", _model(configuration))
+    yield await _attempt("consent", _consent(configuration))
 
 
 def _python() -> Finding:
@@ -108,28 +108,26 @@ async def _database(configuration: Configuration) -> Finding:
     return Finding("database", f"{kind} runs, schema up to date, {count} chapters")
 
 
-async def _attempt(subject: str, check: Callable[[], Finding]) -> Finding:
+async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:
     try:
-        return await asyncio.to_thread(check)
+        return await check
     except StoryEngineError as error:
         return Finding(subject, error.message, error.hint or "See the README, section “Models”.")
 
 
-def _model(configuration: Configuration) -> Finding:
+async def _model(configuration: Configuration) -> Finding:
     profile = configuration.settings.active()
     model = configuration.choices[AgentRole.CHARACTER].model
     match profile.provider:
         case "scripted":
             return Finding("model", "replies come from a file; no model is called")
         case "local":
-            from core.providers.weights import find_weights
-
-            return Finding("model", f"local, {find_weights(configuration.paths, profile.model_path).name}")
+            return Finding("model", await _started(configuration))
         case "openai":
             from core.consent import is_loopback
             from core.keys import find_api_key
 
-            key = find_api_key(profile, configuration.settings.profile)
+            key = await asyncio.to_thread(find_api_key, profile, configuration.settings.profile)
             if key is None and not is_loopback(profile.base_url):
                 return Finding(
                     "model",
@@ -140,7 +138,22 @@ def _model(configuration: Configuration) -> Finding:
             return Finding("model", f"{model} at {profile.base_url}, {where}")
 
 
-def _consent(configuration: Configuration) -> Finding:
+async def _started(configuration: Configuration) -> str:
+    """Start the local model, which only a machine with the right processor and the weights can."""
+    from core.providers.local import LocalProvider
+    from core.providers.weights import find_weights
+
+    model_path = configuration.settings.active().model_path
+    provider = LocalProvider(configuration.paths, configuration.consent, model_path=model_path)
+    try:
+        await provider.start()
+        weights = await asyncio.to_thread(find_weights, configuration.paths, model_path)
+    finally:
+        await provider.aclose()
+    return f"local, {weights.name}, starts"
+
+
+async def _consent(configuration: Configuration) -> Finding:
     profile = configuration.settings.active()
     if profile.provider != "openai":
         return Finding("consent", "no text leaves this machine")

@@ -152,6 +152,14 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
     )
     assert ill.returncode == ExitCode.REFUSED
     assert "storyengine consent grant https://example.invalid/v1" in ill.stdout
+    local = here.call("doctor", STORYENGINE_PROVIDER="local")
+    assert re.search(r"^ok    model: local, \S+\.gguf, starts$", local.stdout, re.M), local.stdout
+    not_weights = here.write("not_weights.gguf", "GGUF and nothing else")
+    broken = here.call("doctor", STORYENGINE_PROVIDER="local", STORYENGINE_MODEL_PATH=str(not_weights))
+    assert broken.returncode == ExitCode.REFUSED
+    assert re.search(r"^mend  model: .*could not read .*not_weights\.gguf", broken.stdout, re.M), (
+        broken.stdout
+    )
     odd = here.call("doctor", STORYENGINE_SUMMARY_BACKOFF="soon")
     assert odd.returncode == ExitCode.REFUSED
     assert "summary_backoff" in odd.stdout

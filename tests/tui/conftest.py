@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +40,8 @@ async def settled(pilot: Pilot[Any]) -> None:
     Raises:
         AssertionError: It never comes to rest.
     """
+    for field in pilot.app.screen.query(Input):
+        field.cursor_blink = False
     before = ""
     alike = 0
     for _ in range(100):
