@@ -7,6 +7,8 @@ from pathlib import Path
 from platformdirs import PlatformDirs
 
 APP = "storyengine"
+ENV_FILE = ".env"
+"""Settings of the directory that the program is started in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from pydantic_settings import (
 )
 
 from core.errors import ErrorCode, StoryEngineError
+from core.paths import ENV_FILE
 from core.text import clean_line
 
 ProviderName = Literal["local", "openai", "scripted"]
@@ -33,8 +34,6 @@ ProfileName = Literal["local", "staging", "production"]
 
 _LONGEST_NAME = 100
 OPENAI_BASE_URL = "https://api.openai.com/v1"
-ENV_FILE = ".env"
-"""Settings of the directory that the program is started in."""
 
 
 class AgentSettings(BaseModel):

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -18,7 +17,7 @@ from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
 
 from core.errors import StoryEngineError
-from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.desk import Desk
 from storyengine_tui.driver import hardy
 from storyengine_tui.overlays import OverlayApp
@@ -63,19 +62,25 @@ class StoryEngineApp(OverlayApp):
     ]
 
     def __init__(
-        self, start: StartEngine, configuration: Configuration, *, after: Exception | None = None
+        self, start: StartEngine, configuration: Configuration | Unread, *, after: Exception | None = None
     ) -> None:
         """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
         super().__init__()
         self.bug: Exception | None = None
         """The bug that ended this app, after which another should go on."""
+        self.refusal: StoryEngineError | None = None
+        """Why the settings cannot be used, which ended this app."""
+        self.unread: Unread | None = None
+        """How the settings are read; None once they are."""
         self._after = after
         self._ending: asyncio.Task[None] | None = None
-        self.configuration = configuration
-        self.chapter = ChapterScreen(configuration)
+        self.chapter = ChapterScreen()
         self.desk = Desk(self.chapter, configuration.paths)
-        self._start = start
-        self._runtime = Runtime(partial(start, configuration))
+        self._runtime = Runtime(lambda: start(self.configuration))
+        if isinstance(configuration, Unread):
+            self.unread = configuration
+        else:
+            self._take(configuration)
         self._terminal = Terminal(self)
         self._is_leaving = False
 
@@ -106,6 +111,25 @@ class StoryEngineApp(OverlayApp):
         self.theme = STORY_THEME.name
         self._terminal.heed_hang_up()
         self.call_after_refresh(gc.enable)
+        if self.unread is None:
+            self.pass_gate(self.start_engine)
+        else:
+            self.call_after_refresh(self._begin_reading, self.unread)
+
+    def _begin_reading(self, unread: Unread) -> None:
+        self.do(self._read_settings(unread), group="settings")
+
+    def _take(self, configuration: Configuration) -> None:
+        self.configuration = self.chapter.configuration = configuration
+
+    async def _read_settings(self, unread: Unread) -> None:
+        try:
+            self._take(await unread.read())
+        except StoryEngineError as error:
+            self.refusal = error
+            self.exit()
+            return
+        self.unread = None
         self.pass_gate(self.start_engine)
 
     @on(ChapterScreen.StartRequested)
@@ -135,8 +159,7 @@ class StoryEngineApp(OverlayApp):
         await self.desk.close()
         self.desk.engine = None
         await self._runtime.stop()
-        self.configuration = self.chapter.configuration = configuration
-        self._runtime = Runtime(partial(self._start, configuration))
+        self._take(configuration)
         self.start_engine()
 
     @on(ChapterScreen.Replaced)

@@ -1,28 +1,29 @@
 """Puts the parts together: the one place where core, db and the front end meet (design 3).
 
-The database layer and the providers are heavy to import, so they are imported when first needed.
+The database layer, the providers and the settings are heavy to import, so they are imported when first
+needed: the screen paints before its settings are read.
 """
 
 import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.consent import Consent
-from core.model_choice import Choices, choose_models
-from core.password import PasswordGate
-from core.paths import Paths, find_paths
+from core.paths import ENV_FILE, Paths, find_paths
 from core.private_file import refuse_open_places
-from core.settings import ENV_FILE, ProviderName, Settings, load_settings
 
 if TYPE_CHECKING:
+    from core.consent import Consent
     from core.engine.engine import Engine
+    from core.model_choice import Choices
+    from core.password import PasswordGate
+    from core.settings import ProviderName, Settings
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
@@ -39,32 +40,55 @@ class Configuration:
     """What was set, and where things live."""
 
     paths: Paths
-    settings: Settings
+    settings: "Settings"
 
     @property
-    def choices(self) -> Choices:
+    def choices(self) -> "Choices":
         """Which model serves which agent."""
+        from core.model_choice import choose_models
+
         return choose_models(self.settings.active())
 
     @property
-    def gate(self) -> PasswordGate | None:
+    def gate(self) -> "PasswordGate | None":
         """What asks for the password; None where none is set."""
+        from core.password import PasswordGate
+
         hash_ = self.settings.password_hash
         return None if hash_ is None else PasswordGate(hash_, self.paths.tries_file)
 
     @property
-    def consent(self) -> Consent:
+    def consent(self) -> "Consent":
         """The addresses that text may go to."""
+        from core.consent import Consent
+
         return Consent(self.settings.consent, self.paths.consent_file)
 
 
-def configure(*, provider: ProviderName | None = None, script: Path | None = None) -> Configuration:
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Where things live, and how the settings are read once something is on screen."""
+
+    paths: Paths
+    read: Callable[[], Awaitable[Configuration]]
+    """Raises StoryEngineError when a setting is not valid, or the password of the environment is wrong."""
+
+
+def find_private_paths() -> Paths:
+    """Return where things live; raise NotPrivateError when others can read what is the GM's alone."""
+    paths = find_paths()
+    refuse_open_places(paths, Path(ENV_FILE))
+    return paths
+
+
+def configure(*, provider: "ProviderName | None" = None, script: Path | None = None) -> Configuration:
     """Read the settings, with what the command line overrides; raise a sentence when one is not valid.
 
     Before anything is read, what is the GM's alone is looked at: NotPrivateError when others can read it.
     """
-    paths = find_paths()
-    refuse_open_places(paths, Path(ENV_FILE))
+    from core.settings import load_settings
+
+    paths = find_private_paths()
     settings = load_settings(paths.config_file)
     changes: dict[str, object] = {}
     if provider is not None:

@@ -20,7 +20,8 @@ class Desk:
 
     def __init__(self, chapter: ChapterScreen, paths: Paths) -> None:
         self._chapter = chapter
-        self._paths = paths
+        self.paths = paths
+        """Where things live."""
         self._mutex = asyncio.Lock()
         self.engine: Engine | None = None
         self.session: OpenSession | None = None
@@ -38,7 +39,7 @@ class Desk:
         """
         engine = self.require_engine()
         known = [summary.id for summary in await engine.sessions()]
-        last = read_last_session(self._paths)
+        last = read_last_session(self.paths)
         wanted = last if last in known else next(iter(known), None)
         await self.open(wanted or await engine.create())
         return not known
@@ -55,7 +56,7 @@ class Desk:
             finally:
                 self._chapter.end_progress()
             await self._chapter.attach(self.session)
-            write_last_session(self._paths, session_id)
+            write_last_session(self.paths, session_id)
 
     async def close(self) -> None:
         """Store what is typed, settle what runs, give the writer's lock back."""

@@ -138,4 +138,4 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         from storyengine_tui.screens.bug_screen import BugScreen
 
         if not isinstance(self.screen, BugScreen):
-            self.push_screen(BugScreen(error, self.configuration.paths.logs))
+            self.push_screen(BugScreen(error, self.desk.paths.logs))

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 
 from storyengine_tui.app import StoryEngineApp
-from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.bootstrap import Configuration, Unread
 
 MOST_BUGS = 5
 """After how many bugs a program is better ended."""
 
-MakeApp = Callable[[Configuration, Exception | None], StoryEngineApp]
+MakeApp = Callable[[Configuration | Unread, Exception | None], StoryEngineApp]
 
 
-async def run_until_left(make: MakeApp, configuration: Configuration) -> int:
+async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -> int:
     """Run apps made by `make` until the GM leaves one; return the exit code.
 
-    Raises the bug that is one too many.
+    Raises the bug that is one too many, and StoryEngineError when the settings are not valid.
     """
     bug: Exception | None = None
     for _ in range(MOST_BUGS):
@@ -24,9 +24,11 @@ async def run_until_left(make: MakeApp, configuration: Configuration) -> int:
         finally:
             # However the screen ended: what is typed is stored, what runs is settled.
             await (app.close_everything() if app.bug is None else app.close_in_time())
+        if app.refusal is not None:
+            raise app.refusal
         if app.bug is None:
             return app.return_code or 0
-        bug, configuration = app.bug, app.configuration
+        bug, configuration = app.bug, app.unread or app.configuration
     if bug is None:
         raise AssertionError("only a bug ends an app that nobody left")
     raise bug

@@ -1,38 +1,50 @@
 """`storyengine` without a command: the screen."""
 
 import asyncio
+import sys
 
 from core.errors import StoryEngineError
-from core.password import PasswordRefusedError
 from core.paths import find_paths
 from core.private_file import NotPrivateError
 from storyengine_tui.app import StoryEngineApp
-from storyengine_tui.bootstrap import Configuration, configure, running_engine
+from storyengine_tui.bootstrap import Configuration, Unread, configure, find_private_paths, running_engine
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.words import say_error, start_log
 from storyengine_tui.running import run_until_left
 
 
 def open_app() -> int:
-    """Open the screen; return the exit code when the GM has left it."""
+    """Open the screen; return the exit code when the GM has left it.
+
+    At a terminal the settings are read behind the first paint, since that takes half as long as the paint:
+    when one is not valid, the screen closes again at once and the sentence stands below the command.
+    """
     start_log(find_paths())
     try:
-        configuration = asyncio.run(_unlocked_by_environment(configure()))
-    except PasswordRefusedError as error:
-        say_error(error)
-        return ExitCode.REFUSED
+        unread = Unread(find_private_paths(), _read)
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            return asyncio.run(run_until_left(_app, unread))
+        return asyncio.run(run_until_left(_app, asyncio.run(_read())))
     except StoryEngineError as error:
         say_error(error)
-        return ExitCode.STORAGE_FAILED if isinstance(error, NotPrivateError) else ExitCode.USAGE
-    return asyncio.run(run_until_left(_app, configuration))
+        return _code_of(error)
 
 
-def _app(configuration: Configuration, after: Exception | None) -> StoryEngineApp:
+def _code_of(error: StoryEngineError) -> ExitCode:
+    from core.password import PasswordRefusedError
+
+    if isinstance(error, PasswordRefusedError):
+        return ExitCode.REFUSED
+    return ExitCode.STORAGE_FAILED if isinstance(error, NotPrivateError) else ExitCode.USAGE
+
+
+def _app(configuration: Configuration | Unread, after: Exception | None) -> StoryEngineApp:
     return StoryEngineApp(running_engine, configuration, after=after)
 
 
-async def _unlocked_by_environment(configuration: Configuration) -> Configuration:
-    """Return the configuration without its gate where the environment has the password."""
+async def _read() -> Configuration:
+    """Return the configuration, without its gate where the environment has the password."""
+    configuration = await asyncio.to_thread(configure)
     if configuration.settings.password is None:
         return configuration
     from storyengine_tui.cli.gate import open_gate

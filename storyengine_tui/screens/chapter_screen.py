@@ -84,9 +84,10 @@ class ChapterScreen(Screen[None]):
 
     AUTO_FOCUS = ""
 
-    def __init__(self, configuration: "Configuration") -> None:
+    configuration: "Configuration"  # There is none until the settings are read, and no session either.
+
+    def __init__(self) -> None:
         super().__init__()
-        self.configuration = configuration
         self._pages = TabPages(self)
         self._session: OpenSession | None = None
         self._listening = ExitStack()
