@@ -66,6 +66,11 @@ class StoryEngineApp(OverlayApp):
     ) -> None:
         """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
         super().__init__()
+        # Before anything is styled: a theme that comes later has every style parsed twice more.
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self._styled_with = self.get_css_variables()
+        self.stylesheet.set_variables(self._styled_with)
         self.bug: Exception | None = None
         """The bug that ended this app, after which another should go on."""
         self.refusal: StoryEngineError | None = None
@@ -100,6 +105,13 @@ class StoryEngineApp(OverlayApp):
         """Offer what can be done now in the command palette."""
         return commands_of(self)
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew where the colours changed; at the start Textual says so of those it has."""
+        variables = self.get_css_variables()
+        if variables != self._styled_with:
+            self._styled_with = variables
+            super().refresh_css(animate)
+
     def get_key_display(self, binding: Binding) -> str:
         """Return a key as our texts call it: F3, not f3."""
         shown = super().get_key_display(binding)
@@ -107,8 +119,6 @@ class StoryEngineApp(OverlayApp):
 
     def on_mount(self) -> None:
         """Paint, then start the engine."""
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
         self._terminal.heed_hang_up()
         self.call_after_refresh(gc.enable)
         if self.unread is None:

@@ -28,6 +28,7 @@ from tests.tui.widget_app import WIDGET_STYLES
 ROOT = Path(__file__).parents[2]
 HEAVY = {
     *("alembic", "argon2", "db", "httpx", "keyring", "openai", "psycopg", "sqlalchemy", "sqlmodel", "typer"),
+    *("pydantic", "pydantic_settings"),
     *("core.context", "core.engine.engine", "core.engine.notices", "core.export"),
     *(f"storyengine_tui.screens.{tab}_pane" for tab in ("setup", "play", "narrative")),
 }
