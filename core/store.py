@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from core.draft import NarrativeDraft
+from core.errors import SessionLockedError
 from core.event import Event
 from core.ids import RequestId, SessionId
 from core.memory import MemoryBlock, folded
@@ -121,6 +122,15 @@ class Holder:
     since: datetime
 
 
+def written_elsewhere(holder: Holder | None) -> SessionLockedError:
+    """Return the refusal of what only the writer of a chapter may do to the whole of it."""
+    who = f" ({holder.label}, since {holder.since.astimezone():%H:%M on %d %B})" if holder else ""
+    return SessionLockedError(
+        f"Another window writes in this chapter{who}; nothing was changed.",
+        "Close it there, or archive it from there.",
+    )
+
+
 class Lease(Protocol):
     """The writer's lock of one session, held until closed or until the connection is lost."""
 
@@ -157,6 +167,9 @@ class Store(Protocol):
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
         """Take the writer's lock, or return who has it. Does not wait."""
+
+    async def writer_of(self, session_id: SessionId) -> Holder | None:
+        """Return who has the writer's lock now, None when nobody has; takes nothing and writes nothing."""
 
     async def load(self, session_id: SessionId) -> Snapshot:
         """Return the session as it is, its memory not known yet; the cost does not grow with the story.

@@ -76,6 +76,10 @@ class PostgresStore:
             self._leases.add(lease)
         return lease
 
+    async def writer_of(self, session_id: SessionId) -> Holder | None:
+        """Return who has the writer's lock now; see `core.store.Store.writer_of`."""
+        return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
+
     async def load(self, session_id: SessionId) -> Snapshot:
         """Return the session as it is at one instant."""
         return await self._read(lambda connection: reads.read_snapshot(connection, session_id))

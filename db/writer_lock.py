@@ -12,13 +12,15 @@ from contextlib import suppress
 from typing import Any, Final, LiteralString, NoReturn
 
 import psycopg
-from sqlalchemy import URL
+from sqlalchemy import URL, BigInteger, cast, column, func, literal, select, table
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.ids import SessionId
 from core.store import Holder
 from db.connect import Connection, close_quietly, open_connection
 from db.follow import notifications
 from db.reads import missing
+from db.tables import SESSION
 
 _ANSWER: Final = 10.0
 
@@ -31,6 +33,11 @@ _TAKE: Final[LiteralString] = (
 _WHO: Final[LiteralString] = (
     "SELECT writer_label, coalesce(writer_since, updated_at) FROM session WHERE id = %s"
 )
+_HALF: Final = 0xFFFF_FFFF
+_LOCKS: Final = table(
+    "pg_locks", *map(column, ("locktype", "granted", "objsubid", "classid", "objid", "database"))
+)
+_DATABASES: Final = table("pg_database", column("oid"), column("datname"))
 
 
 def lock_key(session_id: SessionId) -> int:
@@ -102,6 +109,36 @@ async def take(
         raise
     await close_quietly(connection)
     return Holder(label=holder, since=since)
+
+
+async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Holder | None:
+    """Return who holds the lock, None when nobody does; raise StorageError when there is no such session.
+
+    The server is asked for its locks: trying for the lock would keep it, for a moment, from a window that
+    opens just then.
+    """
+    key = lock_key(session_id)
+    here = select(_DATABASES.c.oid).where(_DATABASES.c.datname == func.current_database())
+    is_held = (
+        select(literal(1))
+        .select_from(_LOCKS)
+        .where(
+            _LOCKS.c.locktype == "advisory",
+            _LOCKS.c.granted,
+            _LOCKS.c.database == here.scalar_subquery(),
+            # A key of 8 bytes stands there in two halves, which are oids.
+            _LOCKS.c.objsubid == 1,
+            cast(_LOCKS.c.classid, BigInteger) == key >> 32 & _HALF,
+            cast(_LOCKS.c.objid, BigInteger) == key & _HALF,
+        )
+        .exists()
+    )
+    since = func.coalesce(SESSION.c.writer_since, SESSION.c.updated_at)
+    query = select(SESSION.c.writer_label.label("who"), since.label("since"), is_held.label("is_held"))
+    row = (await connection.execute(query.where(SESSION.c.id == session_id))).one_or_none()
+    if row is None:
+        raise missing(session_id)
+    return Holder(label=row.who, since=row.since) if row.is_held else None
 
 
 async def _row(connection: Connection, query: LiteralString, *values: object) -> tuple[Any, ...]:

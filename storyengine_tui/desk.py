@@ -100,13 +100,18 @@ class Desk:
         await self._chapter.show_again()
 
     async def archive(self, session_id: SessionId) -> None:
-        """Take a session off every screen; when it is the open one, go on with another."""
-        engine = self.require_engine()
-        if self.session is None or self.session.id != session_id:
-            await engine.archive(session_id)
+        """Take a session off every screen; when it is the open one, go on with another.
+
+        Raises SessionLockedError when another window writes in it; then all stays as it was.
+        """
+        session = self.session
+        if session is None or session.id != session_id:
+            await self.require_engine().archive(session_id)
             return
+        await self._chapter.flush()
+        # Archived before it is closed: who waits to take over would have it in between.
+        await session.archive()
         await self.close()
-        await engine.archive(session_id)
         await self.open_last()
 
     async def keep_slot(self, session_id: SessionId, name: str) -> None:

@@ -21,7 +21,7 @@ from core.model_choice import Choices
 from core.providers.base import Provider
 from core.session import SessionSummary
 from core.slot import Slot
-from core.store import Holder, Lease, Snapshot, Store
+from core.store import Holder, Lease, Snapshot, Store, written_elsewhere
 
 
 class Engine:
@@ -96,8 +96,17 @@ class Engine:
         return await self.store.sessions(is_archived=is_archived)
 
     async def archive(self, session_id: SessionId) -> None:
-        """Take a session off every screen; it can be restored."""
-        await self.store.archive(session_id, self._clock())
+        """Take a session off every screen; it can be restored.
+
+        Raises SessionLockedError when a window writes in it; one that is open here archives itself.
+        """
+        taken = await self.store.acquire(session_id, self._label)
+        if isinstance(taken, Holder):
+            raise written_elsewhere(taken)
+        try:
+            await self.store.archive(session_id, self._clock())
+        finally:
+            await taken.aclose()
 
     async def restore(self, session_id: SessionId) -> None:
         """Bring an archived session back."""

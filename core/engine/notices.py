@@ -124,6 +124,11 @@ class WriterChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class WriterGone:
+    """The window that wrote here is gone; nobody writes until a window takes over."""
+
+
+@dataclass(frozen=True, slots=True)
 class SessionReplaced:
     """The session was reset: it is archived, and `new_id` goes on in its place."""
 
@@ -146,5 +151,6 @@ Notice = (
     | StorageTrouble
     | StorageRecovered
     | WriterChanged
+    | WriterGone
     | SessionReplaced
 )

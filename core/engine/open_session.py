@@ -12,7 +12,7 @@ from core.engine.clock import Clock
 from core.engine.commands import Tab1Edit
 from core.engine.follower import Follower
 from core.engine.listeners import Listener
-from core.engine.notices import SessionReplaced, WriterChanged
+from core.engine.notices import SessionReplaced, WriterChanged, WriterGone
 from core.engine.recovery import recover, unqueued
 from core.engine.runner import Runner, next_request
 from core.engine.slot_keeper import SlotKeeper
@@ -25,7 +25,7 @@ from core.memory import MemoryBlock
 from core.request import Artifact, Request, RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
-from core.store import Changes, Holder, Snapshot, Store
+from core.store import Changes, Holder, Snapshot, Store, written_elsewhere
 
 LONGEST_STOP = 30.0
 """Seconds to wait for a call that was stopped to be settled."""
@@ -73,12 +73,12 @@ class OpenSession:
 
     @property
     def holder(self) -> Holder | None:
-        """Who writes here, if it is another window."""
+        """Who writes here, if it is another window; None as well when that one is known to be gone."""
         return self._writer.holder
 
     @property
     def is_read_only(self) -> bool:
-        """Whether another window writes."""
+        """Whether this window only reads: another one writes, or was the last to."""
         return self._writer.lease is None
 
     def can(self, command: Command) -> bool:
@@ -189,6 +189,20 @@ class OpenSession:
         await self.aclose()
         return fresh.session_id
 
+    async def archive(self) -> None:
+        """Stop everything and take this session off every list; it can be restored as it stands.
+
+        Raises SessionLockedError where another window writes; one that is gone is succeeded first.
+        """
+        if not await self.take_over():
+            raise written_elsewhere(self.holder)
+        await self._stop_everything()
+        await self._writer.apply(
+            lambda snapshot: Changes(
+                session_id=self.id, session=replace(snapshot.session, archived_at=self._clock())
+            )
+        )
+
     async def events(self, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
         """Return the events of prompts `first` to `last`."""
         return await self._store.events(self.id, first=first, last=last)
@@ -242,7 +256,7 @@ class OpenSession:
             return True
         taken = await self._store.acquire(self.id, self._writer.label)
         if isinstance(taken, Holder):
-            self._writer.holder = taken
+            self._learn(taken)
             return False
         await self._follower.aclose()
         try:
@@ -253,6 +267,22 @@ class OpenSession:
         await self.begin_writing()
         self._writer.listeners.publish(WriterChanged(None))
         return True
+
+    async def look_for_writer(self) -> Holder | None:
+        """Ask who writes, where it is not this window; None when nobody does. A change is a notice too.
+
+        Nothing else tells: a window that ends without a word stores nothing more.
+        """
+        found = await self._store.writer_of(self.id)
+        if not self.is_read_only:  # It has become the writer while it asked.
+            return None
+        self._learn(found)
+        return found
+
+    def _learn(self, holder: Holder | None) -> None:
+        if holder != self._writer.holder:
+            self._writer.holder = holder
+            self._writer.listeners.publish(WriterGone() if holder is None else WriterChanged(holder))
 
     async def begin_writing(self) -> None:
         """Mend what a crash left, and work through what is pending; the writer's lock is held already."""

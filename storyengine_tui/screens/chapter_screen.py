@@ -18,6 +18,7 @@ from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId
 from core.session import SessionState, title_from
+from storyengine_tui.consenting import may_send
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.writer_banner import WriterBanner
@@ -238,6 +239,7 @@ class ChapterScreen(Screen[None]):
                 has_ended = session.state is SessionState.ENDED and self._state in PLAYING
                 self._state = session.state
                 self._show_standing()
+                self._show_writer()
                 if has_ended:
                     self._open_tab("narrative")
             case notices.StorageTrouble(error):
@@ -246,6 +248,8 @@ class ChapterScreen(Screen[None]):
                 self.hide_trouble()
             case notices.WriterChanged(holder):
                 await self._heed_writer(holder)
+            case notices.WriterGone():
+                self._show_writer()
             case notices.SessionReplaced(new_id):
                 self.post_message(self.Replaced(new_id))
             case notices.RequestFailed(request, error) if error.code is ErrorCode.CONSENT_REQUIRED:
@@ -262,9 +266,12 @@ class ChapterScreen(Screen[None]):
             self.post_message(self.Played(name, self._title))
 
     async def _heed_writer(self, holder: "Holder | None") -> None:
-        self.query_one(WriterBanner).show_writer_of(self._session)
+        self._show_writer()
         if holder is None:
             await self.show_again()
+
+    def _show_writer(self) -> None:
+        self.query_one(WriterBanner).show_writer_of(self._session)
         self.refresh_bindings()
 
     def _show_standing(self) -> None:
@@ -311,7 +318,6 @@ class ChapterScreen(Screen[None]):
 
     async def _lock(self, *, is_confirmed: bool = False) -> None:
         """Lock tab 1 and go to tab 2; what fails is said on tab 1, where everything stays as it was."""
-        from storyengine_tui.answering import address_without_consent
         from storyengine_tui.screens.lock_modal import LockModal
 
         session = self._session
@@ -321,8 +327,7 @@ class ChapterScreen(Screen[None]):
         if not await setup.make_ready():
             return
         try:
-            address = address_without_consent(self.configuration)
-            if address is not None and not await self._grant(address):
+            if not await may_send(self.app, self.configuration):
                 return
             is_locked = await self.app.push_screen_wait(
                 LockModal(session, self.configuration, is_confirmed=is_confirmed)
@@ -335,22 +340,11 @@ class ChapterScreen(Screen[None]):
 
     async def _ask_consent(self, request_id: RequestId) -> None:
         """A call was refused for want of consent: ask, and try it again when it is granted."""
-        from storyengine_tui.answering import address_without_consent
-
         try:
-            address = address_without_consent(self.configuration)
-            if address is not None and await self._grant(address) and self._session is not None:
+            if await may_send(self.app, self.configuration) and self._session is not None:
                 await self._session.retry(request_id)
         except StoryEngineError as error:
             self.show_trouble(error)
-
-    async def _grant(self, address: str) -> bool:
-        from storyengine_tui.screens.consent_modal import ConsentModal
-
-        if not await self.app.push_screen_wait(ConsentModal(address)):
-            return False
-        self.configuration.consent.grant(address)
-        return True
 
     def action_start(self) -> None:
         """Start the engine again."""
@@ -395,6 +389,6 @@ class ChapterScreen(Screen[None]):
             case "start":
                 return self._has_failed_to_start
             case "take_over":
-                return self.query_one(WriterBanner).is_read_only
+                return self.query_one(WriterBanner).can_take_over
             case _:
                 return True

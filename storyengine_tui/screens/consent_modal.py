@@ -1,5 +1,6 @@
 """The question before text leaves this machine, asked once for each address (design 8)."""
 
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual import on
@@ -21,6 +22,8 @@ WHAT_IS_SENT = (
     "your consent back at any time: storyengine consent revoke."
 )
 
+LOOKING = "Looking which key goes with it …"
+
 
 class ConsentModal(ModalScreen[bool]):
     """Ends with whether the GM grants that text goes to `address`; granting is the caller's."""
@@ -33,9 +36,11 @@ class ConsentModal(ModalScreen[bool]):
         Binding("right,down", "app.focus_next", show=False),
     ]
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, name_key: Callable[[], Awaitable[str]]) -> None:
+        """Make the question; `name_key` says in a sentence which key goes along, never what it is."""
         super().__init__()
         self._address = clean_line(address)
+        self._name_key = name_key
 
     def compose(self) -> ComposeResult:
         """Compose address, what is sent, and the two answers."""
@@ -43,10 +48,19 @@ class ConsentModal(ModalScreen[bool]):
             yield Static("May your text be sent to this address?", classes="dialog--title")
             with VerticalScroll(classes="dialog--scroll", can_focus=False):
                 yield Static(Content(self._address), classes="dialog--text", id="address")
+                yield Static(LOOKING, classes="dialog--text", id="key", markup=False)
                 yield Static(Content("\n" + WHAT_IS_SENT), classes="dialog--text")
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Not now", id="not-now")
                 yield Button("Grant", id="grant", classes="deed")
+
+    def on_mount(self) -> None:
+        """Look for the key; a keyring may take its time, and ask for its own password."""
+        self.run_worker(self._show_key(), group="key", exit_on_error=False)
+
+    async def _show_key(self) -> None:
+        sentence = await self._name_key()
+        self.query_one("#key", Static).update(Content(clean_line(sentence)))
 
     @on(Button.Pressed)
     def _answer(self, event: Button.Pressed) -> None:

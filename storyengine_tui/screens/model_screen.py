@@ -20,7 +20,7 @@ from core.model_choice import AgentRole
 from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.connection import Connection, connect, connection_of, find_key, try_out
-from storyengine_tui.screens.consent_modal import ConsentModal
+from storyengine_tui.consenting import ask
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.key_line import KeyLine
@@ -244,10 +244,9 @@ class ModelScreen(Screen[Configuration | None]):
         address = typed.address
         if address is None or self._configuration.consent.is_granted(address):
             return True
-        if not await self.app.push_screen_wait(ConsentModal(address)):
+        if not await ask(self.app, self._configuration, typed, address):
             self._say(NOTHING_SENT)
             return False
-        self._configuration.consent.grant(address)
         self._show_consent(typed)
         return True
 

@@ -16,7 +16,7 @@ _NOT_YET = {
     SessionState.RESETTING: "The chapter has been reset.",
 }
 NOTHING_PLAYED = "No prompt was played in this chapter, so there is nothing to write."
-READ_ONLY = "Another window writes in this chapter; here you read along."
+READ_ONLY = "Here you only read along; the window that writes can build it."
 
 
 def why_no_build(snapshot: Snapshot, *, is_read_only: bool) -> str:

@@ -158,8 +158,12 @@ def _short(name: str, length: int) -> str:
 def why_not_writable(session: Session, holder: Holder | None, *, is_writer: bool) -> str:
     """Return why no prompt can be written now; nothing when one can."""
     if not is_writer:
-        who = f" ({holder.label}, since {holder.since.astimezone():%H:%M on %d %B})" if holder else ""
-        return f"Another window writes in this chapter{who}; here you read along."
+        if session.archived_at is not None:
+            return "This chapter was set aside in another window; here it can only be read."
+        if holder is None:
+            return "The window that wrote in this chapter is gone; take over (^t) to write here."
+        who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}"
+        return f"Another window writes in this chapter ({who}); here you read along."
     if session.state in (SessionState.ENDED, SessionState.NARRATING):
         return "The chapter has ended; 3 Chapter (F4) has what comes next."
     if session.state is SessionState.SUMMARIZING and session.is_ending:

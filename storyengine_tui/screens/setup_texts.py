@@ -1,7 +1,7 @@
 """What tab 1 says of itself."""
 
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
-READING = "Another window writes here; read, mark and copy what it says."
+READING = "Here you only read along: read, mark and copy."
 LOCKED = "Locked: read, mark and copy. Reset Chapter, below, begins an empty one."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "

@@ -55,6 +55,23 @@ def test_settings_come_first(ring: Memory, monkeypatch: pytest.MonkeyPatch) -> N
     assert value(ProfileSettings(api_key=SecretStr(" "))) == ("ambient", "environment or settings")
 
 
+def test_a_key_is_named_by_where_it_stands(ring: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def name(profile: ProfileSettings) -> str:
+        found = find_api_key(profile, "production")
+        return "" if found is None else found.name
+
+    typed = ProfileSettings(api_key=SecretStr("set"))
+    store_api_key("production", SecretStr("ringed"))
+    assert name(ProfileSettings()) == "the entry storyengine/production of the system's keyring"
+    monkeypatch.setenv("OPENAI_API_KEY", "ambient")
+    assert name(ProfileSettings()) == "the environment variable OPENAI_API_KEY"
+    assert name(typed) == "the api_key in .env or config.toml"
+    monkeypatch.setenv("STORYENGINE_PROFILES__PRODUCTION__API_KEY", "set")
+    assert name(typed) == "the environment variable STORYENGINE_PROFILES__PRODUCTION__API_KEY"
+    monkeypatch.setenv("STORYENGINE_API_KEY", "set")
+    assert name(typed) == "the environment variable STORYENGINE_API_KEY"
+
+
 @pytest.mark.parametrize(
     ("base_url", "is_given"),
     [

@@ -18,6 +18,7 @@ from core.engine.notices import (
     TextArrived,
     UnsentChanged,
     WriterChanged,
+    WriterGone,
 )
 from core.errors import ErrorCode, SessionLockedError, StorageError
 from core.machine import Command
@@ -162,6 +163,54 @@ async def test_the_second_window_takes_over_when_the_first_is_closed_and_plays_o
         await play(reader, 1)
         assert (await store.load(session.id)).session.prompt_index == 2
         assert await reader.take_over(), "it writes already"
+
+
+async def test_a_window_that_reads_along_is_told_when_the_writer_goes_and_who_comes_after_it(
+    store: PostgresStore,
+) -> None:
+    async with (
+        chapter(store) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+        listening(reader) as ears,
+    ):
+        assert await reader.look_for_writer() == reader.holder
+        await session.aclose()
+        assert await reader.look_for_writer() is None
+        await ears.hear(WriterGone)
+        assert reader.is_read_only, "it is told, and takes nothing"
+        assert reader.holder is None
+        async with window(store, None, session.id, label="third window"):
+            found = await reader.look_for_writer()
+            assert found is not None
+            assert found.label == "third window"
+            assert (await ears.hear(WriterChanged)).holder == found
+            await reader.look_for_writer()
+        assert len(ears.all(WriterChanged)) == 1, "what stays as it is is no news"
+
+
+async def test_a_chapter_is_archived_only_by_the_window_that_writes_in_it(store: PostgresStore) -> None:
+    async with (
+        chapter(store, GatedModel()) as session,
+        window(store, None, session.id, label=SECOND) as reader,
+    ):
+        for archive in (reader.archive, lambda: engine_on(store, label=SECOND).archive(session.id)):
+            with pytest.raises(SessionLockedError, match="first window"):
+                await archive()
+        assert (await store.load(session.id)).session.archived_at is None
+        await session.submit_prompt(Slot.RED, "One")
+        await session.archive()
+        stored = await store.load(session.id)
+        assert stored.session.archived_at is not None
+        assert stored.unsent == {Slot.RED: "One"}, "what ran is stopped, and given back"
+
+
+async def test_a_chapter_whose_writer_is_gone_is_archived_from_where_it_was_read(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session, window(store, None, session.id, label=SECOND) as reader:
+        await session.aclose()
+        await reader.archive()
+        assert (await store.load(session.id)).session.archived_at is not None
 
 
 async def test_taking_over_from_a_window_that_died_gives_back_the_prompt_that_it_had_sent(

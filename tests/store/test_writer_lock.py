@@ -56,6 +56,23 @@ async def test_the_same_window_does_not_take_it_twice(
     assert isinstance(await store.acquire(locked[0].id, "again"), Holder)
 
 
+async def test_who_writes_can_be_asked_without_taking_anything(store: PostgresStore, url: str) -> None:
+    session, neighbour = chapters.new_session(), chapters.new_session()
+    for one in (session, neighbour):
+        await store.create(chapters.creation(one))
+    other = await open_store(url)
+    assert await other.writer_of(session.id) is None
+    lease = await taken(store, session.id, "pts/1 on attic")
+    holder = await other.writer_of(session.id)
+    assert holder is not None
+    assert holder.label == "pts/1 on attic"
+    assert await other.writer_of(neighbour.id) is None
+    await lease.aclose()
+    assert await other.writer_of(session.id) is None
+    assert (await taken(other, session.id)).epoch == lease.epoch + 1, "asking is no turn"
+    await other.aclose()
+
+
 async def test_closing_the_store_gives_every_lock_back(store: PostgresStore, url: str) -> None:
     session = chapters.new_session()
     other = await open_store(url)

@@ -156,6 +156,52 @@ async def test_a_second_window_reads_along_and_takes_over_when_the_first_is_gone
             await app.close_everything()
 
 
+def says(app: StoryEngineApp, name: str) -> str:
+    content = banner(app, name).content
+    return "" if content is None else f"{content.sentence} {[action.label for action in content.actions]}"
+
+
+async def test_a_second_window_is_told_that_the_first_is_gone_who_comes_then_and_takes_over(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.writer_banner.POLL_SECONDS", 0.02)
+    await desktop.prepare(make_active)
+    async with desktop.engine("the first window") as engine, desktop.engine("the third window") as third:
+        session_id = (await engine.sessions())[0].id
+        first = await engine.open(session_id)
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            await until(pilot, lambda: "the first window" in says(app, "writer"))
+            await first.aclose()
+            await until(pilot, lambda: "is gone; nobody" in says(app, "writer"))
+            assert "['Take over']" in says(app, "writer")
+            successor = await third.open(session_id)
+            await until(pilot, lambda: "the third window, since" in says(app, "writer"))
+            await successor.aclose()
+            await until(pilot, lambda: "is gone; nobody" in says(app, "writer"))
+            await pilot.press("ctrl+t")
+            await until(pilot, lambda: app.session is not None and not app.session.is_read_only)
+            await until(pilot, lambda: not banner(app, "writer").is_shown)
+            await app.close_everything()
+
+
+async def test_a_second_window_is_told_that_the_chapter_was_set_aside(desktop: Desktop) -> None:
+    await desktop.prepare(make_active)
+    async with desktop.engine("the first window") as engine:
+        first = await engine.open((await engine.sessions())[0].id)
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            await first.reset()
+            await until(pilot, lambda: "set this chapter aside" in says(app, "writer"))
+            await pilot.press("ctrl+t")
+            await pilot.pause()
+            assert app.session is not None
+            assert app.session.is_read_only, "what is set aside is not written in"
+            await pilot.press("f5")
+            await until(pilot, lambda: app.screen is not app.chapter)
+            await app.close_everything()
+
+
 async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> None:
     await desktop.prepare(make_active)
     async with desktop.app().run_test(size=(120, 40)) as pilot:

@@ -169,3 +169,25 @@ async def test_an_example_and_a_new_chapter_open_on_the_first_tab(desktop: Deskt
         assert app.session is new, "the empty chapter takes the example"
         assert app.chapter.active_tab == "setup"
         await app.close_everything()
+
+
+@pytest.mark.parametrize("row", [0, 1], ids=["read here", "not open here"])
+async def test_a_chapter_that_another_window_writes_in_is_not_archived_and_that_is_said(
+    desktop: Desktop, row: int
+) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.engine("the other window") as engine:
+        others = [await engine.open(summary.id) for summary in await engine.sessions()]
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            screen = await listed(pilot)
+            before = titles(screen)
+            await pilot.press(*["down"] * row, "a")
+            await until(pilot, lambda: screen.query_one(Banner).is_shown)
+            assert "the other window" in str(screen.query_one(Banner).content)
+            assert titles(screen) == before
+            assert len(await engine.sessions()) == 2
+            assert app.session is not None, "what was open stays open"
+            await app.close_everything()
+        for other in others:
+            await other.aclose()

@@ -135,6 +135,7 @@ async def test_consent_is_asked_with_address_and_what_is_sent_before_anything_is
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, ConsentModal))
         assert str(app.screen.query_one("#address", Static).content) == "https://models.example/v1"
+        await until(pilot, lambda: "is set" in str(app.screen.query_one("#key", Static).content))
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is app.chapter)
         assert state(app) is SessionState.DRAFT_TAB1
@@ -146,4 +147,21 @@ async def test_consent_is_asked_with_address_and_what_is_sent_before_anything_is
         assert app.configuration.consent.granted() == {"https://models.example/v1"}
         text = str(app.screen.query_one("#consequences", Static).content)
         assert "o4-mini at https://models.example/v1" in text
+        await app.close_everything()
+
+
+async def test_consent_names_the_key_that_goes_along_and_never_shows_it(
+    remote: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_API_KEY", "sk-not-to-be-seen")
+    remote.settings = Settings(provider="openai", base_url="https://models.example/v1", _env_file=None)
+    await remote.prepare(make_draft)
+    async with remote.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, ConsentModal))
+        line = app.screen.query_one("#key", Static)
+        await until(pilot, lambda: "STORYENGINE_API_KEY" in str(line.content))
+        assert "profile local" in str(line.content)
+        assert "sk-not" not in app.export_screenshot()
         await app.close_everything()

@@ -223,6 +223,7 @@ def test_read_only(
 
     # The picture is of the waiting itself: the answer to the first question must not come into it.
     monkeypatch.setattr(OpenSession, "take_over", not_yet)
+    monkeypatch.setattr("storyengine_tui.screens.writer_banner.POLL_SECONDS", 3600)
 
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         session = app.session
@@ -264,9 +265,39 @@ def test_lock_running(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> 
 
 
 @SIZES
-def test_consent(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
-    desktop.settings = Settings(provider="openai", base_url="https://models.example/v1", _env_file=None)
-    assert shown(size, press("f3", until_screen=ConsentModal))
+def test_consent(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_API_KEY", "a key")
+    desktop.settings = Settings(
+        provider="openai", profile="production", base_url="https://models.example/v1", _env_file=None
+    )
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await press("f3", until_screen=ConsentModal)(pilot, app)
+        await until(pilot, lambda: "STORYENGINE" in str(app.screen.query_one("#key", Static).content))
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_writer_gone(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.writer_banner.POLL_SECONDS", 0.02)
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        assert app.session is not None
+        id_ = app.session.id
+        await app.desk.close()
+        async with desktop.engine("another window") as engine:
+            other = await engine.open(id_)
+            await app.desk.open(id_)
+            await other.aclose()
+            banner = app.chapter.query_one(WriterBanner)
+            await until(pilot, lambda: banner.content is not None and "is gone" in banner.content.sentence)
+
+    assert shown(size, act)
 
 
 @SIZES
