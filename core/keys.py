@@ -8,7 +8,8 @@ from pydantic import SecretStr
 
 from core.consent import InvalidAddressError, normalise_base_url
 from core.errors import ErrorCode, StoryEngineError
-from core.settings import ENV_FILE, OPENAI_BASE_URL, ProfileSettings
+from core.paths import ENV_FILE
+from core.settings import OPENAI_BASE_URL, ProfileSettings
 
 KEYRING_SERVICE = "storyengine"
 _VARIABLE = "the environment variable {}"
