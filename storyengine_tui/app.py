@@ -213,6 +213,9 @@ class StoryEngineApp(OverlayApp):
                 self.chapter.show_leave_failure(error)
                 return
             log.error("something typed could not be stored at the end: %s", error)
+        except BaseException:  # a bug; the GM can go on, and leave again
+            self._is_leaving = False
+            raise
         await self._runtime.stop()
         self.exit()
 

@@ -87,9 +87,12 @@ class TabPages:
             page.hear(notice)
 
     async def flush(self) -> None:
-        """Store what is typed; raises StoryEngineError when that fails."""
-        for tab in self._attached:
+        """Store what is typed; raises StoryEngineError when that fails. A page may be attached meanwhile."""
+        flushed: set[str] = set()
+        while waiting := self._attached - flushed:
+            tab = waiting.pop()
             await self._pages[tab].flush()
+            flushed.add(tab)
 
     def detach(self) -> None:
         """Let go of the session; what was typed has been flushed."""

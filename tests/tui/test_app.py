@@ -16,7 +16,7 @@ from core.engine.engine import Engine
 from core.errors import ErrorCode, StorageError
 from core.session import SessionState
 from storyengine_tui.app import StoryEngineApp
-from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.running import MOST_BUGS, run_until_left
 from storyengine_tui.screens.bug_screen import BugScreen
 from storyengine_tui.screens.help_screen import HelpScreen
@@ -40,7 +40,7 @@ from core.paths import Paths
 from core.settings import Settings
 from storyengine_tui.cli.commands import app as command_line
 from storyengine_tui.cli.open_app import StoryEngineApp
-from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.bootstrap import Configuration, Unread
 
 @asynccontextmanager
 async def never(configuration):
@@ -318,7 +318,7 @@ async def test_bugs_that_keep_coming_end_the_program(desktop: Desktop) -> None:
         async def run_async(self, *_: object, **__: object) -> None:
             self.bug = ZeroDivisionError(f"bug {len(apps)}")
 
-    def make(configuration: Configuration, after: Exception | None) -> StoryEngineApp:
+    def make(configuration: Configuration | Unread, after: Exception | None) -> StoryEngineApp:
         assert (after is None) == (not apps)
         apps.append(Doomed(desktop.start, configuration, after=after))
         return apps[-1]
@@ -326,6 +326,27 @@ async def test_bugs_that_keep_coming_end_the_program(desktop: Desktop) -> None:
     with pytest.raises(ZeroDivisionError, match=f"bug {MOST_BUGS}"):
         await run_until_left(make, Configuration(desktop.paths, desktop.settings))
     assert len(apps) == MOST_BUGS
+
+
+async def test_a_bug_on_the_way_out_keeps_nobody_in(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_draft)
+    with pytest.raises(ZeroDivisionError):  # noqa: PT012 - raised by the app at its end
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+
+            async def stumble() -> None:
+                raise ZeroDivisionError("a bug of ours")
+
+            monkeypatch.setattr(app.desk, "close", stumble)
+            await pilot.press("!", "ctrl+q")
+            await until(pilot, lambda: isinstance(app.screen, BugScreen))
+            monkeypatch.undo()
+            await pilot.press("ctrl+q")
+            await until(pilot, lambda: not app.is_running)
+    async with desktop.engine() as engine:
+        assert (await engine.store.load((await engine.sessions())[0].id)).tab1.world.endswith("!")
 
 
 async def test_what_cannot_be_stored_keeps_the_program_open(
