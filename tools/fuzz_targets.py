@@ -22,8 +22,8 @@ from core.errors import StoryEngineError
 from core.export import SessionBody, as_new_session, from_json, to_json
 from core.ids import SessionId, new_uuid
 from core.model_choice import defaults_for
+from core.paths import ENV_FILE
 from core.providers.scripted import ScriptedProvider
-from core.settings import ENV_FILE
 from core.text import clean
 from core.transcript import render_all
 from db.store import open_store

@@ -40,7 +40,7 @@ from core.paths import Paths
 from core.settings import Settings
 from storyengine_tui.cli.commands import app as command_line
 from storyengine_tui.cli.open_app import StoryEngineApp
-from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.bootstrap import Configuration
 
 @asynccontextmanager
 async def never(configuration):
