@@ -86,7 +86,7 @@ async def _listen(url: URL, session_id: SessionId) -> Connection:
     connection = await open_connection(url)
     try:
         await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel_of(session_id))))
-    except BaseException:
+    except BaseException:  # cancelled too: the connection has no other owner yet
         await close_quietly(connection)
         raise
     return connection

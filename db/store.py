@@ -39,7 +39,7 @@ async def open_store(url: str) -> "PostgresStore":
     engine = open_engine(parsed)
     try:
         await upgrade(engine)
-    except BaseException:
+    except BaseException:  # cancelled too: the pool has no other owner yet
         await engine.dispose()
         raise
     return PostgresStore(parsed, engine)

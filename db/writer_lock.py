@@ -104,7 +104,7 @@ async def take(
             [epoch] = await _row(connection, _TAKE, label, session_id) or _refuse(session_id)
             return WriterLease(connection, session_id, epoch, on_close)
         holder, since = await _row(connection, _WHO, session_id) or _refuse(session_id)
-    except BaseException:
+    except BaseException:  # cancelled too: the lock goes with its connection
         await close_quietly(connection)
         raise
     await close_quietly(connection)

@@ -59,7 +59,7 @@ class Engine:
         taken = await self.store.acquire(session_id, self._label)
         try:
             opened = self._opened(await self.store.load(session_id), taken)
-        except BaseException:
+        except BaseException:  # cancelled too: nobody else knows of the lock
             if not isinstance(taken, Holder):
                 await taken.aclose()
             raise
@@ -68,7 +68,7 @@ class Engine:
             return opened
         try:
             await opened.begin_writing()
-        except BaseException:
+        except BaseException:  # cancelled too: nobody else knows of the session
             await opened.aclose()
             raise
         return opened

@@ -181,7 +181,7 @@ class OpenSession:
             await self._writer.apply(
                 lambda snapshot: self._in_state(snapshot, resting.state, archived_at=self._clock())
             )
-        except BaseException:
+        except BaseException:  # cancelled too: half a reset is none
             with suppress(StoryEngineError):
                 await self._writer.apply(lambda snapshot: self._in_state(snapshot, resting.state))
             raise
@@ -261,7 +261,7 @@ class OpenSession:
         await self._follower.aclose()
         try:
             await self._writer.take(taken)
-        except BaseException:
+        except BaseException:  # cancelled too: a window that does not write reads along
             self._follower.start()
             raise
         await self.begin_writing()

@@ -54,7 +54,7 @@ class SlotKeeper:
             await self._slots.take(block.session_id, _occasion(block))
         except StoryEngineError as error:
             log.warning("no save slot was taken at the summary: %s", error)
-        except Exception:
+        except Exception:  # the chapter is stored all the same, and the next summary takes one again
             log.exception("no save slot was taken at the summary")
 
 

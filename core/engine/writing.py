@@ -91,7 +91,7 @@ class Writer:
         async with self._mutex:
             try:
                 self._tell(await read_news(self.store, self.snapshot))
-            except BaseException:
+            except BaseException:  # cancelled too: the lock is nobody's else
                 await lease.aclose()
                 raise
             self.lease, self.holder = lease, None

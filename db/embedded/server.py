@@ -166,7 +166,7 @@ class EmbeddedServer:
                 if not start.wait_exclusive(deadline):
                     raise self._too_late()
                 self._ensure_running(deadline)
-        except BaseException:
+        except BaseException:  # interrupted too: a lock that nobody holds keeps the server running
             if not was_attached:
                 self._let_go()
             raise

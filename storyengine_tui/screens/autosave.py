@@ -62,7 +62,7 @@ class Autosave:
             self._is_dirty = False
             try:
                 await self._save()
-            except BaseException:
+            except BaseException:  # cancelled too: what was typed is not stored yet
                 self._is_dirty = True
                 raise
         self._on_saved()

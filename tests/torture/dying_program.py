@@ -94,7 +94,7 @@ class Seams:
                 if not task.done():
                     reaper.reach(f"{title}: under way")
                 result = await task
-            except BaseException:
+            except BaseException:  # cancelled: what was called ends with its caller
                 task.cancel()
                 raise
             reaper.reach(f"{title}: after")
