@@ -46,7 +46,7 @@ def wait_until(predicate: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not predicate():
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(0.05)  # between two questions to another process
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_restore_into_a_database_in_use_is_given_up_and_changes_nothing(
 ) -> None:
     run(environment, "dump")
     (dump,) = dumps(backups)
-    time.sleep(1.1)
+    time.sleep(1.1)  # a dump's name has its second
     with connection.transaction():
         before = checksum(connection)
         refused = run(environment, "restore", str(dump))
@@ -228,7 +228,7 @@ def test_the_daily_round_dumps_what_is_due_once_and_prunes(
     command = ["sh", str(SCRIPT), "daily"]
     with subprocess.Popen(command, env=environment | {"BACKUP_HOUR": hour}) as service:
         wait_until(lambda: not old.exists())
-        time.sleep(2.5)
+        time.sleep(2.5)  # time for a second dump, which must not come
         service.send_signal(signal.SIGTERM)
         assert service.wait(PATIENCE) == 0
     assert len(dumps(backups)) == 1
@@ -240,7 +240,7 @@ def test_the_daily_round_tries_again_after_a_failure_and_removes_nothing(
     old = put(backups, timedelta(days=30))
     absent = environment["PGDATABASE"] + "_later"
     with subprocess.Popen(["sh", str(SCRIPT), "daily"], env=environment | {"PGDATABASE": absent}) as service:
-        time.sleep(1.5)
+        time.sleep(1.5)  # time for a dump of nothing, which must not come
         assert dumps(backups) == [old]
         connection.execute(f"CREATE DATABASE {absent}".encode())
         wait_until(lambda: len(dumps(backups)) == 1 and not old.exists())

@@ -67,7 +67,7 @@ async def try_until_stored(session: OpenSession, slot: Slot, text: str) -> None:
             try:
                 await session.save_unsent(slot, text)
             except StorageError:
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.02)  # the store says nothing when it is back
             else:
                 return
 
@@ -168,7 +168,7 @@ async def waiters(url: str) -> list[int]:
 
     async with asyncio.timeout(PATIENCE):
         while not (found := await asyncio.to_thread(ask)):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # a server announces no wait for a lock
     return found
 
 

@@ -186,7 +186,7 @@ async def until(predicate: Callable[[], Awaitable[bool]]) -> None:
     """Ask again until it holds, where nothing announces it; fail when time is up."""
     async with asyncio.timeout(PATIENCE):
         while not await predicate():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # between two questions
 
 
 async def is_noticed(lease: Lease) -> None:

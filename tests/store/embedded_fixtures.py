@@ -52,7 +52,7 @@ def wait_until(predicate: Callable[[], object], what: str, patience: float = PAT
     deadline = time.monotonic() + patience
     while not predicate():
         assert time.monotonic() < deadline, f"not within {patience:.0f} s: {what}"
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two questions to another process
 
 
 class Client(subprocess.Popen[str]):
@@ -102,7 +102,7 @@ def stop(home: Path) -> None:
         if supervisor := server.status().supervisor:
             with suppress(ProcessLookupError):
                 os.kill(supervisor, signal.SIGTERM)
-        time.sleep(0.02)
+        time.sleep(0.02)  # between two questions to another process
     for pid in server_processes(Path(server.status().data or home / "data")):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGQUIT)

@@ -79,7 +79,7 @@ class PlainServer:
         while not self._answers():
             assert self._process.poll() is None, "the server ended"
             assert time.monotonic() < deadline, "the server did not start"
-            time.sleep(0.02)
+            time.sleep(0.02)  # between two questions to another process
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop at once: SIGINT ends sessions in order, SIGQUIT is a crash."""
@@ -124,7 +124,7 @@ def private_server() -> Iterator[str]:
         server.release()
         deadline = time.monotonic() + PATIENCE
         while server.status().is_supervised and time.monotonic() < deadline:
-            time.sleep(0.02)
+            time.sleep(0.02)  # between two questions to another process
         shutil.rmtree(home, ignore_errors=True)
 
 

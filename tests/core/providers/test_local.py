@@ -142,7 +142,7 @@ async def test_the_event_loop_goes_on_while_the_model_works(provider: LocalProvi
     asking = asyncio.create_task(ask(provider, request("Tell me more.", max_output_tokens=20, timeout=60.0)))
     longest, before = 0.0, time.monotonic()
     while not asking.done():
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.005)  # what is measured: how late the loop comes back from it
         now = time.monotonic()
         longest, before = max(longest, now - before), now
     await asking
@@ -292,7 +292,7 @@ async def eventually(is_true: Callable[[], bool]) -> None:
     """Wait for what another process does, which nothing here can announce."""
     async with asyncio.timeout(GENEROUS):
         while not is_true():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # between two questions to another process
 
 
 def is_alive(pid: int) -> bool:
