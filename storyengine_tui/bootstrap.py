@@ -146,6 +146,15 @@ async def back_up(configuration: Configuration, file: Path) -> None:
         await backup(database.url, file)
 
 
+async def back_up_into(configuration: Configuration, directory: Path, keep: int) -> Path:
+    """Write a verified backup into `directory`, keep the newest few, and return it; raise StorageError."""
+    from core.engine.clock import utc_now
+    from db.retention import backup_into
+
+    async with running_database(configuration) as database:
+        return await backup_into(database.url, directory, keep, utc_now())
+
+
 async def restore_backup(configuration: Configuration, file: Path, *, replace: bool) -> None:
     """Restore a backup into an empty database, or over what is there; raise StorageError."""
     from db.backup import restore

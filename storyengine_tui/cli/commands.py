@@ -25,6 +25,7 @@ app = typer.Typer(
 app.command()(play)
 app.command()(doctor)
 app.command()(password)
+database.register(app)
 app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")

@@ -1,4 +1,4 @@
-"""`storyengine sessions`, `show`, `context`, `archive`, `restore`, `purge`: looking at and after sessions."""
+"""`storyengine sessions`, `show`, `context`, `archive`, `purge`: looking at and after sessions."""
 
 import json
 from typing import Annotated
@@ -27,7 +27,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when some
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (sessions, show, context, archive, restore, purge):
+    for command in (sessions, show, context, archive, purge):
         app.command()(command)
 
 
@@ -155,12 +155,8 @@ async def _archive(name: str) -> None:
     say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
 
 
-def restore(session: SessionArgument, debug: Debug = False) -> None:
-    """Bring an archived chapter back."""
-    run(_restore(session), is_debug=debug)
-
-
-async def _restore(name: str) -> None:
+async def restore_chapter(name: str) -> None:
+    """Bring an archived chapter back and say so; raise StoryEngineError."""
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name, is_archived=True)
         await engine.restore(session_id)

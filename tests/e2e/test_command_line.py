@@ -129,8 +129,12 @@ def test_a_database_is_backed_up_and_restored(served: tuple[Machine, str]) -> No
     refused = here.call("db", "restore", backup)
     assert refused.returncode == ExitCode.STORAGE_FAILED, "it would replace what is there"
     here.lines("archive", *ids(here, "Kept"))
-    here.lines("db", "restore", backup, "--replace")
+    here.lines("restore", backup, "--replace")
     assert here.call("export", *ids(here, "Kept")).stdout == before
+    kept = here.work / "kept"
+    kept.mkdir()
+    told = [here.lines("backup", kept, "--keep", "2") for _ in range(3)]
+    assert [f"Backed up to {file}" for file in sorted(kept.iterdir())] == [line for [line] in told[1:]]
 
 
 def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine) -> None:
