@@ -31,6 +31,11 @@ class Paths:
         return self.data / "models"
 
     @property
+    def backups(self) -> Path:
+        """What the database held before a backup was put in its place."""
+        return self.data / "backups"
+
+    @property
     def config_file(self) -> Path:
         """The GM's settings."""
         return self.config / "config.toml"

@@ -97,20 +97,35 @@ async def _revision_in(url: URL, file: Path) -> str:
     raise _refusal(f"{file} does not say which version it is of; nothing was changed.")
 
 
-async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> int:
-    """Return the highest epoch of a writer; raise StorageError unless the database may be overwritten."""
+async def holds_chapters(url: str) -> bool:
+    """Return whether there is anything that a restore would replace; raise StorageError."""
+    engine = open_engine(parse_url(url))
+    try:
+        count, _ = await _count(engine)
+    finally:
+        await engine.dispose()
+    return count > 0
+
+
+async def _count(engine: AsyncEngine) -> tuple[int, int]:
+    """Return how many chapters there are, and the highest epoch of a writer."""
     async with guarded(LOAD), engine.connect() as connection:
         if not await is_ours(connection):
-            return 0
-        count, last_epoch = (
-            await connection.execute(text("SELECT count(*), coalesce(max(writer_epoch), 0) FROM session"))
-        ).one()
+            return 0, 0
+        query = text("SELECT count(*), coalesce(max(writer_epoch), 0) FROM session")
+        count, last_epoch = (await connection.execute(query)).one()
+    return int(count), int(last_epoch)
+
+
+async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> int:
+    """Return the highest epoch of a writer; raise StorageError unless the database may be overwritten."""
+    count, last_epoch = await _count(engine)
     if count and not replace:
         raise _refusal(
             f"The database holds {count} chapter{'s' if count > 1 else ''}; nothing was changed.",
-            "Make a backup of it, then restore with --replace.",
+            "Restore with --replace; what is there is backed up first.",
         )
-    return int(last_epoch)
+    return last_epoch
 
 
 def _clearing() -> str:

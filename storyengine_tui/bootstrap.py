@@ -155,12 +155,29 @@ async def back_up_into(configuration: Configuration, directory: Path, keep: int)
         return await backup_into(database.url, directory, keep, utc_now())
 
 
-async def restore_backup(configuration: Configuration, file: Path, *, replace: bool) -> None:
-    """Restore a backup into an empty database, or over what is there; raise StorageError."""
-    from db.backup import restore
+KEPT_BEFORE_RESTORES = 5
+"""How many backups are kept of what a restore has replaced."""
+
+
+async def restore_backup(configuration: Configuration, file: Path, *, replace: bool) -> Path | None:
+    """Restore a backup into an empty database, or over what is there; return the backup of the latter.
+
+    Raises StorageError, and then nothing was changed.
+    """
+    from core.engine.clock import utc_now
+    from core.private_file import make_directory
+    from db.backup import holds_chapters, restore
+    from db.retention import backup_into
 
     async with running_database(configuration) as database:
+        before = None
+        if replace and await holds_chapters(database.url):
+            await asyncio.to_thread(make_directory, configuration.paths.backups)
+            before = await backup_into(
+                database.url, configuration.paths.backups, KEPT_BEFORE_RESTORES, utc_now()
+            )
         await restore(database.url, file, replace=replace)
+        return before
 
 
 def shown_address(database: Database) -> str:

@@ -87,8 +87,10 @@ def restore(
 
 
 async def _restore(file: Path, *, replace: bool) -> None:
-    await restore_backup(await unlocked(), file, replace=replace)
+    before = await restore_backup(await unlocked(), file, replace=replace)
     say(f"Restored from {file}")
+    if before is not None:
+        say(f"What was there before is in {before}")
 
 
 def restore_any(

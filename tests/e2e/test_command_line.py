@@ -129,12 +129,15 @@ def test_a_database_is_backed_up_and_restored(served: tuple[Machine, str]) -> No
     refused = here.call("db", "restore", backup)
     assert refused.returncode == ExitCode.STORAGE_FAILED, "it would replace what is there"
     here.lines("archive", *ids(here, "Kept"))
-    here.lines("restore", backup, "--replace")
+    _, told = here.lines("restore", backup, "--replace")
     assert here.call("export", *ids(here, "Kept")).stdout == before
+    assert here.call("sessions", "--archived").stdout.count("Kept") == 0
+    here.lines("restore", told.removeprefix("What was there before is in "), "--replace")
+    assert ids(here, "Kept", "--archived"), "what was replaced is back"
     kept = here.work / "kept"
     kept.mkdir()
-    told = [here.lines("backup", kept, "--keep", "2") for _ in range(3)]
-    assert [f"Backed up to {file}" for file in sorted(kept.iterdir())] == [line for [line] in told[1:]]
+    written = [here.lines("backup", kept, "--keep", "2") for _ in range(3)]
+    assert [f"Backed up to {file}" for file in sorted(kept.iterdir())] == [line for [line] in written[1:]]
 
 
 def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine) -> None:
