@@ -67,7 +67,10 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
         1 for request in snapshot.requests if request.kind is RequestKind.REPLY and request.state.is_open
     )
     facts = facts_of(
-        session, snapshot.tab1, open_replies=open_replies, summary_waits=_summary_waits(snapshot, now)
+        session,
+        snapshot.tab1,
+        open_replies=open_replies,
+        summary_waits=_summary_waits(snapshot, session, now),
     )
     target = step(session.state, command, facts)
     return replace(session, state=target.state, is_ending=target.is_ending, updated_at=now)
@@ -108,13 +111,19 @@ def retry_time(request: Request, now: datetime) -> datetime | None:
     return request.retry_after
 
 
-def _summary_waits(snapshot: Snapshot, now: datetime) -> bool:
+def _summary_waits(snapshot: Snapshot, session: Session, now: datetime) -> bool:
+    """Whether a summary that failed holds up the next: until its time, which a stopped one has not.
+
+    That one is made up for when the next chunk is complete, before the next chunk's own (design 6).
+    """
+    chunk_size = session.limits.chunk_size
+    is_next_due = session.unsummarised > chunk_size and session.prompt_index % chunk_size == 0
     times = [
         retry_time(request, now)
         for request in snapshot.requests
         if request.kind is RequestKind.SUMMARY and request.state is RequestState.FAILED
     ]
-    return any(due is None or due > now for due in times)
+    return any(not is_next_due if due is None else due > now for due in times)
 
 
 def _lock(snapshot: Snapshot, done: Request, outcome: LockMade, now: datetime) -> Changes:

@@ -112,6 +112,8 @@ def summary_failure(status: PlayStatus, request: Request) -> tuple[str, str]:
     what = f"The summary of {_prompts(request.prompts)} was not made. " if request.prompts else ""
     if status.session.is_ending:
         return what + _reason(request), "Retry ends the chapter; a new prompt goes on with it."
+    if request.retry_after is None:
+        return what + _reason(request), "You can play on; it is made with the next summary, or by Retry now."
     if status.running is not None:
         return what + _reason(request), "It is made up for after this reply."
     return what + _reason(request), "You can play on; memory is made up for later."

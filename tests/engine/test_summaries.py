@@ -122,18 +122,25 @@ async def test_an_end_whose_summary_failed_is_completed_by_a_retry(store: Postgr
         assert session.snapshot.session.state is SessionState.ENDED
 
 
-async def test_a_summary_that_the_gm_stopped_is_not_tried_again_by_itself(store: PostgresStore) -> None:
+async def test_a_summary_that_the_gm_stopped_is_made_with_the_next_one_and_not_by_itself_before(
+    store: PostgresStore,
+) -> None:
     model = GatedModel(when=is_summary)
-    async with chapter(store, model, chunk_size=1, backoff=0.001) as session, listening(session) as ears:
-        await done(session, await session.submit_prompt(Slot.RED, "One"))
+    async with chapter(store, model, chunk_size=2, backoff=0.001) as session, listening(session) as ears:
+        for text in ("One", "Two"):
+            await done(session, await session.submit_prompt(Slot.RED, text))
         started = await ears.hear(CallStarted, lambda notice: notice.agent_id == 8)
         await session.cancel(started.request.id)
         failed = (await ears.hear(RequestFailed)).request
         assert failed.retry_after is None
         model.gate.set()
-        await done(session, await session.submit_prompt(Slot.RED, "Two"))
+        await done(session, await session.submit_prompt(Slot.RED, "Three"))
         assert session.snapshot.session.state is SessionState.ACTIVE
         assert [request.state for request in session.snapshot.requests] == [RequestState.FAILED]
+        await done(session, await session.submit_prompt(Slot.RED, "Four"))
+        await session.wait_idle()
+        deltas = [(block.first, block.last) for block in await store.blocks(session.id, after=0)]
+        assert deltas == [(1, 2), (3, 4)]
 
 
 async def test_memory_reaches_the_next_prompt(store: PostgresStore) -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 
+from core.errors import ErrorCode
 from core.request import RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
-from storyengine_tui.screens.play_status import ending_consequences, status_of
+from storyengine_tui.screens.play_status import ending_consequences, status_of, summary_failure
 from storyengine_tui.screens.played_events import PlayedEvents
 from storyengine_tui.screens.unsent_text import joined, merged, without
 from tests.core.simulation import active
@@ -73,6 +74,23 @@ def test_a_summary_that_is_about_to_run_counts_as_running() -> None:
     story.fail()
     assert status_of(story.snapshot).failed_summary is not None
     assert status_of(story.snapshot).running is None
+
+
+@pytest.mark.parametrize(
+    ("code", "what_then"),
+    [
+        (ErrorCode.LLM_CANCELLED, "it is made with the next summary, or by Retry now"),
+        (ErrorCode.LLM_SERVER_ERROR, "memory is made up for later"),
+    ],
+)
+def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_then: str) -> None:
+    story = active()
+    story.play(7, with_summaries=False)
+    story.fail(code)
+    status = status_of(story.snapshot)
+    assert status.failed_summary is not None
+    _, hint = summary_failure(status, status.failed_summary)
+    assert what_then in hint
 
 
 def test_events_that_come_twice_are_kept_once_and_old_ones_are_let_go() -> None:
