@@ -36,6 +36,9 @@ FUNCTION_KEY = re.compile(r"f\d+")
 STORING = 5.0
 """Seconds that may be spent on closing what a bug has left."""
 
+STARTING = 5.0
+"""Seconds in which nearly all is made that stays until the end."""
+
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
 
@@ -120,7 +123,7 @@ class StoryEngineApp(OverlayApp):
     def on_mount(self) -> None:
         """Paint, then start the engine."""
         self._terminal.heed_hang_up()
-        self.call_after_refresh(gc.enable)
+        self.set_timer(STARTING, _look_for_garbage)
         if self.unread is None:
             self.pass_gate(self.start_engine)
         else:
@@ -264,3 +267,13 @@ class StoryEngineApp(OverlayApp):
                 await self.close_everything()
         except (StoryEngineError, TimeoutError) as error:
             log.error("after a bug something could not be closed: %s", error)
+
+
+def _look_for_garbage() -> None:
+    """Turn the collector on, where the start turned it off (`storyengine_tui.cli`).
+
+    It never looks through what the start has made, which would stop keys and streams now and then.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()

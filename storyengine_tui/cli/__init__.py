@@ -13,7 +13,7 @@ def main() -> None:
     os.umask(OTHERS)
     if not sys.argv[1:]:
         # The screen alone, which is to show at once: no command is imported, and no garbage looked for among
-        # what stays anyway. The app turns that on again after its first paint.
+        # what stays anyway. The app turns that on again when all is made.
         gc.disable()
         from storyengine_tui.cli.open_app import open_app
 

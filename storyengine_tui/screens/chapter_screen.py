@@ -134,9 +134,7 @@ class ChapterScreen(TroubledScreen):
     async def _attach_others(self, session: "OpenSession", listener: "Listener") -> None:
         """The page in sight can be typed into; now the others, and after them what has happened since."""
         self._show_pane()
-        for tab in TITLES:
-            if self._session is session and self._pages.attached(tab) is None:
-                await self._pages.attach(tab, session)
+        await self._pages.attach_others(session, lambda: self._session is session)
         if self._session is session:
             self._hearing = self._run(self._hear(listener), "hear")
             self._show_pane()

@@ -1,7 +1,8 @@
 """The pages of the three tabs: imported and made behind the first paint, the one in sight first."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
 _CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "NarrativePane"}
 """The page of each tab; that of `setup` is in `setup_pane`."""
+
+MOMENT: Final = 0.3
+"""Seconds that the first page has for itself: to make another takes as long as some keys."""
 
 
 class PageTab(TabPane):
@@ -44,6 +48,7 @@ class TabPages:
         self._pages: dict[str, EnginePane] = {}
         self._attached: set[str] = set()
         self._making = asyncio.Lock()
+        self._is_wanted = asyncio.Event()
 
     def __iter__(self) -> "Iterator[EnginePane]":
         return iter(self._pages.values())
@@ -54,8 +59,11 @@ class TabPages:
         return len(self._attached) == len(TITLES)
 
     def attached(self, tab: str) -> "EnginePane | None":
-        """Return the page of a tab, if it shows a session."""
-        return self._pages[tab] if tab in self._attached else None
+        """Return the page of a tab, if it shows a session; one that does not yet will at once."""
+        if tab not in self._attached:
+            self._is_wanted.set()
+            return None
+        return self._pages[tab]
 
     async def make(self, tab: str) -> "EnginePane":
         """Return the page of a tab; it is made if it has not been yet."""
@@ -75,6 +83,17 @@ class TabPages:
         await page.attach(session)
         page.display = True
         self._attached.add(tab)
+
+    async def attach_others(self, session: "OpenSession", is_open: Callable[[], bool]) -> None:
+        """Have the pages that do not yet show this session show it, once the first was typed into."""
+        self._is_wanted.clear()
+        if not self._screen.app.is_headless:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MOMENT):
+                    await self._is_wanted.wait()
+        for tab in TITLES:
+            if is_open() and tab not in self._attached:
+                await self.attach(tab, session)
 
     async def attach_all(self, session: "OpenSession", *, first: str) -> None:
         """Have every page show this session, one of them before the others."""
