@@ -69,6 +69,8 @@ class StoryEngineApp(OverlayApp):
     ) -> None:
         """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
         super().__init__()
+        # A stripe that slides below the tabs for half a second is half a second of painting.
+        self.animation_level = "none"
         # Before anything is styled: a theme that comes later has every style parsed twice more.
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from textual import on
 from textual.app import ComposeResult
 from textual.message import Message
-from textual.screen import Screen
 
 from core.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.quiet_focus import QuietFocusScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
 
-class TroubledScreen(Screen[None]):
+class TroubledScreen(QuietFocusScreen[None]):
     """Says, in the flow of the page, what goes on and what failed; its users say when."""
 
     @dataclass
