@@ -1,7 +1,7 @@
 """Every benchmark, one table: `python -m bench [--quick] [--runs N] [--only PART …]`.
 
 The table is printed at the end; every figure and every sample is written as JSON beside it, into
-`bench/results/bench.json`. A full run takes about a quarter of an hour on two quiet cores.
+`bench/results/bench.json`. A full run takes about half an hour on two quiet cores.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def _opening(is_quick: bool) -> list[Figure]:
 
 def _playing(is_quick: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
-        return asyncio.run(playing.measure(100 if is_quick else 2_000, Path(folder) / "postgres"))
+        return asyncio.run(playing.measure(100 if is_quick else 10_000, Path(folder) / "postgres"))
 
 
 def _context(is_quick: bool) -> list[Figure]:

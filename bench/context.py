@@ -19,6 +19,7 @@ from core.slot import Slot
 from core.store import recent_from
 
 LENGTHS = (7, 70, 700, 7_000)
+LEAST_SHARED = 0.70
 
 
 def input_at(builder: ContextBuilder, session_id: SessionId, prompts: int) -> Context:
@@ -45,19 +46,21 @@ def figures(provider: ProviderName) -> list[Figure]:
     for prompts in LENGTHS:
         context = input_at(builder, session_id, prompts)
         made.append(
-            Figure(
+            Figure.at_most(
                 f"input at prompt {prompts:,}",
                 context.tokens,
                 "tokens",
                 context.tokens / context.max_input_tokens,
-                "≤ 1 × budget",
+                1,
+                "budget",
             )
         )
     for prompts in LENGTHS:
         start = prompts // 7 * 7
         # One character answers every third prompt of three; between two blocks that is twice.
         share = shared(input_at(builder, session_id, start + 1), input_at(builder, session_id, start + 4))
-        made.append(Figure(f"shared prefix after prompt {start:,}", share * 100, "%", share, "≥ 0.70"))
+        what = f"shared prefix after prompt {start:,}"
+        made.append(Figure(what, share * 100, "%", share, "≥ 0.70", share >= LEAST_SHARED))
     return made
 
 

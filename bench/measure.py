@@ -29,6 +29,11 @@ class Figure:
     goal: str = ""
     is_met: bool | None = None
 
+    @classmethod
+    def at_most(cls, what: str, value: float, unit: str, ratio: float, most: float, of: str = "") -> "Figure":
+        """Return a figure whose ratio is to stay within `most` times `of`."""
+        return cls(what, value, unit, ratio, f"≤ {most:g} × {of}".rstrip(), ratio <= most)
+
 
 def print_table(title: str, figures: Sequence[Figure]) -> None:
     """Print the figures as a table."""

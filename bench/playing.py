@@ -167,18 +167,14 @@ def _figures(work: list[float], bare: BareCommits, memory: list[int], prompts: i
         for floor, commits in {"SQLModel": bare.by_session, "the driver": bare.by_driver}.items():
             ratio = median / statistics.median(commits[beside])
             what = f"work near prompt {name}, against {floor}"
-            figures.append(Figure(what, median * 1000, "ms", ratio, "≤ 4 ×"))
+            figures.append(Figure.at_most(what, median * 1000, "ms", ratio, 4))
     early, late = (statistics.median(seconds) for seconds, _ in ends.values())
     return [
         *figures,
-        Figure("work, the last against the tenth", late * 1000, "ms", late / early, "≤ 1.3 ×"),
+        Figure.at_most("work, the last against the tenth", late * 1000, "ms", late / early, 1.3),
         Figure("resident memory at prompt 10", memory[0] / 2**20, "MB"),
-        Figure(
-            f"resident memory at prompt {prompts:,}",
-            memory[-1] / 2**20,
-            "MB",
-            memory[-1] / memory[0],
-            "< 1.2 ×",
+        Figure.at_most(
+            f"resident memory at prompt {prompts:,}", memory[-1] / 2**20, "MB", memory[-1] / memory[0], 1.2
         ),
     ]
 
