@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from core.paths import Paths
-from core.settings import ProfileSettings
 from storyengine_tui.bootstrap import Configuration
 
 if TYPE_CHECKING:
+    from core.settings import ProfileSettings
     from storyengine_tui.connection import Connection
 
 
@@ -35,7 +35,7 @@ async def mend(app: App[Any], configuration: Configuration) -> bool:
     return is_lacking and await may_call(app, configuration)
 
 
-async def have_weights(app: App[Any], profile: ProfileSettings, paths: Paths) -> bool:
+async def have_weights(app: App[Any], profile: "ProfileSettings", paths: Paths) -> bool:
     """Return whether the local model, where it is to answer, has its weights; offer to fetch them."""
     from storyengine_tui.local_weights import are_missing
     from storyengine_tui.screens.fetch_modal import FetchModal
