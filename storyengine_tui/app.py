@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -20,6 +21,7 @@ from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.desk import Desk
 from storyengine_tui.driver import hardy
+from storyengine_tui.leaving import STORING, stopped_by_leaving
 from storyengine_tui.overlays import OverlayApp
 from storyengine_tui.palette import commands_of
 from storyengine_tui.runtime import EngineFailed, EngineReady, Runtime
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FUNCTION_KEY = re.compile(r"f\d+")
-STORING = 5.0
+LONGEST_CLOSE = 5.0
 """Seconds that may be spent on closing what a bug has left."""
 
 STARTING = 5.0
@@ -166,7 +168,7 @@ class StoryEngineApp(OverlayApp):
                     return
                 if self._after is not None:
                     self.show_bug(self._after)
-                elif is_newcomer:
+                elif is_newcomer and not self.chapter.early.has_come:
                     self.action_welcome()
 
     async def reconfigure(self, configuration: Configuration) -> None:
@@ -209,7 +211,8 @@ class StoryEngineApp(OverlayApp):
         if self._is_leaving:
             return
         self._is_leaving = True
-        self.chapter.show_progress("Storing and closing …")
+        kept = "" if self.session is None else stopped_by_leaving(self.session)
+        self.chapter.show_progress(f"{kept} {STORING}".strip())
         try:
             await self.desk.close()
         except StoryEngineError as error:
@@ -222,7 +225,8 @@ class StoryEngineApp(OverlayApp):
             self._is_leaving = False
             raise
         await self._runtime.stop()
-        self.exit()
+        # After the screen is gone, for it may close faster than it can be read.
+        self.exit(message=Text(kept) if kept else None)
 
     async def close_everything(self) -> None:
         """Store what is typed, settle what runs, stop the engine; doing it again does nothing."""
@@ -265,7 +269,7 @@ class StoryEngineApp(OverlayApp):
     async def close_in_time(self) -> None:
         """As `close_everything`, though parts of this app may not answer any more."""
         try:
-            async with asyncio.timeout(STORING):
+            async with asyncio.timeout(LONGEST_CLOSE):
                 await self.close_everything()
         except (StoryEngineError, TimeoutError) as error:
             log.error("after a bug something could not be closed: %s", error)

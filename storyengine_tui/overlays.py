@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
 
 from core.errors import StoryEngineError
@@ -31,6 +32,19 @@ class OverlayApp(FewBytesApp, ClipboardApp):
     configuration: Configuration
     chapter: ChapterScreen
     desk: Desk
+
+    async def on_event(self, event: events.Event) -> None:
+        """Tell a letter from a letter with Alt, and keep what is typed before there is a field."""
+        if isinstance(event, events.Key) and event.key.startswith("alt+"):
+            event.character = None
+        is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+        if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
+            return
+        await super().on_event(event)
+
+    def _has_no_field_yet(self) -> bool:
+        # At the very first and the very last moment there is no screen at all.
+        return bool(self.screen_stack) and self.screen is self.chapter and self.chapter.has_no_field_yet
 
     async def action_go_on(self, step: int) -> None:
         """Go to the next field or the one before; a page may know where that is."""

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import Static, TabbedContent
 from textual.worker import Worker
 
@@ -19,6 +20,7 @@ from core.ids import RequestId, SessionId
 from core.request import Request, RequestKind
 from core.session import SessionState, title_from
 from storyengine_tui.consenting import may_call, mend
+from storyengine_tui.early_keys import EarlyKeys
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.troubled_screen import TroubledScreen
 from storyengine_tui.screens.writer_banner import WriterBanner
@@ -80,6 +82,7 @@ class ChapterScreen(TroubledScreen):
     def __init__(self) -> None:
         super().__init__()
         self._pages = TabPages(self)
+        self.early = EarlyKeys()
         self._session: OpenSession | None = None
         self._listening = ExitStack()
         self._attaching: Worker[None] | None = None
@@ -96,6 +99,23 @@ class ChapterScreen(TroubledScreen):
         yield from self.compose_trouble()
         yield WriterBanner(id="writer")
         yield KeyLine()
+
+    @property
+    def has_no_field_yet(self) -> bool:
+        """Whether what is typed now is meant for a page that is still to come."""
+        return self.focused is None and not (self.is_open or self.has_failed_to_start)
+
+    def set_focus(
+        self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
+    ) -> None:
+        """Have the focus there, and in the first field what was typed before it was there."""
+        super().set_focus(widget, scroll_visible, from_app_focus)
+        text = "" if widget is None else self.early.give()
+        if text:
+            from textual.widgets import TextArea
+
+            if isinstance(widget, TextArea) and not widget.read_only:
+                widget.insert(text)
 
     @property
     def is_open(self) -> bool:

@@ -22,7 +22,35 @@ EDITING = (
 """What every text area can; its thirty bindings say the same at length."""
 READING = (*EDITING[:3], ("Ctrl+C", "copy what is marked"), EDITING[-1])
 
-GENERAL = ("app.focus_next", "app.focus_previous", "focus_next", "focus_previous", "screen.copy_text")
+NAMES = {
+    "⏎": "Enter",
+    "enter": "Enter",
+    "esc": "Esc",
+    "escape": "Esc",
+    "space": "Space",
+    "tab": "Tab",
+    "↑": "Up",
+    "↓": "Down",
+    "←": "Left",
+    "→": "Right",
+    "home": "Home",
+    "end": "End",
+    "⌫": "Backspace",
+    "pgup": "PageUp",
+    "pgdn": "PageDown",
+    "del": "Delete",
+}
+"""Keys that the row of keys shows as signs, or small."""
+
+GENERAL = (
+    "go_on(1)",
+    "go_on(-1)",
+    "app.focus_next",
+    "app.focus_previous",
+    "focus_next",
+    "focus_previous",
+    "screen.copy_text",
+)
 """Said by the lists above."""
 
 
@@ -74,6 +102,15 @@ class HelpScreen(ModalScreen[None]):
         self.dismiss()
 
 
+def named(shown: str) -> str:
+    """Return a key by its whole name, as the texts above have it: Ctrl+N, where the row of keys says ^n."""
+    if shown.startswith("^") and len(shown) > 1:
+        shown = f"ctrl+{shown[1:]}"
+    *modifiers, key = shown.split("+") if len(shown) > 1 else [shown]
+    words = [word.capitalize() for word in modifiers]
+    return "+".join([*words, NAMES.get(key, key.upper() if modifiers and len(key) == 1 else key)])
+
+
 def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
     """Return keys and what they do now, from the focus outwards, each action once."""
     keys: dict[str, list[str]] = {}
@@ -87,7 +124,7 @@ def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
             binding.action in GENERAL or (isinstance(active.node, TextArea) and not binding.show)
         )
         if active.enabled and binding.description and not is_known and not binding.system:
-            shown = screen.app.get_key_display(binding)
+            shown = named(screen.app.get_key_display(binding))
             names_of_action = keys.setdefault(binding.description, [])
             if shown not in names_of_action:
                 names_of_action.append(shown)

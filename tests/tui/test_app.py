@@ -214,6 +214,8 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert "World and chapter are locked" in text
         assert "copy what is marked" in keys
+        assert "Ctrl+Q" in keys
+        assert "^" not in keys
         assert "Quit" in keys
         await pilot.press("escape")
         app.chapter.query_one("#panels").focus()

@@ -1,16 +1,27 @@
 """What comes before the engine: a page at once, then the settings, then all that is heavy."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partialmethod
+from typing import Any
 
 import pytest
+from textual import events
 from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
 
+from core.engine.engine import Engine
 from core.errors import ErrorCode, StoryEngineError
+from core.providers.script import Pace, Script
+from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.running import run_until_left
+from storyengine_tui.screens.prompt_area import PromptArea
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
-from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -63,3 +74,98 @@ async def test_a_start_parses_no_style_twice(desktop: Desktop, monkeypatch: pyte
         await pilot.pause()
         assert again
         await app.close_everything()
+
+
+@asynccontextmanager
+async def starting(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], asyncio.Event]]:
+    """A window whose database comes up when the event is set."""
+    gate = asyncio.Event()
+
+    @asynccontextmanager
+    async def start(configuration: Configuration) -> AsyncIterator[Engine]:
+        await gate.wait()
+        async with desktop.start(configuration) as engine:
+            yield engine
+
+    app = StoryEngineApp(start, Configuration(desktop.paths, desktop.settings))
+    async with app.run_test() as pilot:
+        yield pilot, gate
+        await app.close_everything()
+
+
+async def test_what_is_typed_before_the_very_first_chapter_is_open_stands_in_its_world(
+    desktop: Desktop,
+) -> None:
+    async with starting(desktop) as (pilot, gate):
+        await pilot.press("A", "space", "s", "x", "backspace", "e", "a", "question_mark", "enter")
+        pilot.app.post_message(events.Paste("of glass"))
+        await pilot.pause()
+        gate.set()
+        app = await opened(pilot)
+        world = app.chapter.query_one("#world", CappedTextArea)
+        await until(pilot, lambda: world.text == "A sea?\nof glass")
+        assert app.screen is app.chapter, "who writes already is not greeted, nor shown the help"
+        await pilot.press("!")
+        await until(pilot, lambda: world.text == "A sea?\nof glass!")
+        await until(pilot, lambda: app.session is not None and app.session.snapshot.tab1.world == world.text)
+
+
+async def test_what_is_typed_before_a_chapter_in_play_is_open_waits_in_its_panel_unsent(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with starting(desktop) as (pilot, gate):
+        await pilot.press("G", "o", "enter", "o", "n")
+        gate.set()
+        app = await opened(pilot)
+        await until(pilot, lambda: isinstance(app.focused, PromptArea))
+        assert isinstance(app.focused, PromptArea)
+        assert app.focused.text == "Go\non"
+        assert app.session is not None
+        assert app.session.snapshot.session.prompt_index == 1
+
+
+async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        world = app.chapter.query_one("#world", CappedTextArea)
+        await until(pilot, lambda: app.focused is world)
+        before = world.text
+        # As a terminal sends it: the letter comes with it.
+        app.post_message(events.Key("alt+x", "x"))
+        app.post_message(events.Key("y", "y"))
+        await until(pilot, lambda: world.text != before)
+        assert world.text == before + "y"
+        await app.close_everything()
+
+
+async def test_quitting_while_calls_run_says_what_is_stopped_and_what_is_kept(
+    desktop: Desktop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desktop.prepare(make_active)
+    desktop.script = Script(pace=Pace(first_token=60))
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("O", "n", "e", "enter", "T", "w", "o", "enter")
+        await until(pilot, lambda: app.session is not None and len(app.session.snapshot.requests) == 2)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    assert " ".join(capsys.readouterr().err.split()) == (
+        "The reply of Mira is stopped; your prompt is kept in its panel. "
+        "The prompt that waits goes back unsent; the text is kept."
+    )
+    async with desktop.engine() as engine:
+        stored = await engine.store.load((await engine.sessions())[0].id)
+        assert stored.unsent == {Slot.RED: "One", Slot.ORANGE: "Two"}
+
+
+async def test_quitting_while_nothing_runs_says_nothing(
+    desktop: Desktop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await desktop.prepare(make_active)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    assert capsys.readouterr().err == ""
