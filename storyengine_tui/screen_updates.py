@@ -9,7 +9,8 @@ from rich.color import ColorSystem
 from rich.console import Console, RenderableType
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual.geometry import Region
 from textual.strip import Strip
 
 from storyengine_tui.terminal_rows import PLAIN, Look, Patch, Run, TerminalRows, cells_of
@@ -18,6 +19,37 @@ from storyengine_tui.terminal_rows import PLAIN, Look, Patch, Run, TerminalRows,
 def is_update(renderable: RenderableType | None) -> bool:
     """Whether this paints a part of the screen, or all of it."""
     return isinstance(renderable, ChopsUpdate | LayoutUpdate)
+
+
+class BandCompositor(Compositor):
+    """Asks widgets for the rows that changed, and of these only for what can be seen.
+
+    Textual asks each widget on the page for all its rows: for one token fifteen widgets of up to forty rows,
+    most of them containers that lie behind the others. Columns stay whole, as the cuts need them.
+    """
+
+    def _get_renders(self, crop: Region | None = None) -> Iterator[tuple[Region, Region, list[Strip]]]:
+        band = self.size.region if crop is None else Region(0, crop.y, self.size.width, crop.height)
+        covered: list[tuple[int, int]] = []
+        # From the front to the back: what is painted first stays.
+        for widget, (region, clip) in self.visible_widgets.items():
+            within = clip.intersection(band)
+            x, y, width, height = region.intersection(within)
+            if not width or not height or any(b <= x and x + width <= e for b, e in covered):
+                continue
+            if height == band.height:
+                covered = _joined([*covered, (x, x + width)])
+            yield region, within, widget.render_lines(Region(x - region.x, y - region.y, width, height))
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 class Painting(CompositorUpdate):

@@ -8,12 +8,12 @@ from textual.message import Message
 
 from core.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.engine_pane import EnginePane
-from storyengine_tui.screens.quiet_focus import QuietFocusScreen
+from storyengine_tui.screens.lean_screen import LeanScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
 
-class TroubledScreen(QuietFocusScreen[None]):
+class TroubledScreen(LeanScreen[None]):
     """Says, in the flow of the page, what goes on and what failed; its users say when."""
 
     @dataclass

@@ -1,0 +1,108 @@
+"""A screen that paints what changed, and no more, shows the same as Textual's own."""
+
+import pytest
+from textual._compositor import Compositor
+from textual.app import App, ComposeResult
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.geometry import Region
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from storyengine_tui.few_bytes import SWITCH
+from storyengine_tui.screen_updates import BandCompositor
+from storyengine_tui.screens.lean_screen import LeanScreen
+
+pytestmark = pytest.mark.anyio
+
+SIZE = (60, 20)
+
+
+class Nested(LeanScreen[None]):
+    """Cells within cells, one of them scrolled, and something that lies above."""
+
+    CSS = """
+    Nested { layers: base above; }
+    .cell { border: round white; padding: 0 1; height: 1fr; }
+    #above { layer: above; dock: right; width: 13; height: 3; background: blue; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Static("above\nall\nelse", id="above")
+        with Vertical(classes="cell"):
+            with VerticalScroll(classes="cell", id="scrolled"):
+                for number in range(30):
+                    yield Static(f"line {number} " * 4, id=f"line-{number}")
+            with Horizontal(classes="cell"):
+                yield Static("left", id="left")
+                yield Static("right", id="right")
+        yield Input(id="first")
+        yield Input(id="second")
+
+
+class NestedApp(App[None]):
+    def get_default_screen(self) -> Screen[None]:
+        return Nested()
+
+
+def painted(screen: Screen[object], crop: Region) -> list[list[Strip | None]]:
+    chops = screen._compositor._render_chops(crop, set(crop.line_range).__contains__)
+    return [[*chops[y].values()] for y in crop.line_range]
+
+
+async def test_every_part_of_the_screen_is_painted_as_textual_paints_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with NestedApp().run_test(size=SIZE) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen._compositor, BandCompositor)
+        for y in (0, 7):
+            screen.query_one("#scrolled").scroll_to(y=y, animate=False, force=True)
+            await pilot.pause()
+            crops = [Region(0, top, SIZE[0], 1 + top % 5) for top in range(15)]
+            ours = [painted(screen, crop) for crop in crops]
+            with monkeypatch.context() as patched:
+                patched.setattr(BandCompositor, "_get_renders", Compositor._get_renders)
+                assert ours == [painted(screen, crop) for crop in crops]
+
+
+async def test_what_lies_behind_or_elsewhere_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    render_lines = Widget.render_lines
+
+    def counted(self: Widget, crop: Region) -> list[Strip]:
+        asked.append((self.id or type(self).__name__, crop.height))
+        return render_lines(self, crop)
+
+    async with NestedApp().run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        monkeypatch.setattr(Widget, "render_lines", counted)
+        pilot.app.screen.query_one("#second", Input).value = "typed"
+        await pilot.pause()
+        assert asked
+        assert {name for name, _ in asked} == {"second"}
+
+
+async def test_another_focus_paints_the_two_fields_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with NestedApp().run_test(size=SIZE) as pilot:
+        pilot.app.screen.query_one("#first").focus()
+        await pilot.pause()
+        asked: set[str | None] = set()
+        render_lines = Widget.render_lines
+
+        def counted(self: Widget, crop: Region) -> list[Strip]:
+            asked.add(self.id)
+            return render_lines(self, crop)
+
+        monkeypatch.setattr(Widget, "render_lines", counted)
+        await pilot.press("tab")
+        await pilot.pause()
+        assert {"first", "second"} <= asked
+        assert not asked & {"scrolled", "left", "right", "above"}
+
+
+async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    async with NestedApp().run_test(size=SIZE) as pilot:
+        assert not isinstance(pilot.app.screen._compositor, BandCompositor)
