@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from core.text import clean
+
 
 class ErrorCode(StrEnum):
     """Every way in which something can go wrong that the GM hears of."""
@@ -93,12 +95,13 @@ class StoryEngineError(Exception):
     """Something that the GM can understand and act upon.
 
     `message` is one sentence; `hint` names a command, a key or a setting that helps, and may be empty.
+    Both may repeat what was given, so nothing in them acts on a terminal, not even in a traceback.
     """
 
     def __init__(self, code: ErrorCode, message: str = "", hint: str = "") -> None:
         self.code = code
-        self.message = message or code.sentence
-        self.hint = hint
+        self.message = clean(message) or code.sentence
+        self.hint = clean(hint)
         super().__init__(self.message)
 
     def __str__(self) -> str:

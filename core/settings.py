@@ -16,7 +16,9 @@ from pydantic import (
     PositiveInt,
     SecretStr,
     ValidationError,
+    field_validator,
 )
+from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -27,13 +29,24 @@ from pydantic_settings import (
 
 from core.errors import ErrorCode, StoryEngineError
 from core.paths import ENV_FILE
-from core.text import clean_line
+from core.text import clean_line, has_controls
 
 ProviderName = Literal["local", "openai", "scripted"]
 ProfileName = Literal["local", "staging", "production"]
 
 _LONGEST_NAME = 100
 OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+def _refuse_controls(value: object) -> object:
+    """A name or an address is shown, stored and sent: what could act on a terminal gets no further than here.
+
+    Secrets are not looked at; they are shown nowhere, and a password may be anything.
+    """
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str | Path) and has_controls(str(text)):
+            raise PydanticCustomError("control_characters", "it holds control characters")
+    return value
 
 
 class AgentSettings(BaseModel):
@@ -56,6 +69,11 @@ class AgentSettings(BaseModel):
     requests_per_minute: PositiveInt | None = None
     """Rate limit for this agent; None means no limit of our own."""
 
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
+
 
 class ProfileSettings(BaseModel):
     """One environment: who answers, where, with which key."""
@@ -77,6 +95,11 @@ class ProfileSettings(BaseModel):
     narrative: AgentSettings = AgentSettings()
     characters: dict[Annotated[int, Field(ge=1, le=7)], AgentSettings] = {}
     """What one character has of its own, by its slot; the rest is `character`'s."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
 
 
 class Profiles(BaseModel):
@@ -127,6 +150,11 @@ class Settings(BaseSettings):
 
     bell: bool = False
     """Ring the terminal's bell when a reply is done."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
 
     def active(self) -> ProfileSettings:
         """Return the chosen profile with the top-level overrides applied."""

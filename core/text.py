@@ -42,6 +42,11 @@ def clean_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+def has_controls(text: str) -> bool:
+    """Whether `text`, which is to be one line, holds anything that `clean` would take or another line."""
+    return _SUSPECT.search(text) is not None or "\n" in text or "\t" in text
+
+
 def is_blank(text: str) -> bool:
     """Whether nothing would be seen of `text`: white space and zero-width characters only, in any order."""
     return all(character.isspace() or character in _ZERO_WIDTH for character in text)

@@ -10,6 +10,7 @@ from rich.text import Text
 from core.errors import StoryEngineError
 from core.paths import Paths
 from core.private_file import make_directory
+from core.text import clean
 
 LOG_NAME = "storyengine.log"
 
@@ -18,18 +19,18 @@ errors = Console(stderr=True, highlight=False)
 
 
 def say(line: str, style: str = "") -> None:
-    """Print a line whose text is data, never markup; the terminal breaks it where it must."""
-    console.print(Text(line, style=style), soft_wrap=True)
+    """Print a line whose text is data, never markup or an escape; the terminal breaks it where it must."""
+    console.print(Text(clean(line), style=style), soft_wrap=True)
 
 
 def say_wrong(line: str) -> None:
-    """Print a line about what went wrong; its text is data, never markup."""
-    errors.print(Text(line), soft_wrap=True)
+    """Print a line about what went wrong; its text is data, never markup or an escape."""
+    errors.print(Text(clean(line)), soft_wrap=True)
 
 
 def say_error(error: StoryEngineError) -> None:
-    """Print the sentence and the hint of an error; its texts are data, never markup."""
-    errors.print(Text(error.message, style="bold red"), soft_wrap=True)
+    """Print the sentence and the hint of an error; its texts are data, never markup or an escape."""
+    errors.print(Text(clean(error.message), style="bold red"), soft_wrap=True)
     if error.hint:
         say_wrong(error.hint)
 

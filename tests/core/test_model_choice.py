@@ -56,3 +56,22 @@ def test_a_character_that_there_cannot_be_is_refused(tmp_path: Path, slot: str) 
     file.write_text(f'[profiles.local.characters.{slot}]\nmodel = "x"\n')
     with pytest.raises(StoryEngineError, match="characters"):
         load_settings(file)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r'model = "m\u001b]0;owned\u0007"',
+        r'base_url = "https://owned.example/\u009b2J"',
+        r'model_path = "/models/owned\u001b[31m.gguf"',
+        r'consent = ["https://fine.example", "owned\nhttps://other.example"]',
+        "[profiles.staging.narrative]\n" + r'model = "owned\u202e"',
+        "[profiles.local.characters.2]\n" + r'model = "owned\t"',
+    ],
+)
+def test_a_setting_with_control_characters_is_refused_and_not_repeated(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(line)
+    with pytest.raises(StoryEngineError, match="holds control characters") as refused:
+        load_settings(file)
+    assert "owned" not in str(refused.value)
