@@ -1,5 +1,6 @@
 """Who answers: shown, tried out, and connected with consent; a key is never shown and never in a file."""
 
+import asyncio
 import re
 import stat
 import tomllib
@@ -25,6 +26,7 @@ from storyengine_tui.screens.model_screen import NOTHING_SENT, ModelScreen
 from storyengine_tui.settings_file import change_settings, edited
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.busy_line import BusyLine
 from tests.core.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
 from tests.tui.conftest import SnapCompare
@@ -329,14 +331,37 @@ def test_picture_of_a_service(snapshot_of: SnapCompare, tmp_path: Path, size: tu
     assert picture(snapshot_of, settings, size, act)
 
 
-def test_picture_of_the_local_model(snapshot_of: SnapCompare, tmp_path: Path) -> None:
+@SIZES
+def test_picture_of_the_local_model(snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await pilot.pause()
 
-    assert picture(snapshot_of, configuration(tmp_path), (80, 24), act)
+    assert picture(snapshot_of, configuration(tmp_path), size, act)
 
 
-def test_picture_of_a_test_that_failed(snapshot_of: SnapCompare, tmp_path: Path) -> None:
+@SIZES
+def test_picture_of_a_test_that_runs(
+    snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("storyengine_tui.screens.model_screen.try_out", never)
+    monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
+
+    async def act(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: str(pilot.app.screen.query_one("#key-source", Static).content))
+        await pilot.press("f8")
+        await until(pilot, lambda: pilot.app.screen.query_one("#trying", BusyLine).is_busy)
+
+    settings = configuration(tmp_path, provider="openai", base_url="http://localhost:11434/v1")
+    assert picture(snapshot_of, settings, size, act)
+
+
+@SIZES
+def test_picture_of_a_test_that_failed(
+    snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]
+) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         async with FaultServer() as server:
             server.script(error_reply(401))
@@ -349,4 +374,4 @@ def test_picture_of_a_test_that_failed(snapshot_of: SnapCompare, tmp_path: Path)
             await pilot.pause()
 
     settings = configuration(tmp_path, provider="openai", base_url="http://localhost:11434/v1")
-    assert picture(snapshot_of, settings, (80, 24), act)
+    assert picture(snapshot_of, settings, size, act)

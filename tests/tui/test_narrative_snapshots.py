@@ -58,9 +58,10 @@ def test_picture_of_a_chapter_in_two_versions(desktop: Desktop, shown: Shown, si
     assert shown(size, nothing)
 
 
-def test_picture_before_anything_is_locked(desktop: Desktop, shown: Shown) -> None:
+@SIZES
+def test_picture_before_anything_is_locked(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
     desktop.prepare_now(make_draft)
-    assert shown((80, 24), nothing)
+    assert shown(size, nothing)
 
 
 @SIZES
@@ -89,7 +90,8 @@ def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, size: tu
     assert shown(size, fail)
 
 
-def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown) -> None:
+@SIZES
+def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_ended)
 
@@ -97,10 +99,14 @@ def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown) -
         page.memory.view.focus()
         await page.pilot.press("2", "slash", *"canon", "enter")
 
-    assert shown((80, 24), search)
+    assert shown(size, search)
 
 
-def test_picture_in_a_window_that_reads_along(desktop: Desktop, shown: Shown) -> None:
+@SIZES
+def test_picture_in_a_window_that_reads_along(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.writer_banner.POLL_SECONDS", 3600)
     desktop.script = SCRIPT
     desktop.prepare_now(make_twice_written)
 
@@ -119,4 +125,4 @@ def test_picture_in_a_window_that_reads_along(desktop: Desktop, shown: Shown) ->
             await page.until(lambda: page.memory.is_known and page.draft.shown)
             await other.aclose()
 
-    assert shown((80, 24), read_along)
+    assert shown(size, read_along)

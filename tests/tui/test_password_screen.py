@@ -87,10 +87,11 @@ async def test_without_a_password_nothing_asks(desktop: Desktop) -> None:
         await app.close_everything()
 
 
-def test_picture_of_the_gate(snapshot_of: SnapCompare, locked: Desktop) -> None:
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+def test_picture_of_the_gate(snapshot_of: SnapCompare, locked: Desktop, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await asked(pilot)
         pilot.app.screen.query_one("#password", Input).cursor_blink = False
         await pilot.press(*"guess")
 
-    assert snapshot_of(locked.app(), terminal_size=(80, 24), run_before=act)
+    assert snapshot_of(locked.app(), terminal_size=size, run_before=act)

@@ -106,10 +106,11 @@ def test_read_only(shown: Shown, size: tuple[int, int]) -> None:
     assert shown(size, act, prompts=3)
 
 
-def test_end_question(shown: Shown) -> None:
+@SIZES
+def test_end_question(shown: Shown, size: tuple[int, int]) -> None:
     async def act(table: Table) -> None:
         await table.type("not sent yet")
         await table.pilot.press("f8")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
 
-    assert shown((80, 24), act, prompts=3)
+    assert shown(size, act, prompts=3)

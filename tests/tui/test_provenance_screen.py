@@ -198,8 +198,9 @@ async def _show(pilot: Pilot[Any]) -> None:
     await calls_shown(pilot)
 
 
+@SIZES
 @pytest.mark.usefixtures("still")
-def test_picture_of_a_call(desktop: Desktop, snapshot_of: SnapCompare) -> None:
+def test_picture_of_a_call(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_called)
 
@@ -208,10 +209,11 @@ def test_picture_of_a_call(desktop: Desktop, snapshot_of: SnapCompare) -> None:
         await pilot.press("down", "enter")
         await _in_full(pilot)
 
-    assert snapshot_of(desktop.app(), terminal_size=(80, 24), run_before=show)
+    assert snapshot_of(desktop.app(), terminal_size=size, run_before=show)
 
 
-def test_picture_without_calls(desktop: Desktop, snapshot_of: SnapCompare) -> None:
+@SIZES
+def test_picture_without_calls(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
     async def show(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)
         assert isinstance(app, StoryEngineApp)
@@ -219,4 +221,4 @@ def test_picture_without_calls(desktop: Desktop, snapshot_of: SnapCompare) -> No
         await until(pilot, lambda: app.screen is app.chapter)
         await calls_shown(pilot)
 
-    assert snapshot_of(desktop.app(), terminal_size=(80, 24), run_before=show)
+    assert snapshot_of(desktop.app(), terminal_size=size, run_before=show)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import DataTable, Static
+from textual.widgets import DataTable, Input, Static
 
 from core.engine.engine import Engine
 from core.ids import SessionId
@@ -37,6 +37,14 @@ async def make_saved(engine: Engine) -> None:
     session_id = await make_played(engine, 8)
     await engine.retitle(session_id, "The [/x] Light")
     await engine.save_slots.keep(session_id, "Before the [/x] storm")
+
+
+async def make_kept(engine: Engine) -> None:
+    """Store a chapter with slots of both kinds, each taken while nothing else goes on."""
+    session_id = await make_played(engine, 2)
+    await engine.retitle(session_id, "The [/x] Light")
+    await engine.save_slots.keep(session_id, "Before the [/x] storm, and the long night that came after it")
+    await engine.save_slots.take(session_id, "before the chapter was reset")
 
 
 async def shown(pilot: Pilot[Any]) -> SaveSlotsScreen:
@@ -127,18 +135,41 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
 
 @SIZES
 def test_picture_of_the_save_slots(snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]) -> None:
-    async def more(engine: Engine) -> None:
-        session_id = await make_played(engine, 2)
-        await engine.retitle(session_id, "The [/x] Light")
-        await engine.save_slots.keep(
-            session_id, "Before the [/x] storm, and the long night that came after it"
-        )
-        await engine.save_slots.take(session_id, "before the chapter was reset")
-
-    desktop.prepare_now(more)
+    desktop.prepare_now(make_kept)
 
     async def act(pilot: Pilot[Any]) -> None:
         screen = await shown(pilot)
         await until(pilot, lambda: len(rows(screen)) == 3)
+
+    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
+
+
+@SIZES
+def test_picture_without_save_slots(
+    snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]
+) -> None:
+    desktop.prepare_now(make_draft)
+
+    async def act(pilot: Pilot[Any]) -> None:
+        screen = await shown(pilot)
+        await until(pilot, lambda: screen.query_one("#empty").display)
+
+    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
+
+
+@SIZES
+def test_picture_of_a_name_that_is_asked_for(
+    snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]
+) -> None:
+    desktop.prepare_now(make_kept)
+
+    async def act(pilot: Pilot[Any]) -> None:
+        screen = await shown(pilot)
+        await until(pilot, lambda: len(rows(screen)) == 3)
+        await pilot.press("down", "k")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SlotNameModal))
+        for field in pilot.app.screen.query(Input):
+            field.cursor_blink = False
+        await pilot.press("ctrl+u", *"Before the storm")
 
     assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
