@@ -5,6 +5,7 @@ read the GM's files, or take this hash out of them, gets in without it.
 """
 
 import json
+import math
 import time
 import unicodedata
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from core.errors import ErrorCode, StoryEngineError
-from core.private_file import write_privately
+from core.private_file import alone_with, write_privately
 
 LONGEST_DELAY: Final = 600.0
 """Seconds; the first wrong try costs one, and every further one twice as many."""
@@ -52,27 +53,43 @@ class PasswordGate:
 
     @property
     def wait(self) -> float:
-        """Seconds until the next try is taken."""
+        """Seconds until the next try is taken. Raises OSError when a clock that was set back is not noted."""
+        if self._tries()[1] <= self._clock():
+            return self._left()
+        with alone_with(self._file):
+            return self._left()
+
+    def _left(self) -> float:
         wrong, last = self._tries()
         if not wrong:
             return 0.0
-        delay = delay_after(wrong)
-        # A clock that was set back must not keep the GM out for longer than the delay.
-        return max(0.0, min(delay, last + delay - self._clock()))
+        now = self._clock()
+        if last > now:
+            # The clock was set back: the delay begins anew, once, and not at every look.
+            last = now
+            self._note(wrong, now)
+        return max(0.0, last + delay_after(wrong) - now)
+
+    def _note(self, wrong: int, at: float) -> None:
+        write_privately(self._file, json.dumps({"wrong": wrong, "at": at}) + "\n")
 
     def refuse_too_soon(self) -> None:
         """Raise PasswordRefusedError while no try is taken: before anybody is asked."""
-        if (wait := self.wait) > 0:
+        self._refuse(self.wait)
+
+    def _refuse(self, wait: float) -> None:
+        if wait > 0:
             raise PasswordRefusedError(
                 f"The last password was wrong; wait {in_words(wait)}, then try again.", wait
             )
 
     def check(self, password: SecretStr) -> None:
         """Return when it is the password; blocking. Raise PasswordRefusedError, or OSError from the file."""
-        self.refuse_too_soon()
-        wrong = self._tries()[0] + 1
-        # Counted before it is looked at, so that tries in many windows at once count too.
-        write_privately(self._file, json.dumps({"wrong": wrong, "at": self._clock()}) + "\n")
+        # Counted before it is looked at, and by one at a time: of tries in many windows at once one is taken.
+        with alone_with(self._file):
+            self._refuse(self._left())
+            wrong = self._tries()[0] + 1
+            self._note(wrong, self._clock())
         if not self._is_right(password):
             delay = delay_after(wrong)
             raise PasswordRefusedError(f"That is not the password; wait {in_words(delay)}.", delay)
@@ -96,9 +113,11 @@ class PasswordGate:
         """Return how many tries were wrong, and when the last was; what cannot be read counts as none."""
         try:
             found = json.loads(self._file.read_text("utf-8"))
-            return max(0, int(found["wrong"])), float(found["at"])
+            wrong, at = max(0, int(found["wrong"])), float(found["at"])
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             return 0, 0.0
+        # No clock says so; and what is no number of seconds would never be over.
+        return (wrong, at) if math.isfinite(at) else (0, 0.0)
 
 
 def delay_after(wrong: int) -> float:

@@ -3,14 +3,20 @@
 Everything that the program keeps is written through here or through the private server, which does the same.
 """
 
+import errno
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import ErrorCode, StorageError
+
+with suppress(ImportError):  # Absent on Windows, which the program does not run on.
+    import fcntl
 
 if TYPE_CHECKING:
     # Not at run time: the private server is started by whatever Python there is, without our libraries.
@@ -19,6 +25,8 @@ if TYPE_CHECKING:
 OTHERS = 0o077
 """The rights of everybody but the owner."""
 
+_LOCK_TIMEOUT = 10.0
+_LOCK_POLL = 0.01
 _SECRETS = ("API_KEY", "DATABASE_URL", "PASSWORD", "PASSWORD_HASH")
 _OURS = ("STORYENGINE_", "OPENAI_")
 
@@ -54,6 +62,36 @@ def write_privately(file: Path, text: str) -> None:
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def alone_with(file: Path) -> Iterator[None]:
+    """Let nobody else read `file` to change it until the block ends; blocking. Raise OSError.
+
+    What is locked is a file beside it, which stays: `file` itself is replaced by every change. The kernel
+    lets go when a process ends; who holds it for longer than some seconds is taken for stuck: TimeoutError.
+    """
+    make_directory(file.parent)
+    lock = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + _LOCK_TIMEOUT
+        while not _is_taken(lock):
+            if time.monotonic() >= deadline:
+                raise TimeoutError(errno.ETIMEDOUT, "it is held by another program", str(file))
+            time.sleep(_LOCK_POLL)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _is_taken(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True
 
 
 def refuse_open_places(paths: "Paths", env_file: Path) -> None:

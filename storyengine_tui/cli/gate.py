@@ -27,9 +27,9 @@ async def open_gate(configuration: Configuration) -> None:
     gate = configuration.gate
     if gate is None:
         return
-    gate.refuse_too_soon()
     given = configuration.settings.password
     try:
+        await asyncio.to_thread(gate.refuse_too_soon)
         await asyncio.to_thread(gate.check, given if given is not None else _asked())
     except OSError as error:
         raise cannot_write(configuration.paths.tries_file, error) from error

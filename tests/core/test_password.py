@@ -2,7 +2,10 @@
 
 import json
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 from hypothesis import given
@@ -103,6 +106,45 @@ def test_a_clock_that_is_set_back_keeps_nobody_out_for_longer(gate: PasswordGate
     wrong(gate)
     clock.now -= 86_400
     assert gate.wait == 1.0
+    clock.now += 1.0
+    gate.check(PASSWORD)
+
+
+def test_a_clock_that_is_set_back_spares_nobody_the_delay(gate: PasswordGate, clock: Clock) -> None:
+    wrong(gate)
+    clock.now -= 86_400
+    assert wrong(gate) == 1.0
+    clock.now += 0.5
+    assert wrong(gate) == 0.5
+
+
+def test_of_tries_in_many_windows_at_once_only_one_is_taken(file: Path, clock: Clock) -> None:
+    taken: list[str] = []
+
+    class Slow(PasswordGate):
+        def _is_right(self, password: SecretStr) -> bool:
+            taken.append(password.get_secret_value())
+            return super()._is_right(password)
+
+        def _tries(self) -> tuple[int, float]:
+            found = super()._tries()
+            # Everybody has read before anybody writes, unless they wait for each other.
+            with suppress(BrokenBarrierError):
+                together.wait(0.2)
+            return found
+
+    windows = 12
+    together = Barrier(windows)
+
+    def guess(number: int) -> float:
+        with pytest.raises(PasswordRefusedError) as refused:
+            Slow(SecretStr(HASH), file, clock).check(SecretStr(f"guess {number}"))
+        return refused.value.wait
+
+    with ThreadPoolExecutor(windows) as threads:
+        assert list(threads.map(guess, range(windows))) == [1.0] * windows
+    assert len(taken) == 1
+    assert json.loads(file.read_text())["wrong"] == 1
 
 
 @given(st.integers(min_value=1, max_value=10_000))
@@ -111,7 +153,12 @@ def test_a_delay_never_shrinks_and_never_keeps_the_gm_out_for_good(count: int) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"wrong": "x", "at": 1}', '{"wrong": 1e400, "at": 1}', "\x00"]
+    "text",
+    [
+        *("", "[]", "{}", '{"wrong": "x", "at": 1}', '{"wrong": 1e400, "at": 1}', "\x00"),
+        *('{"wrong": 3, "at": NaN}', '{"wrong": 3, "at": Infinity}', '{"wrong": 3, "at": 1e400}'),
+        '{"wrong": 3, "at": -Infinity}',
+    ],
 )
 def test_a_damaged_memory_of_tries_counts_as_none(gate: PasswordGate, file: Path, text: str) -> None:
     file.parent.mkdir(mode=0o700)
