@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+FOCUS_TRIES = 5
+"""How often a page looks for what can take the focus, when what had it has gone."""
+
+
 class EnginePane(VerticalScroll, can_focus=False):
     """One tab's page. It calls the open session and hears its notices; it knows no other tab.
 
@@ -66,16 +70,26 @@ class EnginePane(VerticalScroll, can_focus=False):
             if first is not None:
                 first.focus(scroll_visible=False)
 
-    def on_descendant_blur(self) -> None:
-        """What has the focus may go, as a button does with its banner; then keys would go nowhere."""
-        self.call_after_refresh(self._keep_focus)
+    def on_mount(self) -> None:
+        """What has the focus may go, as a button does with its banner; then keys would go nowhere.
 
-    def _keep_focus(self) -> None:
+        The screen is watched: a button that is removed does not live to say that it lost the focus.
+        """
+        self.watch(self.screen, "focused", self._look_after_focus, init=False)
+
+    def _look_after_focus(self, focused: Widget | None) -> None:
+        if focused is None:
+            self.call_after_refresh(self._keep_focus)
+
+    def _keep_focus(self, tries: int = FOCUS_TRIES) -> None:
         # Not `is_on_screen`, which knows only after the next layout that another tab shows.
         is_shown = all(node.display for node in self.ancestors_with_self if isinstance(node, Widget))
         is_in_front = is_shown and self.app.screen is self.screen
         if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
             self.shown()
+            if tries:
+                # What takes it may have gone in its turn, as a panel does for the next one.
+                self.call_after_refresh(self._keep_focus, tries - 1)
 
     async def leads_on(self, focused: Widget, step: int) -> bool:
         """Go on from `focused` by Tab (1) or back (-1) where the page knows better than the order of fields.

@@ -1,37 +1,31 @@
 """What the tests of tab 3 share: a chapter that has ended, a model that writes it, and a page to ask."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, ClassVar
 
-import pytest
-from textual import on
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select, Static
 
-import storyengine_tui
 from core.engine.engine import Engine
-from core.engine.notices import WriterChanged
 from core.engine.open_session import OpenSession
-from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.providers.script import Entry, Fault, Match, Script
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.draft_cell import NONE, DraftCell
-from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.passage_view import PassageView
-from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.key_line import KeyLine
 from tests.core.samples import delta_payload, lock_payload
 from tests.tui.engine_app import Desktop, make_active, until
+from tests.tui.one_page import Gate as Gate
+from tests.tui.one_page import PageApp, styles_of
+from tests.tui.one_page import gate as gate
 
 NARRATIVE = Match(schema="text", anywhere="NARRATIVE_AGENT_DEFINITION")
 PROSE = (
@@ -92,72 +86,11 @@ async def make_ended(engine: Engine, prompts: int = 2, drafts: int = 0) -> Sessi
     return session_id
 
 
-class Gate:
-    """Keeps the scripted model silent between two words while it is closed."""
+class NarrativeApp(PageApp):
+    """Tab 3 alone."""
 
-    def __init__(self) -> None:
-        self._is_open = asyncio.Event()
-
-    def open(self) -> None:
-        self._is_open.set()
-
-    def close(self) -> None:
-        self._is_open.clear()
-
-    async def wait(self, seconds: float, limit: float) -> None:
-        """Stand in for the pace of the script."""
-        if seconds > 0:
-            await self._is_open.wait()
-
-
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    """A gate in place of every pause of the script."""
-    made = Gate()
-    monkeypatch.setattr("core.providers.scripted._wait", made.wait)
-    yield made
-    made.open()
-
-
-class NarrativeApp(App[None]):
-    """Tab 3 alone, on an open session: what the screen around it does, without its other tabs."""
-
-    CSS_PATH: ClassVar[list[str | PurePath] | None] = [
-        Path(storyengine_tui.__file__).parent / name
-        for name in ("app.tcss", "widgets/widgets.tcss", "screens/narrative_pane.tcss")
-    ]
-
-    def __init__(self, session: OpenSession, configuration: Configuration) -> None:
-        super().__init__()
-        self.configuration = configuration
-        self.errors: list[StoryEngineError] = []
-        self._session = session
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
-    def compose(self) -> ComposeResult:
-        yield NarrativePane()
-        yield KeyLine()
-
-    def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
-        self.run_worker(self._hear())
-
-    async def _hear(self) -> None:
-        pane = self.query_one(NarrativePane)
-        with self._session.listen() as listener:
-            await pane.attach(self._session)
-            pane.shown()
-            async for notice in listener:
-                if isinstance(notice, WriterChanged) and notice.holder is None:
-                    await pane.attach(self._session)
-                pane.hear(notice)
-
-    @on(EnginePane.CommandFailed)
-    def _keep(self, event: EnginePane.CommandFailed) -> None:
-        self.errors.append(event.error)
+    PAGE = NarrativePane
+    CSS_PATH: ClassVar[list[str | PurePath] | None] = styles_of("narrative_pane")
 
 
 @asynccontextmanager

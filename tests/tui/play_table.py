@@ -1,37 +1,32 @@
 """What the tests of tab 2 share: a page to ask, a model that waits for a word, and a stage to play on."""
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, ClassVar
 
-import pytest
-from textual import on
-from textual.app import App, ComposeResult
+from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
-import storyengine_tui
-from core.engine.notices import WriterChanged
 from core.engine.open_session import OpenSession
-from core.errors import StoryEngineError
 from core.event import Event
 from core.providers.script import Entry, Fault, Match, Script
 from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Snapshot
 from storyengine_tui.screens.composer import Composer
-from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.screens.prompt_area import PromptArea
 from storyengine_tui.screens.prompt_queue import PromptQueue
 from storyengine_tui.screens.slot_entries import SlotEntries
-from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.transcript_view import TranscriptView
 from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.one_page import Gate as Gate
+from tests.tui.one_page import PageApp, styles_of
+from tests.tui.one_page import gate as gate
 
 SCRIPT = Script(
     reply=(
@@ -48,70 +43,11 @@ SCRIPT = Script(
 """`FAIL` in a prompt fails once; `HOLD`, once, says one word and waits for the gate."""
 
 
-class Gate:
-    """Keeps the scripted model silent between two words, until it is opened."""
+class PlayApp(PageApp):
+    """Tab 2 alone."""
 
-    def __init__(self) -> None:
-        self._opened = asyncio.Event()
-
-    def open(self) -> None:
-        """Let everything pass from now on."""
-        self._opened.set()
-
-    async def wait(self, seconds: float, limit: float) -> None:
-        """Stand in for the pace of the script."""
-        if seconds > 0:
-            await self._opened.wait()
-
-
-@pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
-    """A gate in place of every pause of the script."""
-    made = Gate()
-    monkeypatch.setattr("core.providers.scripted._wait", made.wait)
-    yield made
-    made.open()
-
-
-class PlayApp(App[None]):
-    """Tab 2 alone, on an open session: what the screen around it does, without its other tabs."""
-
-    CSS_PATH: ClassVar[list[str | PurePath] | None] = [
-        Path(storyengine_tui.__file__).parent / name
-        for name in ("app.tcss", "widgets/widgets.tcss", "screens/play_pane.tcss")
-    ]
-
-    def __init__(self, session: OpenSession) -> None:
-        super().__init__()
-        self._session = session
-        self.errors: list[StoryEngineError] = []
-        self.has_begun = False
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
-    def compose(self) -> ComposeResult:
-        yield PlayPane()
-
-    def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
-        self.hearing = self.run_worker(self._hear())
-
-    async def _hear(self) -> None:
-        pane = self.query_one(PlayPane)
-        with self._session.listen() as listener:
-            await pane.attach(self._session)
-            pane.shown()
-            self.has_begun = True
-            async for notice in listener:
-                if isinstance(notice, WriterChanged) and notice.holder is None:
-                    await pane.attach(self._session)
-                pane.hear(notice)
-
-    @on(EnginePane.CommandFailed)
-    def _keep(self, event: EnginePane.CommandFailed) -> None:
-        self.errors.append(event.error)
+    PAGE = PlayPane
+    CSS_PATH: ClassVar[list[str | PurePath] | None] = styles_of("play_pane")
 
 
 class Table:

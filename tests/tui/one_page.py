@@ -1,0 +1,92 @@
+"""What the tests of one tab share: the tab alone on an open session, and a model that waits for a word."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+from typing import ClassVar
+
+import pytest
+from textual import on
+from textual.app import App, ComposeResult
+
+import storyengine_tui
+from core.engine.notices import WriterChanged
+from core.engine.open_session import OpenSession
+from core.errors import StoryEngineError
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.key_line import KeyLine
+
+
+class Gate:
+    """Keeps the scripted model silent between two words while it is closed, as it is at first."""
+
+    def __init__(self) -> None:
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        self._is_open.set()
+
+    def close(self) -> None:
+        self._is_open.clear()
+
+    async def wait(self, seconds: float, limit: float) -> None:
+        """Stand in for the pace of the script."""
+        if seconds > 0:
+            await self._is_open.wait()
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    """A gate in place of every pause of the script."""
+    made = Gate()
+    monkeypatch.setattr("core.providers.scripted._wait", made.wait)
+    yield made
+    made.open()
+
+
+def styles_of(page: str) -> list[str | PurePath]:
+    """Return the style sheets that a page needs."""
+    package = Path(storyengine_tui.__file__).parent
+    return [package / name for name in ("app.tcss", "widgets/widgets.tcss", f"screens/{page}.tcss")]
+
+
+class PageApp(App[None]):
+    """One tab alone, on an open session: what the screen around it does, without its other tabs."""
+
+    PAGE: ClassVar[type[EnginePane]]
+
+    def __init__(self, session: OpenSession, configuration: Configuration | None = None) -> None:
+        super().__init__()
+        self.configuration = configuration
+        self.errors: list[StoryEngineError] = []
+        self.has_begun = False
+        self._session = session
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables()
+
+    def compose(self) -> ComposeResult:
+        yield self.PAGE()
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self.hearing = self.run_worker(self._hear())
+
+    async def _hear(self) -> None:
+        page = self.query_one(self.PAGE)
+        with self._session.listen() as listener:
+            await page.attach(self._session)
+            page.shown()
+            self.has_begun = True
+            async for notice in listener:
+                if isinstance(notice, WriterChanged) and notice.holder is None:
+                    await page.attach(self._session)
+                page.hear(notice)
+
+    @on(EnginePane.CommandFailed)
+    def _keep(self, event: EnginePane.CommandFailed) -> None:
+        self.errors.append(event.error)
