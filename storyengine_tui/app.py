@@ -171,6 +171,10 @@ class StoryEngineApp(OverlayApp):
                 elif is_newcomer and not self.chapter.early.has_come:
                     self.action_welcome()
 
+    @on(OverlayApp.Reconfigured)
+    def _heed_settings(self, event: OverlayApp.Reconfigured) -> None:
+        self.do(self.reconfigure(event.configuration), group="engine")
+
     async def reconfigure(self, configuration: Configuration) -> None:
         """Go on with other settings: everything is stored, and the engine starts anew."""
         await self.desk.close()

@@ -1,10 +1,12 @@
 """What opens over the chapter; every screen is imported when it is first wanted."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.message import Message
 
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
@@ -28,6 +30,12 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         Binding("tab", "go_on(1)", "Next field", show=False, priority=True),
         Binding("shift+tab", "go_on(-1)", "Previous field", show=False, priority=True),
     ]
+
+    @dataclass
+    class Reconfigured(Message):
+        """The GM goes on with other settings, for which the engine starts anew."""
+
+        configuration: Configuration
 
     configuration: Configuration
     chapter: ChapterScreen
@@ -127,11 +135,7 @@ class OverlayApp(FewBytesApp, ClipboardApp):
 
     def _go_on_with(self, configuration: Configuration | None) -> None:
         if configuration is not None:
-            self.do(self.reconfigure(configuration), group="engine")
-
-    async def reconfigure(self, configuration: Configuration) -> None:
-        """Go on with other settings; the app, which runs the engine, knows how."""
-        raise NotImplementedError
+            self.post_message(self.Reconfigured(configuration))
 
     def action_provenance(self) -> None:
         """Show every call of the session."""

@@ -1,5 +1,7 @@
 """`storyengine slots`: where a chapter stood, listed, kept under a name, and begun again from."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import typer
@@ -30,8 +32,8 @@ def list_(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _list(name: str) -> None:
-    async with running_store(await unlocked()) as store:
-        taken = await store.save_slots(await _find(store, name))
+    async with _slots_of(name) as (slots, session_id):
+        taken = await slots.listed(session_id)
     if not console.is_terminal:
         for slot in taken:
             typer.echo("\t".join(_cells(slot)))
@@ -61,8 +63,8 @@ def save(
 
 
 async def _save(session: str, name: str) -> None:
-    async with running_store(await unlocked()) as store:
-        slot = await SaveSlots(store, utc_now).keep(await _find(store, session), name)
+    async with _slots_of(session) as (slots, session_id):
+        slot = await slots.keep(session_id, name)
     say(f"Kept as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
 
 
@@ -73,8 +75,8 @@ def restore(session: SessionArgument, number: Number, debug: Debug = False) -> N
 
 
 async def _restore(name: str, number: int) -> None:
-    async with running_store(await unlocked()) as store:
-        fresh = await SaveSlots(store, utc_now).restore(await _find(store, name), number)
+    async with _slots_of(name) as (slots, session_id):
+        fresh = await slots.restore(session_id, number)
     say(f"Restored as session {fresh}")
 
 
@@ -85,9 +87,16 @@ def drop(session: SessionArgument, number: Number, debug: Debug = False) -> None
 
 
 async def _drop(name: str, number: int) -> None:
-    async with running_store(await unlocked()) as store:
-        await SaveSlots(store, utc_now).drop(await _find(store, name), number)
+    async with _slots_of(name) as (slots, session_id):
+        await slots.drop(session_id, number)
     say(f"Let go of save slot {number}.")
+
+
+@asynccontextmanager
+async def _slots_of(name: str) -> AsyncIterator[tuple[SaveSlots, SessionId]]:
+    """Have the save slots, and the id of the chapter whose they are, for the length of the block."""
+    async with running_store(await unlocked()) as store:
+        yield SaveSlots(store, utc_now), await _find(store, name)
 
 
 async def _find(store: Store, name: str) -> SessionId:

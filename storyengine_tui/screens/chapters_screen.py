@@ -1,25 +1,22 @@
 """The chapter list: open, new, rename, archive, restore, and purge with a second question (design 5)."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
-from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.session import SessionSummary
 from storyengine_tui.desk import Desk
+from storyengine_tui.screens.list_screen import ListScreen
 from storyengine_tui.screens.save_slots_screen import SaveSlotsScreen
 from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.standing import STANDING
-from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.key_line import KeyLine
 
 LISTED = "Your chapters, last played first"
 NONE_LISTED = "There is no chapter; n starts one."
@@ -27,7 +24,7 @@ ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
 NONE_ARCHIVED = "No chapter is archived."
 
 
-class ChaptersScreen(Screen[None]):
+class ChaptersScreen(ListScreen[None]):
     """Lists the chapters, or the archived ones; Esc goes back to the open one."""
 
     CSS_PATH = "chapters_screen.tcss"
@@ -60,30 +57,17 @@ class ChaptersScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         """Compose the table below what it shows."""
         yield Static(LISTED, id="heading", markup=False)
-        yield Banner(id="trouble")
-        yield DataTable(id="sessions", cursor_type="row", zebra_stripes=False)
+        yield from self.compose_list("sessions")
         yield Static("", id="empty", markup=False)
-        yield KeyLine(offers_palette=False)
+        yield from self.compose_keys()
 
     async def on_mount(self) -> None:
         """Read the list."""
         table = self.query_one(DataTable)
         table.focus()
-        self._do(self._reload())
+        self.do(self.reload())
 
-    def _do(self, work: Awaitable[None]) -> None:
-        self.run_worker(self._done(work), group="list", exit_on_error=False)
-
-    async def _done(self, work: Awaitable[None]) -> None:
-        banner = self.query_one(Banner)
-        try:
-            await work
-        except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(BannerAction("dismiss", "Dismiss"),))
-        else:
-            banner.hide()
-
-    async def _reload(self) -> None:
+    async def reload(self) -> None:
         """Read the list again; the cursor stays on its chapter, else on its row."""
         chosen, table = self._chosen, self.query_one(DataTable)
         row = table.cursor_row
@@ -126,7 +110,7 @@ class ChaptersScreen(Screen[None]):
     def on_resize(self) -> None:
         """Give the titles the room there is."""
         if self._sessions:
-            self._do(self._reload())
+            self.do(self.reload())
 
     @property
     def _chosen(self) -> SessionSummary | None:
@@ -137,7 +121,7 @@ class ChaptersScreen(Screen[None]):
     def action_open(self) -> None:
         """Open the chapter under the cursor."""
         if self._chosen is not None and not self._shows_archived:
-            self._do(self._open(self._chosen.id))
+            self.do(self._open(self._chosen.id))
 
     async def _open(self, session_id: SessionId) -> None:
         await self._desk.open(session_id)
@@ -145,7 +129,7 @@ class ChaptersScreen(Screen[None]):
 
     def action_new(self) -> None:
         """Start with an empty world."""
-        self._do(self._new())
+        self.do(self._new())
 
     async def _new(self) -> None:
         await self._desk.open_new()
@@ -159,7 +143,7 @@ class ChaptersScreen(Screen[None]):
 
         def retitle(title: str | None) -> None:
             if title is not None:
-                self._do(self._and_reload(self._desk.retitle(chosen.id, title)))
+                self.do_and_reload(self._desk.retitle(chosen.id, title))
 
         self.app.push_screen(TitleModal(chosen.title), retitle)
 
@@ -172,17 +156,17 @@ class ChaptersScreen(Screen[None]):
         """Take the chapter under the cursor off the list."""
         chosen = self._chosen
         if chosen is not None:
-            self._do(self._archive(chosen))
+            self.do(self._archive(chosen))
 
     async def _archive(self, chosen: SessionSummary) -> None:
         await self._desk.archive(chosen.id)
         self._done_last = f"“{chosen.title}” is archived; v shows it"
-        await self._reload()
+        await self.reload()
 
     def action_restore(self) -> None:
         """Bring the chapter under the cursor back."""
         if self._chosen is not None:
-            self._do(self._and_reload(self._desk.require_engine().restore(self._chosen.id)))
+            self.do_and_reload(self._desk.require_engine().restore(self._chosen.id))
 
     def action_purge(self) -> None:
         """Delete the chapter under the cursor for good, if the GM confirms it."""
@@ -192,7 +176,7 @@ class ChaptersScreen(Screen[None]):
 
         def purge(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self._do(self._and_reload(self._desk.require_engine().purge(chosen.id)))
+                self.do_and_reload(self._desk.require_engine().purge(chosen.id))
 
         text = (
             f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "
@@ -209,7 +193,7 @@ class ChaptersScreen(Screen[None]):
             if is_restored:
                 self.dismiss()
             else:
-                self._do(self._reload())
+                self.do(self.reload())
 
         if self._chosen is not None:
             self.app.push_screen(SaveSlotsScreen(self._desk, self._chosen), close)
@@ -217,16 +201,7 @@ class ChaptersScreen(Screen[None]):
     def action_switch(self) -> None:
         """Show the archived chapters, or the others again."""
         self._shows_archived = not self._shows_archived
-        self._do(self._reload())
-
-    async def _and_reload(self, work: Awaitable[None]) -> None:
-        await work
-        await self._reload()
-
-    @on(Banner.ActionChosen)
-    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        event.banner.hide()
+        self.do(self.reload())
 
     def action_close(self) -> None:
         """Go back to the open chapter."""

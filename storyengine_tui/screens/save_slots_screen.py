@@ -1,6 +1,6 @@
 """The save slots of one chapter: restore one into a new chapter, keep one under a name, let one go."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
@@ -8,17 +8,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
-from core.errors import StoryEngineError
 from core.save_slot import AUTOMATIC, NAMED, SaveSlot
 from core.session import SessionSummary
 from storyengine_tui.desk import Desk
+from storyengine_tui.screens.list_screen import ListScreen
 from storyengine_tui.screens.title_modal import SlotNameModal
 from storyengine_tui.standing import STANDING
-from storyengine_tui.widgets.banner import Banner, BannerAction
-from storyengine_tui.widgets.key_line import KeyLine
 
 NONE_TAKEN = (
     "There is none yet: the first is taken by itself when the chapter is locked. k keeps one under a name."
@@ -26,7 +23,7 @@ NONE_TAKEN = (
 WIDTH_OF_THE_REST = 51
 
 
-class SaveSlotsScreen(Screen[bool]):
+class SaveSlotsScreen(ListScreen[bool]):
     """Ends with whether a slot was restored, and so another chapter is open now."""
 
     CSS_PATH = "save_slots_screen.tcss"
@@ -51,28 +48,15 @@ class SaveSlotsScreen(Screen[bool]):
     def compose(self) -> ComposeResult:
         """Compose the table below whose slots they are."""
         yield Static(Content(f"Save slots of “{self._chapter.title}”"), id="heading")
-        yield Banner(id="trouble")
-        yield DataTable(id="slots", cursor_type="row", zebra_stripes=False)
+        yield from self.compose_list("slots")
         yield Static(NONE_TAKEN, id="empty", markup=False)
-        yield KeyLine(offers_palette=False)
+        yield from self.compose_keys()
 
     async def on_mount(self) -> None:
         """Read the slots."""
-        self._do(self._reload())
+        self.do(self.reload())
 
-    def _do(self, work: Awaitable[None]) -> None:
-        self.run_worker(self._done(work), group="slots", exit_on_error=False)
-
-    async def _done(self, work: Awaitable[None]) -> None:
-        banner = self.query_one(Banner)
-        try:
-            await work
-        except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(BannerAction("dismiss", "Dismiss"),))
-        else:
-            banner.hide()
-
-    async def _reload(self) -> None:
+    async def reload(self) -> None:
         """Read the slots again, the newest first; the cursor stays on its row."""
         table = self.query_one(DataTable)
         row = table.cursor_row
@@ -98,7 +82,7 @@ class SaveSlotsScreen(Screen[bool]):
     def on_resize(self) -> None:
         """Give the names the room there is."""
         if self._slots:
-            self._do(self._reload())
+            self.do(self.reload())
 
     @property
     def _chosen(self) -> SaveSlot | None:
@@ -109,7 +93,7 @@ class SaveSlotsScreen(Screen[bool]):
     def action_restore(self) -> None:
         """Go on in a new chapter that begins where the slot was taken."""
         if self._chosen is not None:
-            self._do(self._restore(self._chosen.number))
+            self.do(self._restore(self._chosen.number))
 
     async def _restore(self, number: int) -> None:
         await self._desk.restore_slot(self._chapter.id, number)
@@ -120,7 +104,7 @@ class SaveSlotsScreen(Screen[bool]):
 
         def keep(name: str | None) -> None:
             if name is not None:
-                self._do(self._and_reload(self._desk.keep_slot(self._chapter.id, name)))
+                self.do_and_reload(self._desk.keep_slot(self._chapter.id, name))
 
         chosen = self._chosen
         self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
@@ -129,20 +113,11 @@ class SaveSlotsScreen(Screen[bool]):
         """Let go of a slot of the GM's."""
         if self._chosen is not None:
             slots = self._desk.require_engine().save_slots
-            self._do(self._and_reload(slots.drop(self._chapter.id, self._chosen.number)))
-
-    async def _and_reload(self, work: Awaitable[None]) -> None:
-        await work
-        await self._reload()
+            self.do_and_reload(slots.drop(self._chapter.id, self._chosen.number))
 
     @on(DataTable.RowHighlighted)
     def _tell_footer(self) -> None:
         self.refresh_bindings()
-
-    @on(Banner.ActionChosen)
-    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        event.banner.hide()
 
     def action_close(self) -> None:
         """Go back to the chapter list."""

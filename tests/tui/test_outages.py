@@ -71,6 +71,17 @@ class Room:
     async def stop_server(self) -> None:
         await asyncio.to_thread(self.server.stop)
 
+    async def hear_of_it(self) -> None:
+        """Wait until the screen says that something could not be stored."""
+        await until(self.pilot, lambda: "could not be" in self.banners, "nothing is said", 30)
+
+    async def lose_server_to_a_reply(self, gate: Gate) -> None:
+        """Stop the server while a reply streams, and let the reply come to its end."""
+        await self.table.send("HOLD")
+        await until(self.pilot, lambda: self.table.transcript.is_streaming)
+        await self.stop_server()
+        gate.open()
+
     async def start_server(self, after: float) -> None:
         """Bring it back after an outage of so many seconds, all the while looking at the screen."""
         loop = asyncio.get_running_loop()
@@ -121,7 +132,7 @@ async def test_a_prompt_that_is_typed_and_sent_in_an_outage_stays_and_goes_after
         await table.type("Half")
         await room.stop_server()
         await table.type(" a thought")
-        await until(room.pilot, lambda: "could not be" in room.banners, "nothing is said", 30)
+        await room.hear_of_it()
         assert table.text(Slot.RED) == "Half a thought"
         await room.pilot.press("enter")
         await until(room.pilot, lambda: table.text(Slot.RED) == "Half a thought", "the text is not back", 30)
@@ -143,11 +154,8 @@ async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
     await place.prepare(make_active)
     async with in_room(place, server) as room:
         table = room.table
-        await table.send("HOLD")
-        await until(room.pilot, lambda: table.transcript.is_streaming)
-        await room.stop_server()
-        gate.open()
-        await until(room.pilot, lambda: "could not be" in room.banners, "nothing is said", 30)
+        await room.lose_server_to_a_reply(gate)
+        await room.hear_of_it()
         await table.type("meanwhile")
         assert "I hold on." in table.transcript.text, "what was paid for is on screen"
         await room.start_server(1)
@@ -169,7 +177,7 @@ async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
         area.focus()
         await room.stop_server()
         await room.pilot.press("end", *"and rain")
-        await until(room.pilot, lambda: "could not be" in room.banners, "nothing is said", 30)
+        await room.hear_of_it()
         text = area.text  # type: ignore[attr-defined]
         await room.start_server(1)
         session = room.app.desk.session
@@ -184,12 +192,9 @@ async def test_leaving_in_an_outage_says_what_would_be_lost_and_stays(
     await place.prepare(make_active)
     async with in_room(place, server) as room:
         table = room.table
-        await table.send("HOLD")
-        await until(room.pilot, lambda: table.transcript.is_streaming)
-        await room.stop_server()
-        gate.open()
+        await room.lose_server_to_a_reply(gate)
         await table.type("not yet")
-        await until(room.pilot, lambda: "could not be" in room.banners, "nothing is said", 30)
+        await room.hear_of_it()
         await room.pilot.press("ctrl+q")
         await until(room.pilot, lambda: "Quit without storing it" in room.banners, "the GM is not asked")
         assert room.app.chapter.query_one(PlayPane).composer.area(Slot.ORANGE).text == "not yet"
