@@ -19,6 +19,14 @@ from core.session import Session, Tab1Inputs
 from core.slot import Slot
 from core.store import Changes, Snapshot, Store
 from core.text import clean, clean_line
+from core.whole import (
+    problems_of_calls,
+    problems_of_drafts,
+    problems_of_memory,
+    problems_of_play,
+    problems_of_requests,
+    problems_of_setting,
+)
 
 FORMAT = "storyengine-session"
 VERSION = 1
@@ -149,6 +157,21 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
     owners = {body.session.id, *(thing.session_id for thing in _things(body))}
     if len(owners) > 1:
         raise ImportRefusedError("it holds parts of more than one session")
+    problem = next(_problems(body), None)
+    if problem is not None:
+        raise ImportRefusedError(problem)
+
+
+def _problems(body: SessionBody) -> Iterator[str]:
+    session = body.session
+    return chain(
+        problems_of_setting(session, body.tab1, body.unsent),
+        problems_of_play(session, body.events),
+        problems_of_memory(session, body.blocks),
+        problems_of_requests(session, body.requests, body.events),
+        problems_of_drafts(session, body.drafts),
+        problems_of_calls(body.artifacts, body.contents),
+    )
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -1,6 +1,9 @@
 """How long texts may be, and how a chapter is divided. All lengths are in characters (design 4, 9, 10)."""
 
 from dataclasses import dataclass
+from typing import Final
+
+LONGEST_TITLE: Final = 200
 
 
 @dataclass(frozen=True, slots=True)

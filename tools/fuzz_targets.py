@@ -18,12 +18,15 @@ from pydantic import TypeAdapter
 from core.chapter_script import ChapterScriptError, load_chapter_script
 from core.consent import Consent
 from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
-from core.export import SessionBody, as_new_session, from_json, to_json
+from core.export import SessionBody, as_new_session, from_json, read_body, to_json
 from core.ids import SessionId, new_uuid
 from core.model_choice import defaults_for
 from core.paths import ENV_FILE
 from core.providers.scripted import ScriptedProvider
+from core.request import RequestState
+from core.session import SessionState
 from core.text import clean
 from core.transcript import render_all
 from db.store import open_store
@@ -188,14 +191,29 @@ class Importing:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(2):
                             await session.wait_idle()
+                    await _play_on(session)
                     await engine.save_slots.keep(session_id, "fuzz")
                     await engine.sessions()
                 finally:
                     await session.aclose()
+                # What was played on it is whole as well, and is exported and read again as it is.
+                written = to_json(await read_body(store, session_id))
+                assert to_json(from_json(written)) == written, "what was let in cannot be let in again"
         except StoryEngineError as error:
             _say(error)
         finally:
             await engine.aclose()
+
+
+async def _play_on(session: OpenSession) -> None:
+    """One more prompt gets its reply where prompts can be played, and moves the pointer by one."""
+    before = session.snapshot.session
+    if before.state is not SessionState.ACTIVE:
+        return
+    request = await session.wait(await session.submit_prompt(before.next_slot, "One more prompt."))
+    await session.wait_idle()
+    assert request.state is RequestState.DONE, f"the next prompt fails: {request.error_message}"
+    assert session.snapshot.session.prompt_index == before.prompt_index + 1, "the pointer does not count it"
 
 
 TARGETS = (

@@ -7,7 +7,7 @@ from datetime import datetime
 from core.engine.settlement import BETWEEN, move, returned_unsent, summary_request
 from core.errors import IllegalCommandError, LimitExceededError
 from core.ids import RequestId, SessionId, new_uuid
-from core.limits import Limits
+from core.limits import LONGEST_TITLE, Limits
 from core.machine import Command
 from core.request import Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
@@ -29,8 +29,6 @@ class Tab1Edit:
 
 
 Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
-
-LONGEST_TITLE = 200
 
 
 def new_session(now: datetime, *, session_id: SessionId, script_key: str = "") -> Changes:

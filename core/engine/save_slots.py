@@ -11,6 +11,7 @@ from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, Stor
 from core.event import Event
 from core.export import SessionBody, as_new_session
 from core.ids import SessionId, new_uuid
+from core.limits import LONGEST_TITLE
 from core.memory import MemoryBlock
 from core.request import RequestKind
 from core.save_slot import (
@@ -155,7 +156,7 @@ class SaveSlots:
             raise SlotDamagedError(slot.number, "the story up to it is not what it was")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         return SessionBody(
-            session=replace(session, title=f"{title} ({slot.label})", updated_at=self._clock()),
+            session=replace(session, title=_title_with(title, slot.label), updated_at=self._clock()),
             tab1=content.tab1,
             unsent=content.unsent,
             events=tuple(events),
@@ -176,6 +177,12 @@ class SaveSlots:
 
     async def _drafts(self, session_id: SessionId, count: int) -> list[NarrativeDraft]:
         return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]
+
+
+def _title_with(title: str, label: str) -> str:
+    """Restored from what was restored, a title would grow beyond what a title may have."""
+    label = f" ({label})"
+    return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"
 
 
 def _newest_content(taken: Sequence[SaveSlot]) -> SlotContent | None:

@@ -1,0 +1,200 @@
+"""What holds of every session that this program wrote: an import is refused unless it does.
+
+Commands refuse what breaks a rule before it is stored (`core.engine.commands`), and settling keeps pointer,
+boundary and memory together (design 4 to 6). What comes from a file has passed neither.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby, pairwise
+
+from pydantic import BaseModel, ValidationError
+
+from core.draft import NarrativeDraft
+from core.event import Event, Role
+from core.limits import LONGEST_TITLE, Limits
+from core.memory import BlockType, MemoryBlock, TurnDelta, WorldChapterLock
+from core.request import Artifact, Content, Request, RequestKind, RequestState
+from core.session import Session, SessionState, Tab1Inputs
+from core.slot import Slot, first_slots
+from core.text import clean_line, has_controls, is_blank
+
+_WAITING = 50
+"""How many prompts' length a composer may hold: those that failed come back to what was typed since."""
+_SHAPES: Mapping[BlockType, type[BaseModel]] = {
+    BlockType.WORLD_CHAPTER_LOCK: WorldChapterLock,
+    BlockType.TURN_DELTA: TurnDelta,
+}
+_STATE_OF = {
+    RequestKind.LOCK: (SessionState.LOCKING,),
+    RequestKind.SUMMARY: (SessionState.SUMMARIZING,),
+    RequestKind.NARRATIVE: (SessionState.NARRATING,),
+    RequestKind.REPLY: (SessionState.ACTIVE, SessionState.SUMMARIZING),
+}
+_WITH_DRAFTS = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTING)
+_UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+
+Problems = Iterator[str]
+
+
+def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot, str]) -> Problems:
+    """Yield what the GM could not have entered: names, title, texts, cast, limits."""
+    limits, most = session.limits, asdict(Limits())
+    if not all(1 <= value <= most[name] for name, value in asdict(limits).items()):
+        yield "its limits are not those of this program"
+    if not _is_line(session.title, LONGEST_TITLE) or not _is_line(session.script_key, LONGEST_TITLE):
+        yield f"its title is not one line of at most {LONGEST_TITLE} characters"
+    if not all(name and _is_line(name, limits.name) for name in session.names.values()):
+        yield f"a name is not one line of at most {limits.name} characters"
+    if len({session.name_of(slot).casefold() for slot in Slot}) < len(Slot):
+        yield "two characters have the same name"
+    if session.slots not in [first_slots(count) for count in Slot]:
+        yield "its cast has gaps"
+    if session.next_slot not in session.slots:
+        yield "its next character does not play"
+    fields = [(tab1.world, limits.world), (tab1.chapter, limits.chapter)]
+    fields += [(text, limits.identity) for text in tab1.identities.values()]
+    fields += [(session.definition, limits.definition)]
+    fields += [(text, limits.prompt * _WAITING) for text in unsent.values()]
+    if any(len(text) > limit for text, limit in fields):
+        yield "a text is longer than its field"
+    if not _is_length(session.target_words, limits):
+        yield "its length in words is none"
+
+
+def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:
+    """Yield where the pointer and what was played do not belong together."""
+    index, limits = session.prompt_index, session.limits
+    places = [(event.prompt_index, event.ordinal) for event in events]
+    # Not a list of as many as the pointer claims: that number is the file's.
+    if len(places) != 2 * index or places != [(at, of) for at in range(1, index + 1) for of in (0, 1)]:
+        yield "its pointer does not count its prompts and replies"
+        return
+    for event in events:
+        is_prompt = event.ordinal == 0
+        if event.role is not (Role.USER if is_prompt else Role.AGENT):
+            yield f"prompt {event.prompt_index} and its reply are not by the GM and a character"
+        elif is_prompt != (event.slot is None) or not (is_prompt or event.slot in session.slots):
+            yield f"prompt {event.prompt_index} was not answered by a character of the cast"
+        elif is_prompt and (is_blank(event.text) or len(event.text) > limits.prompt):
+            yield f"prompt {event.prompt_index} is empty or too long"
+
+
+def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Problems:
+    """Yield where memory, boundary and state do not belong together."""
+    state, chunk = session.state, session.limits.chunk_size
+    if state is not SessionState.RESETTING and session.tab1_locked == (state in _UNLOCKED):
+        yield "its state and its lock do not belong together"
+    if session.is_ending and state not in (SessionState.SUMMARIZING, SessionState.ACTIVE):
+        yield "it is ending, and its state says otherwise"
+    spans = [(block.type, block.first, block.last) for block in blocks]
+    if spans[:1] != [(BlockType.WORLD_CHAPTER_LOCK, 0, 0)][: int(session.tab1_locked)]:
+        yield "its memory does not begin with its lock"
+    deltas = spans[1:]
+    ends = [0, *(last for _, _, last in deltas)]
+    is_run = all(
+        kind is BlockType.TURN_DELTA and begin == before + 1 and begin <= last
+        for (kind, begin, last), before in zip(deltas, ends, strict=False)
+    )
+    if not is_run or session.boundary != ends[-1] or session.boundary > session.prompt_index:
+        yield "its memory does not reach to its boundary"
+    elif any(after - before != chunk for before, after in pairwise(ends[:-1])):
+        yield "its memory is not of whole chunks"
+    elif state in (SessionState.ENDED, SessionState.NARRATING):
+        if session.boundary != session.prompt_index:
+            yield "it is ended, and not all of it is in memory"
+    elif ends[-1] % chunk and state is not SessionState.RESETTING:
+        yield "its memory is not of whole chunks"
+    for block in blocks:
+        try:
+            _SHAPES[block.type].model_validate(block.payload, strict=True)
+        except ValidationError:
+            yield f"the memory of prompts {block.first} to {block.last} is none"
+
+
+def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:
+    """Yield requests that this session could not have made."""
+    played = {event.metadata.get("request_id"): event.text for event in events if event.ordinal == 0}
+    live = [request for request in requests if request.state.is_open]
+    for kind, same in groupby(sorted(live, key=lambda request: request.kind), lambda one: one.kind):
+        if session.state not in _STATE_OF[kind] or (kind is not RequestKind.REPLY and len(list(same)) > 1):
+            yield "a call is open that its state does not know"
+    if sum(request.state is RequestState.PROCESSING for request in live) > 1:
+        yield "two calls run at once"
+    for request in requests:
+        is_reply = request.kind is RequestKind.REPLY
+        if request.kind is not RequestKind.LOCK and not session.tab1_locked:
+            yield "a call was made before the lock"
+        if is_reply != (request.slot is not None) or not (is_reply or request.text == ""):
+            yield "a call has the text or the character of another kind"
+        elif is_reply and (
+            request.slot not in session.slots
+            or is_blank(request.text)
+            or len(request.text) > session.limits.prompt
+        ):
+            yield "a prompt that was sent is none"
+        if is_reply and request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
+            yield "a prompt that was answered is not among its prompts"
+        if request.kind is RequestKind.SUMMARY and not _is_summary_of(session, request):
+            yield "a summary is due of what is not there"
+
+
+def _is_summary_of(session: Session, request: Request) -> bool:
+    if request.prompts is None:
+        return False
+    if request.state is RequestState.DONE:
+        return request.prompts.last <= session.boundary
+    if request.state is RequestState.CANCELLED:
+        return request.prompts.last <= session.prompt_index
+    return session.boundary + 1 == request.prompts.first and request.prompts.last <= session.prompt_index
+
+
+def problems_of_drafts(session: Session, drafts: Sequence[NarrativeDraft]) -> Problems:
+    """Yield drafts that were not built from this session."""
+    if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
+        yield "its drafts are not numbered from 1"
+    if drafts and session.state not in _WITH_DRAFTS:
+        yield "it has drafts, and is not ended"
+    for draft in drafts:
+        if len(draft.definition) > session.limits.definition or has_controls(draft.model):
+            yield f"draft {draft.version} has a definition or a model that is none"
+        if not 0 <= draft.source.prompt_index <= session.prompt_index:
+            yield f"draft {draft.version} was built from what is not there"
+        if not _is_length(draft.target_words, session.limits):
+            yield f"draft {draft.version} has a length in words that is none"
+
+
+def problems_of_calls(artifacts: Sequence[Artifact], contents: Sequence[Content]) -> Problems:
+    """Yield calls whose inputs or outputs are not there, so that no export could be made of them again."""
+    texts = {content.hash: content.text for content in contents}
+    for artifact in artifacts:
+        if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):
+            yield "a call names a model that is none"
+        if artifact.output_ref is not None and artifact.output_ref not in texts:
+            yield "what a call returned is not there"
+    for manifest in {artifact.input_ref for artifact in artifacts}:
+        if not _is_manifest(texts.get(manifest, ""), texts.__contains__):
+            yield "what a call sent is not there"
+
+
+def _is_manifest(text: str, is_there: Callable[[object], bool]) -> bool:
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parts, list) and all(
+        isinstance(part, list)
+        and len(part) == 3
+        and all(isinstance(word, str) for word in part)
+        and is_there(part[2])
+        for part in parts
+    )
+
+
+def _is_line(text: str, limit: int) -> bool:
+    return clean_line(text) == text and len(text) <= limit
+
+
+def _is_length(words: int | None, limits: Limits) -> bool:
+    return words is None or 1 <= words <= limits.draft_words
