@@ -46,6 +46,11 @@ class Paths:
         return self.data / "password-tries.json"
 
     @property
+    def early_text(self) -> Path:
+        """What was typed at a start that was left before the chapter was open."""
+        return self.data / "early-text"
+
+    @property
     def consent_file(self) -> Path:
         """Addresses that the GM has opted in to."""
         return self.config / "consent.json"

@@ -21,6 +21,7 @@ from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.desk import Desk
 from storyengine_tui.driver import hardy
+from storyengine_tui.last_session import read_last_panel
 from storyengine_tui.leaving import STORING, stopped_by_leaving
 from storyengine_tui.overlays import OverlayApp
 from storyengine_tui.palette import commands_of
@@ -156,9 +157,13 @@ class StoryEngineApp(OverlayApp):
 
     async def _start_engine(self) -> None:
         self.chapter.show_progress("Starting the database …")
+        self.chapter.early.recover(self.desk.paths.early_text)
+        self.chapter.show_early_panel(read_last_panel(self.desk.paths))
         match await self._runtime.start():
             case EngineFailed(error):
                 self.chapter.show_start_failure(error)
+            case EngineReady() if self._is_leaving:
+                pass
             case EngineReady(engine):
                 self.desk.engine = engine
                 try:
@@ -193,6 +198,7 @@ class StoryEngineApp(OverlayApp):
 
     @on(ChapterScreen.Played)
     def _tell_of_reply(self, event: ChapterScreen.Played) -> None:
+        self.desk.remember()
         self._terminal.tell_of_reply(event.replier, event.title, rings=self.configuration.settings.bell)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -228,6 +234,7 @@ class StoryEngineApp(OverlayApp):
         except BaseException:  # a bug; the GM can go on, and leave again
             self._is_leaving = False
             raise
+        self.chapter.early.keep(self.desk.paths.early_text)
         await self._runtime.stop()
         # After the screen is gone, for it may close faster than it can be read.
         self.exit(message=Text(kept) if kept else None)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from core.ids import SessionId
 from core.machine import Command
 from core.paths import Paths
-from storyengine_tui.last_session import read_last_session, write_last_session
+from storyengine_tui.last_session import LastPanel, read_last_session, write_last_session
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 
 if TYPE_CHECKING:
@@ -56,7 +56,13 @@ class Desk:
             finally:
                 self._chapter.end_progress()
             await self._chapter.attach(self.session)
-            write_last_session(self.paths, session_id)
+            self.remember()
+
+    def remember(self) -> None:
+        """Note what the next start opens, and the panel that it opens with."""
+        if self.session is not None:
+            panel = LastPanel.of(self.session.snapshot.session)
+            write_last_session(self.paths, self.session.id, panel)
 
     async def close(self) -> None:
         """Store what is typed, settle what runs, give the writer's lock back."""
@@ -67,6 +73,7 @@ class Desk:
         if self.session is None:
             return
         await self._chapter.detach()
+        self.remember()
         session, self.session = self.session, None
         await session.aclose()
 

@@ -1,6 +1,14 @@
 """What is typed before there is a field to type in: kept, and given to the first one that comes."""
 
+import logging
+from contextlib import suppress
+from pathlib import Path
+
 from textual import events
+
+from core.private_file import write_privately
+
+log = logging.getLogger(__name__)
 
 MOST = 5_000
 """Characters that are kept; no field holds more."""
@@ -31,6 +39,28 @@ class EarlyKeys:
         self._text = (self._text + text)[:MOST]
         self.has_come = True
         return True
+
+    @property
+    def text(self) -> str:
+        """What is kept so far."""
+        return self._text
+
+    def keep(self, file: Path) -> None:
+        """Put what no field has taken into a file: the GM leaves before there is one."""
+        text = self.give()
+        if not text:
+            return
+        try:
+            write_privately(file, text)
+        except OSError as error:
+            log.error("what was typed before the chapter was open could not be kept: %s", error)
+
+    def recover(self, file: Path) -> None:
+        """Take up what was kept in a file at the last start, in front of what is typed now."""
+        with suppress(OSError, UnicodeDecodeError):
+            self._text = (file.read_text("utf-8") + self._text)[:MOST]
+            file.unlink()
+            self.has_come = True
 
     def give(self) -> str:
         """Return what was kept, and keep it no more."""

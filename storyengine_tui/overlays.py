@@ -47,6 +47,7 @@ class OverlayApp(FewBytesApp, ClipboardApp):
             event.character = None
         is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
         if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
+            self.chapter.show_early_text()
             return
         await super().on_event(event)
 

@@ -17,6 +17,8 @@ def screen_figures(samples: Samples) -> list[Figure]:
     rows.against(
         "ready to type, server running", "attached ready", "attached first paint", 2.0, "first paint"
     )
+    rows.plain("  the chapter open, server stopped", "warm open")
+    rows.plain("  the chapter open, server running", "attached open")
     rows.plain("key to screen, p50", "long key p50")
     rows.against("key to screen, p95", "long key p95", "floor key p95", 1.2)
     rows.plain("  of the floor, p50", "floor key p50")

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
@@ -13,7 +14,7 @@ from core.ids import SessionId
 from core.paths import Paths
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
-from storyengine_tui.last_session import write_last_session
+from storyengine_tui.last_session import LastPanel, write_last_session
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("storyengine")
@@ -35,6 +36,8 @@ class Stage:
     """A chapter whose transcript fills the window of 60,000 characters."""
     blank: tuple[SessionId, ...]
     """Chapters that are locked and have no prompt yet."""
+    panels: Mapping[SessionId, LastPanel | None]
+    """What each of them opens with."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -54,8 +57,8 @@ class Stage:
         return EmbeddedServer(_paths(self.home).server)
 
     def choose(self, session_id: SessionId) -> None:
-        """Have the next start open this chapter."""
-        write_last_session(_paths(self.home), session_id)
+        """Have the next start open this chapter, as if it had been left last."""
+        write_last_session(_paths(self.home), session_id, self.panels[session_id])
 
     def wait_until_stopped(self) -> None:
         """Return when the server has ended after its last window."""
@@ -87,18 +90,19 @@ def prepare(home: Path, *, prompts: int, blank: int) -> Stage:
     # Others may not read what is ours; the program refuses to start otherwise.
     for place in (paths.data, paths.config):
         place.mkdir(mode=0o700)
-    long, *rest = asyncio.run(_fill(EmbeddedServer(paths.server), [prompts, *[0] * blank]))
-    return Stage(home, long, tuple(rest))
+    panels = asyncio.run(_fill(EmbeddedServer(paths.server), [prompts, *[0] * blank]))
+    long, *rest = panels
+    return Stage(home, long, tuple(rest), panels)
 
 
-async def _fill(server: EmbeddedServer, lengths: list[int]) -> list[SessionId]:
+async def _fill(server: EmbeddedServer, lengths: list[int]) -> dict[SessionId, LastPanel | None]:
     store = await open_store(await asyncio.to_thread(server.acquire))
     try:
-        made = []
+        made: dict[SessionId, LastPanel | None] = {}
         for length in lengths:
             chapter = whole(length)
             await store.create(chapter if length else replace(chapter, events=()))
-            made.append(chapter.session_id)
+            made[chapter.session_id] = None if chapter.session is None else LastPanel.of(chapter.session)
         return made
     finally:
         await store.aclose()

@@ -4,7 +4,7 @@ import re
 import time
 
 from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
-from bench.screen.visits import Samples, ready, start
+from bench.screen.visits import OPEN, Samples, ready, start
 from bench.screen.window import Window
 
 EARLY = 100
@@ -15,6 +15,7 @@ def play_on(samples: Samples, stage: Stage, replies: int) -> None:
     """Have so many replies in one run of the program, and see what they left in memory."""
     with start(stage, stage.long) as window:
         ready(window)
+        window.wait_for(OPEN)
         for number in range(1, replies + 1):
             mark = f"mark{number}."
             window.press(f" {mark}", "enter")
@@ -32,6 +33,7 @@ def stay_idle(samples: Samples, stage: Stage, seconds: float) -> None:
     """Have both programs open with nobody typing."""
     with Window(FLOOR, bare_environment(stage.home), cwd=ROOT) as floor, start(stage, stage.long) as window:
         ready(window)
+        window.wait_for(OPEN)
         window.settle(2)
         before = floor.processor_seconds(), window.processor_seconds()
         time.sleep(seconds)

@@ -14,6 +14,8 @@ from core.ids import SessionId
 RARE = "QZXJKV"
 """Letters that no text of ours shows, so that a typed one is known by its sight."""
 COMPOSER = "━ To "
+OPEN = "End Chapter"
+"""Shows once the chapter is open; what is typed earlier is echoed, and stands in the composer then."""
 _START = 90.0
 
 
@@ -100,6 +102,7 @@ def visit_start(samples: Samples, stage: Stage) -> None:
         samples.add("warm first paint", painted - window.began)
         samples.add("warm first processor", processor)
         samples.add("warm ready", echoed - window.began)
+        samples.add("warm open", window.wait_for(OPEN, _START) - window.began)
         window.settle(0.2)
         window.leave("ctrl+q")
 
@@ -110,7 +113,8 @@ def visit_long(samples: Samples, stage: Stage, *, keys: int) -> None:
         painted, _, echoed = ready(window)
         samples.add("attached first paint", painted - window.began)
         samples.add("attached ready", echoed - window.began)
-        window.settle(0.5)
+        samples.add("attached open", window.wait_for(OPEN, _START) - window.began)
+        window.settle(1.0)
         samples.add("memory long", window.resident())
         samples.attempt("typing", lambda: _type(samples, "long", window, keys))
         # What is typed is stored within a second; that is no part of what follows.
@@ -128,7 +132,8 @@ def visit_blank(samples: Samples, stage: Stage, session_id: SessionId) -> None:
     """Have a reply streamed where nothing stands yet."""
     with start(stage, session_id) as window:
         ready(window)
-        window.settle(0.5)
+        window.wait_for(OPEN, _START)
+        window.settle(1.0)
         samples.add("memory blank", window.resident())
         samples.attempt("streaming", lambda: _stream(samples, "blank", window, "UNHURRIED"))
         window.leave("ctrl+q")

@@ -21,6 +21,8 @@ from core.request import Request, RequestKind
 from core.session import SessionState, title_from
 from storyengine_tui.consenting import may_call, mend
 from storyengine_tui.early_keys import EarlyKeys
+from storyengine_tui.last_session import LastPanel
+from storyengine_tui.screens.early_panel import EarlyPanel
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.troubled_screen import TroubledScreen
 from storyengine_tui.screens.writer_banner import WriterBanner
@@ -96,6 +98,7 @@ class ChapterScreen(TroubledScreen):
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
+        yield EarlyPanel(id="early")
         yield from self.compose_trouble()
         yield WriterBanner(id="writer")
         yield KeyLine()
@@ -104,6 +107,17 @@ class ChapterScreen(TroubledScreen):
     def has_no_field_yet(self) -> bool:
         """Whether what is typed now is meant for a page that is still to come."""
         return self.focused is None and not (self.is_open or self.has_failed_to_start)
+
+    def show_early_panel(self, panel: LastPanel | None) -> None:
+        """Have the GM write before the session is open, where that goes on in a panel of tab 2."""
+        if panel is not None:
+            self._open_tab("play")
+            self.query_one(EarlyPanel).show_for(panel)
+            self.show_early_text()
+
+    def show_early_text(self) -> None:
+        """Show what was typed so far."""
+        self.query_one(EarlyPanel).show_text(self.early.text)
 
     def set_focus(
         self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
@@ -140,6 +154,7 @@ class ChapterScreen(TroubledScreen):
         listener = self._listening.enter_context(session.listen())
         home = HOME_TABS.get(self._state, "play")
         await self._pages.attach(home, session)
+        self.query_one(EarlyPanel).display = False
         self.end_progress()
         self.hide_trouble()
         self.query_one(WriterBanner).show_writer_of(self._session)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partialmethod
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,20 @@ from textual.pilot import Pilot
 
 from core.engine.engine import Engine
 from core.errors import ErrorCode, StoryEngineError
+from core.ids import SessionId, new_uuid
+from core.paths import Paths
 from core.providers.script import Pace, Script
 from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.last_session import (
+    LastPanel,
+    read_last_panel,
+    read_last_session,
+    write_last_session,
+)
 from storyengine_tui.running import run_until_left
+from storyengine_tui.screens.early_panel import EarlyPanel
 from storyengine_tui.screens.prompt_area import PromptArea
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
@@ -123,6 +133,63 @@ async def test_what_is_typed_before_a_chapter_in_play_is_open_waits_in_its_panel
         assert app.focused.text == "Go\non"
         assert app.session is not None
         assert app.session.snapshot.session.prompt_index == 1
+
+
+async def test_what_is_typed_into_a_start_shows_in_the_panel_that_it_will_stand_in(desktop: Desktop) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test() as pilot:
+        first = await opened(pilot)
+        assert isinstance(first.focused, PromptArea)
+        title = str(first.focused.border_title)
+        await first.close_everything()
+    async with starting(desktop) as (pilot, gate):
+        early = pilot.app.screen.query_one(EarlyPanel)
+        await until(pilot, lambda: early.display)
+        await pilot.press("G", "o", "[", "/", "]")
+        assert str(early.border_title) == title
+        assert str(early.render()).rstrip() == "Go[/]"
+        gate.set()
+        app = await opened(pilot)
+        await until(pilot, lambda: isinstance(app.focused, PromptArea))
+        assert isinstance(app.focused, PromptArea)
+        assert (str(app.focused.border_title), app.focused.text) == (title, "Go[/]")
+        assert not early.display
+
+
+async def test_no_panel_shows_early_where_the_last_session_is_not_being_played(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        await (await opened(pilot)).close_everything()
+    async with starting(desktop) as (pilot, _):
+        await pilot.pause()
+        assert not pilot.app.screen.query_one(EarlyPanel).display
+
+
+async def test_what_was_typed_into_a_start_that_was_left_is_there_at_the_next(desktop: Desktop) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with starting(desktop) as (pilot, gate):
+        await pilot.press("G", "o")
+        await pilot.press("ctrl+q")
+        await until(pilot, desktop.paths.early_text.exists)
+        gate.set()
+        await until(pilot, lambda: not pilot.app.is_running)
+    async with starting(desktop) as (pilot, gate):
+        await pilot.press("!")
+        gate.set()
+        app = await opened(pilot)
+        await until(pilot, lambda: isinstance(app.focused, PromptArea) and app.focused.text == "Go!")
+        assert not desktop.paths.early_text.exists()
+
+
+@pytest.mark.parametrize("text", ["", "x", "{id}\n", "{id}\n9 Kara\n", "{id}\nKara\n"])
+def test_a_note_of_the_last_session_that_is_older_or_odd_shows_no_panel(tmp_path: Path, text: str) -> None:
+    paths = Paths(data=tmp_path, config=tmp_path, logs=tmp_path, downloads=tmp_path)
+    session_id = SessionId(new_uuid())
+    (tmp_path / "last-session").write_text(text.format(id=session_id), "utf-8")
+    assert read_last_panel(paths) is None
+    assert read_last_session(paths) == (session_id if "id" in text else None)
+    write_last_session(paths, session_id, LastPanel(Slot.BLUE, "Zoë"))
+    assert (read_last_session(paths), read_last_panel(paths)) == (session_id, LastPanel(Slot.BLUE, "Zoë"))
 
 
 async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
