@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from core.request import Request, RequestKind, RequestState
-from core.store import Snapshot
 
 if TYPE_CHECKING:
     from core.engine.open_session import OpenSession
+    from core.store import Snapshot
 
 STORING = "Storing and closing …"
 
@@ -29,7 +29,7 @@ def stopped_by_leaving(session: "OpenSession") -> str:
     return " ".join(sentences)
 
 
-def _stopped(snapshot: Snapshot, request: Request) -> str:
+def _stopped(snapshot: "Snapshot", request: Request) -> str:
     match request.kind:
         case RequestKind.REPLY:
             name = snapshot.session.name_of(request.slot) if request.slot else "the character"
