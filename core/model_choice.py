@@ -127,16 +127,22 @@ def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
     The input cap never exceeds what the window leaves beside the output.
     """
     base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
-    return _with(base, getattr(profile, role.value))
+    return _with(base, _own(profile, getattr(profile, role.value)))
 
 
 def choose_models(profile: ProfileSettings) -> Choices:
     """Return the choice for every role, and for every character that the profile names."""
     roles = {role: choose_model(profile, role) for role in AgentRole}
     characters = {
-        Slot(slot): _with(roles[AgentRole.CHARACTER], own) for slot, own in profile.characters.items()
+        Slot(slot): _with(roles[AgentRole.CHARACTER], _own(profile, own))
+        for slot, own in profile.characters.items()
     }
     return Choices(roles, characters)
+
+
+def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:
+    """Names of models mean nothing to the one file of weights that the local provider has."""
+    return own.model_copy(update={"model": None}) if profile.provider == "local" else own
 
 
 def _with(base: ModelChoice, own: AgentSettings) -> ModelChoice:

@@ -1,12 +1,13 @@
 """How each kind of request is carried out: context, call, check, one repair for JSON (design 6 and 7)."""
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from core.agents import character, context_summary, world_lock
 from core.agents.json_output import InvalidMemoryError
 from core.context import Context, ContextBuilder, repair_context
-from core.engine.call import Caller, CallResult, Cancellation
+from core.engine.call import BUG, Caller, CallResult, Cancellation
 from core.engine.narrating import Narrator, Save
 from core.engine.notices import CallStarted, Notice, StreamRestarted, TextArrived
 from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail
@@ -15,6 +16,8 @@ from core.model_choice import AgentRole, Choices, PromptStyle
 from core.request import Request, RequestKind
 from core.store import Snapshot, Store
 from core.text import to_last_sentence
+
+log = logging.getLogger(__name__)
 
 Publish = Callable[[Notice], None]
 Parse = Callable[[str], Mapping[str, object]]
@@ -46,6 +49,19 @@ class Executor:
             StoryEngineError: `LLM_CONTEXT_OVERFLOW`; what is to be sent cannot be made to fit.
         """
         calls = _Calls(self._caller, self._choices, request, cancellation, publish)
+        try:
+            return await self._carried_out(snapshot, request, calls)
+        except Exception as bug:
+            # What was answered was paid for, whatever goes wrong with it here; a narrative stores it itself.
+            if request.kind is RequestKind.NARRATIVE or not calls.trail.artifacts:
+                raise
+            log.error("request %s failed by a bug", request.id, exc_info=bug)
+            error = StoryEngineError(ErrorCode.LLM_ERROR, BUG)
+            return Failed(error), calls.trail.marked(error)
+
+    async def _carried_out(
+        self, snapshot: Snapshot, request: Request, calls: "_Calls"
+    ) -> tuple[Outcome, Trail]:
         match request.kind:
             case RequestKind.LOCK:
                 return await self._lock(snapshot, calls)
@@ -113,7 +129,13 @@ class _Calls:
         self._request = request
         self._cancellation = cancellation
         self._publish = publish
+        self._trail = Trail()
         self._count = 0
+
+    @property
+    def trail(self) -> Trail:
+        """The provenance of every call so far."""
+        return self._trail
 
     def style_of(self, context: Context) -> PromptStyle:
         """Whether the model that answers is the very small one."""
@@ -128,7 +150,7 @@ class _Calls:
         self._publish(
             CallStarted(self._request, context.agent_id, choice.model, self._count, context.left_out)
         )
-        return await self._caller.call(
+        result = await self._caller.call(
             context,
             choice,
             self._request,
@@ -136,6 +158,8 @@ class _Calls:
             self._cancellation,
             lambda text: self._publish(TextArrived(self._request.id, text)),
         )
+        self._trail += result.trail
+        return result
 
 
 async def _memory(

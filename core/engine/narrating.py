@@ -36,7 +36,7 @@ class Narrator:
         blocks = await self._store.blocks(session.id)
         plan = self._builder.plan_narrative(session, blocks, events, session.definition, session.target_words)
         if not plan:
-            return Failed(StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)), Trail()
+            raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
         written = await self._written_parts(request)
         texts: list[str] = []
         model = self._choice.model

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.chapter_script import ChapterScript
+from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
@@ -91,11 +92,18 @@ class Player:
         await self._session.wait_idle()
         if self._state is SessionState.DRAFT_TAB1:
             await self._set_up()
+        if not self._script.prompts:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND,
+                "World and cast are locked; the script has no prompt to play yet.",
+                "Add a [[prompt]] to it and run it again, or play on in the screen.",
+            )
         await self._check_played()
         if self._state is not SessionState.ENDED:
             await self._prompts()
             await self._end()
         if self._session.snapshot.draft_count == 0:
+            await self._define()
             self._step("Writing the chapter", len(self._script.prompts) + 2)
             await self._insist(await self._session.build_narrative())
         self._step("The chapter is written", self._total)
@@ -120,9 +128,15 @@ class Player:
                 identities={agent.slot: agent.identity for agent in script.agents},
             )
         )
-        await self._session.define_narrative(script.definition, script.target_words)
+        await self._define()
         self._step("Locking world and cast into memory", 0)
         await self._insist(await self._session.lock())
+
+    async def _define(self) -> None:
+        """Tell the engine how the chapter is to be told; a script may change that until it is."""
+        session, script = self._session.snapshot.session, self._script
+        if (session.definition, session.target_words) != (script.definition, script.target_words):
+            await self._session.define_narrative(script.definition, script.target_words)
 
     async def _check_played(self) -> None:
         session, prompts = self._session.snapshot.session, self._script.prompts
@@ -152,6 +166,10 @@ class Player:
 
     async def _end(self) -> None:
         self._step("Ending the chapter", len(self._script.prompts) + 1)
+        await self._session.wait_idle()
+        failed = self._failed_summary()
+        if failed is not None and failed.error_code in _SERVICE_ASKS:
+            await asyncio.sleep(self._wait_before_retry(failed))
         for tries_left in range(RETRIES, -1, -1):
             await self._session.wait_idle()
             await self._want_end()
@@ -203,7 +221,7 @@ class Player:
         is_ours = request.kind is RequestKind.SUMMARY and request.error_code not in _SERVICE_ASKS
         if request.retry_after is None or is_ours:
             return self._retry_wait
-        asked_for = (request.retry_after - request.updated_at).total_seconds()
+        asked_for = (request.retry_after - utc_now()).total_seconds()
         if asked_for > LONGEST_WAIT:
             raise _stopped(request)
         return max(self._retry_wait, asked_for)

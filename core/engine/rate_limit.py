@@ -11,7 +11,7 @@ _MINUTE = 60.0
 class RateLimiter:
     """Lets at most `requests_per_minute` calls of a choice begin in any minute; the others wait.
 
-    The characters share the limit of their role, but for one that has a choice of its own.
+    The characters share the limit of their role, but for one that has a limit of its own.
     """
 
     def __init__(self, choices: Choices) -> None:
@@ -24,7 +24,7 @@ class RateLimiter:
         limit = choice.requests_per_minute
         if limit is None:
             return
-        begun = self._begun[role if choice is self._choices[role] else agent_id]
+        begun = self._begun[role if limit == self._choices[role].requests_per_minute else agent_id]
         loop = asyncio.get_running_loop()
         while True:
             now = loop.time()

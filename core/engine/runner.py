@@ -154,7 +154,8 @@ class Runner:
         """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the
         GM's text comes back and the session goes on."""
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
-        for attempt in ((outcome, trail), (failed, trail), (failed, Trail())):
+        unsent = trail_without_call(request, failed.error, self._clock())
+        for attempt in ((outcome, trail), (failed, trail), (failed, unsent)):
             settlement = partial(self._settlement, request=request, outcome=attempt[0], trail=attempt[1])
             try:
                 await self._writer.apply_patiently(settlement)

@@ -11,6 +11,7 @@ from rich.text import Text
 from core.context import Context
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import SessionId
+from core.model_choice import ModelChoice
 from core.session import SessionSummary
 from core.slot import Slot
 from core.store import Store
@@ -126,10 +127,11 @@ async def _context(name: str, slot: Slot, prompt: str) -> None:
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name)
         made = await engine.preview(session_id, slot, prompt)
-    _print_context(made)
+        choice = engine.choices.of(made.role, made.agent_id)
+    _print_context(made, choice)
 
 
-def _print_context(made: Context) -> None:
+def _print_context(made: Context, choice: ModelChoice) -> None:
     for segment in made.segments:
         head = f"── {segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
         say(head, style="bold")
@@ -137,6 +139,13 @@ def _print_context(made: Context) -> None:
     say(
         f"── in all about {made.tokens:,} of {made.max_input_tokens:,} tokens, "
         f"system prompt {made.prompt_version}",
+        style="bold",
+    )
+    temperature = "the service's own" if choice.temperature is None else f"{choice.temperature:g}"
+    stop = ", ".join(map(repr, choice.stop)) or "nowhere early"
+    say(
+        f"── to {choice.model}, at most {choice.max_output_tokens:,} tokens of answer, "
+        f"temperature {temperature}, stops at {stop}",
         style="bold",
     )
     for line in made.left_out:

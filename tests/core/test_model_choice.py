@@ -35,14 +35,15 @@ def test_a_character_may_have_a_model_of_its_own_and_takes_the_rest_from_its_rol
 ) -> None:
     file = tmp_path / "config.toml"
     file.write_text(
-        '[profiles.local.character]\ntimeout = 7\n[profiles.local.characters.3]\nmodel = "yellows-own"\n'
+        '[profiles.local]\nprovider = "openai"\n[profiles.local.character]\ntimeout = 7\n'
+        '[profiles.local.characters.3]\nmodel = "yellows-own"\n'
     )
     monkeypatch.setenv("STORYENGINE_PROFILES__LOCAL__CHARACTERS__7__MAX_OUTPUT_TOKENS", "99")
     choices = choose_models(load_settings(file).active())
-    assert choices[AgentRole.CHARACTER].model == LOCAL_MODEL
+    common = choices[AgentRole.CHARACTER].model
     yellow, violet = (choices.of(AgentRole.CHARACTER, slot) for slot in (Slot.YELLOW, Slot.VIOLET))
     assert (yellow.model, yellow.timeout) == ("yellows-own", 7)
-    assert (violet.model, violet.timeout, violet.max_output_tokens) == (LOCAL_MODEL, 7, 99)
+    assert (violet.model, violet.timeout, violet.max_output_tokens) == (common, 7, 99)
     assert choices.of(AgentRole.CHARACTER, Slot.RED) is choices[AgentRole.CHARACTER]
     assert choices.of(AgentRole.NARRATIVE, 9) is choices[AgentRole.NARRATIVE]
     monkeypatch.setenv("STORYENGINE_MODEL", "one-for-all")
@@ -75,3 +76,14 @@ def test_a_setting_with_control_characters_is_refused_and_not_repeated(tmp_path:
     with pytest.raises(StoryEngineError, match="holds control characters") as refused:
         load_settings(file)
     assert "owned" not in str(refused.value)
+
+
+def test_the_bundled_model_is_called_as_itself_whatever_name_is_set() -> None:
+    profile = ProfileSettings(
+        provider="local", character=AgentSettings(model="x"), characters={2: AgentSettings(model="y")}
+    )
+    for choice in (
+        *choose_models(profile).values(),
+        choose_models(profile).of(AgentRole.CHARACTER, Slot.ORANGE),
+    ):
+        assert (choice.model, choice.style) == (LOCAL_MODEL, PromptStyle.SMALL)

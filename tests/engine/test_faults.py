@@ -196,5 +196,6 @@ async def test_a_prompt_that_fails_by_a_bug_comes_back_and_is_on_record(
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_ERROR)
         assert session.snapshot.unsent == {Slot.RED: "One"}
         [artifact] = await store.artifacts(session.id, request_id=request.id)
-        assert (artifact.error_code, artifact.call) == (ErrorCode.LLM_ERROR, UNKNOWN_CALL)
+        assert (artifact.error_code, artifact.call) == (ErrorCode.LLM_ERROR, 1)
+        assert artifact.output_ref is not None, "what was paid for is on record"
         assert "ZeroDivision" not in artifact.error_message

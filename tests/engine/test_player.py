@@ -105,6 +105,44 @@ async def test_a_service_that_asks_for_an_hour_stops_the_play_and_is_not_asked_b
         assert len(model.calls) == (2 if kind is RequestKind.REPLY else 3)  # the lock, the reply, the summary
 
 
+async def test_a_summary_that_was_told_to_wait_before_the_end_is_not_asked_again_at_the_end(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    model = Recorder(
+        Script(reply=(failing(RequestKind.SUMMARY, Fault.RATE_LIMITED, retry_after=3600.0, times=None),))
+    )
+    async with window(store, model) as session:
+        with pytest.raises(StoryEngineError, match="run the same command"):
+            await Player(session, script_of(tmp_path, 7), lambda _: None, retry_wait=0.0).play()
+        assert len(model.calls) == 9, "the lock, seven replies, one summary"
+
+
+async def test_how_the_chapter_is_told_may_be_changed_until_it_is(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    script = script_of(tmp_path, 1)
+    provider = scripted(failing(RequestKind.NARRATIVE, Fault.AUTH))
+    async with window(store, provider) as session:
+        with pytest.raises(StoryEngineError, match="refused the key"):
+            await Player(session, script, lambda _: None, retry_wait=0.0).play()
+        changed = replace(script, definition="In letters.", target_words=70)
+        await Player(session, changed, lambda _: None, retry_wait=0.0).play()
+        [draft] = await store.drafts(session.id)
+        assert (draft.definition, draft.target_words) == ("In letters.", 70)
+
+
+async def test_a_script_without_prompts_sets_up_a_chapter_and_says_what_is_missing(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    script = replace(script_of(tmp_path, 1), prompts=())
+    async with window(store) as session:
+        with pytest.raises(StoryEngineError, match="no prompt to play yet"):
+            await Player(session, script, lambda _: None).play()
+        assert session.snapshot.session.state is SessionState.ACTIVE
+        await Player(session, script_of(tmp_path, 1), lambda _: None).play()
+        assert session.snapshot.draft_count == 1
+
+
 async def test_a_script_goes_on_in_its_own_session_and_only_there(
     store: PostgresStore, tmp_path: Path
 ) -> None:
