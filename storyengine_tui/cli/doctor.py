@@ -20,6 +20,9 @@ from storyengine_tui.bootstrap import Configuration, configure, running_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, run, say
 
+_PATIENCE = 5.0
+"""Seconds that a server of this machine may take for a connection."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -121,6 +124,9 @@ async def _model(configuration: Configuration) -> Finding:
     model = configuration.choices[AgentRole.CHARACTER].model
     match profile.provider:
         case "scripted":
+            from core.providers.make import make_provider
+
+            await asyncio.to_thread(make_provider, profile, configuration.paths, configuration.consent)
             return Finding("model", "replies come from a file; no model is called")
         case "local":
             return Finding("model", await _started(configuration))
@@ -135,20 +141,39 @@ async def _model(configuration: Configuration) -> Finding:
                     f"{model} at {profile.base_url} has no key",
                     "Set STORYENGINE_API_KEY, or store one with `storyengine model key`.",
                 )
+            if is_loopback(profile.base_url) and not await _answers(profile.base_url):
+                return Finding("model", f"nothing answers at {profile.base_url}", "Start the server there.")
             where = f"key from the {key.source}" if key else "no key needed"
             return Finding("model", f"{model} at {profile.base_url}, {where}")
+
+
+async def _answers(base_url: str) -> bool:
+    """Return whether a server of this machine takes a connection; a service elsewhere is not asked."""
+    from urllib.parse import urlsplit
+
+    address = urlsplit(base_url)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            _, writer = await asyncio.open_connection(address.hostname, port)
+    except OSError:  # a time-out is one too
+        return False
+    writer.close()
+    return True
 
 
 async def _started(configuration: Configuration) -> str:
     """Start the local model, which only a machine with the right processor and the weights can."""
     from core.providers.local import LocalProvider
+    from core.providers.make import make_provider
     from core.providers.weights import find_weights
 
-    model_path = configuration.settings.active().model_path
-    provider = LocalProvider(configuration.paths, configuration.consent, model_path=model_path)
+    profile = configuration.settings.active()
+    provider = make_provider(profile, configuration.paths, configuration.consent)
     try:
-        await provider.start()
-        weights = await asyncio.to_thread(find_weights, configuration.paths, model_path)
+        if isinstance(provider, LocalProvider):
+            await provider.start()
+        weights = await asyncio.to_thread(find_weights, configuration.paths, profile.model_path)
     finally:
         await provider.aclose()
     return f"local, {weights.name}, starts"

@@ -159,6 +159,14 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
     )
     assert ill.returncode == ExitCode.REFUSED
     assert "storyengine consent grant https://example.invalid/v1" in ill.stdout
+    gone = here.call(
+        "doctor", STORYENGINE_PROVIDER="scripted", STORYENGINE_SCRIPT=str(here.work / "gone.toml")
+    )
+    assert gone.returncode == ExitCode.REFUSED
+    assert re.search(r"^mend  model: .*gone\.toml", gone.stdout, re.M), gone.stdout
+    silent = here.call("doctor", STORYENGINE_PROVIDER="openai", STORYENGINE_BASE_URL="http://127.0.0.1:9/v1")
+    assert silent.returncode == ExitCode.REFUSED
+    assert "nothing answers at http://127.0.0.1:9/v1" in silent.stdout
     local = here.call("doctor", STORYENGINE_PROVIDER="local")
     assert re.search(r"^ok    model: local, \S+\.gguf, starts$", local.stdout, re.M), local.stdout
     not_weights = here.write("not_weights.gguf", "GGUF and nothing else")
