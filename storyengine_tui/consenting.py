@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from core.paths import Paths
-from storyengine_tui.bootstrap import Configuration
-
 if TYPE_CHECKING:
+    from core.paths import Paths
     from core.settings import ProfileSettings
+    from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.connection import Connection
 
 
-async def may_call(app: App[Any], configuration: Configuration) -> bool:
+async def may_call(app: App[Any], configuration: "Configuration") -> bool:
     """Return whether the model that is connected can be called, after asking; raises StoryEngineError."""
     from storyengine_tui.answering import address_without_consent
     from storyengine_tui.connection import connection_of
@@ -24,7 +23,7 @@ async def may_call(app: App[Any], configuration: Configuration) -> bool:
     return await have_weights(app, configuration.settings.active(), configuration.paths)
 
 
-async def mend(app: App[Any], configuration: Configuration) -> bool:
+async def mend(app: App[Any], configuration: "Configuration") -> bool:
     """After a call that failed, ask for what it lacked; return whether something was lacking and is there."""
     from storyengine_tui.answering import address_without_consent
     from storyengine_tui.local_weights import are_missing
@@ -35,7 +34,7 @@ async def mend(app: App[Any], configuration: Configuration) -> bool:
     return is_lacking and await may_call(app, configuration)
 
 
-async def have_weights(app: App[Any], profile: "ProfileSettings", paths: Paths) -> bool:
+async def have_weights(app: App[Any], profile: "ProfileSettings", paths: "Paths") -> bool:
     """Return whether the local model, where it is to answer, has its weights; offer to fetch them."""
     from storyengine_tui.local_weights import are_missing
     from storyengine_tui.screens.fetch_modal import FetchModal
@@ -43,7 +42,7 @@ async def have_weights(app: App[Any], profile: "ProfileSettings", paths: Paths) 
     return not await are_missing(profile, paths) or await app.push_screen_wait(FetchModal(paths))
 
 
-async def ask(app: App[Any], configuration: Configuration, connection: "Connection", address: str) -> bool:
+async def ask(app: App[Any], configuration: "Configuration", connection: "Connection", address: str) -> bool:
     """Ask whether text may go to `address`, saying which key goes with it; store that it may."""
     from storyengine_tui.connection import name_key
     from storyengine_tui.screens.consent_modal import ConsentModal
