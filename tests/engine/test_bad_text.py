@@ -112,13 +112,12 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
 ) -> None:
     text = kind.text
     async with window(store, Says(text), await create(store, 2)) as session:
-        name = clean_line(kind.text)[:30]
         await session.edit_tab1(
             Tab1Edit(
                 world=text,
                 chapter=text,
                 identities={Slot.RED: text},
-                names={Slot.RED: name},
+                names={Slot.RED: text[:30]},
                 title=text[:180],
             )
         )
@@ -129,6 +128,9 @@ async def test_typed_or_pasted_into_every_field_and_returned_by_every_agent(
         session_id = session.id
     body = await check(store, session_id, kind, tmp_path)
     expected = clean(text)
+    # On one line, whatever stood in them.
+    assert body.session.names == {Slot.RED: clean_line(text[:30])}
+    assert body.session.title == clean_line(text[:180])
     assert (body.tab1.world, body.tab1.identities[Slot.RED]) == (expected, expected)
     assert body.session.definition == expected
     assert body.unsent[Slot.ORANGE] == expected

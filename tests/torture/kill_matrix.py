@@ -136,8 +136,8 @@ class Torturer:
             lost = self._reader.check(plain_url(url), self._texts)
         finally:
             server.release()
-        assert lost == 0, f"{lost} characters that were confirmed are gone"
         self.figures.lost += lost
+        assert lost == 0, f"{lost} characters that were confirmed are gone"
 
     def close(self) -> KillFigures:
         """Return the figures, once all is done."""

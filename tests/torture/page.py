@@ -5,6 +5,7 @@ import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from string import Formatter
 
 from db.embedded.binaries import find_binaries
 from tests.torture.phases import Found, Wanted
@@ -42,24 +43,22 @@ ROWS: tuple[tuple[str, str], ...] = (
 )
 
 
-class _Counts(dict[str, float]):
-    """Figures by name; a phase that was not run has none."""
-
-    def __missing__(self, name: str) -> float:
-        return 0
+NOT_RUN = "not run"
 
 
-def page_of(found: Mapping[str, Found], wanted: Wanted, seconds: float) -> str:
-    """Return the page for what these phases found."""
-    counts = _Counts()
+def page_of(found: Mapping[str, Found], wanted: Wanted, seconds: float, earlier: float = 0.0) -> str:
+    """Return the page for what these phases found in so many seconds, and in an earlier run's."""
+    counts: dict[str, float] = {}
     for result in found.values():
         for name, count in result.counts.items():
-            counts[name] = counts[name] + count
+            counts[name] = counts.get(name, 0) + count
     for when in ("early", "late"):
-        counts[f"memory_{when}_mb"] = counts[f"memory_{when}"] / 1e6
-    rows = "\n".join(f"| {what} | {figure.format_map(_whole(counts))} |" for what, figure in ROWS)
+        if (memory := f"memory_{when}") in counts:
+            counts[f"{memory}_mb"] = counts[memory] / 1e6
+    rows = "\n".join(f"| {what} | {_row(figure, counts)} |" for what, figure in ROWS)
     return TEMPLATE.read_text("utf-8").format(
         minutes=seconds / 60,
+        earlier=f", and {earlier / 60:.1f} of phases that had ended in an earlier one" if earlier else "",
         when=datetime.now(UTC).strftime("%d %B %Y"),
         seed=wanted.seed,
         length=wanted.length,
@@ -70,6 +69,10 @@ def page_of(found: Mapping[str, Found], wanted: Wanted, seconds: float) -> str:
     )
 
 
-def _whole(counts: _Counts) -> _Counts:
-    """Return the counts as whole numbers, so that no figure ends in a point and a nought."""
-    return _Counts({name: n if name.endswith("_mb") else int(n) for name, n in counts.items()})
+def _row(figure: str, counts: Mapping[str, float]) -> str:
+    """Return the figures of a row, or that the phase which makes them did not run: a nought is a figure."""
+    names = {name for _, name, _, _ in Formatter().parse(figure) if name}
+    if not names <= counts.keys():
+        return NOT_RUN
+    # Whole numbers, so that no figure ends in a point and a nought.
+    return figure.format_map({name: n if name.endswith("_mb") else int(n) for name, n in counts.items()})

@@ -54,17 +54,22 @@ async def make_bad(engine: Engine, text: str) -> None:
     """Store an ended chapter that has the text in every field, a draft, and a save slot."""
     session_id = await engine.create()
     session = await engine.open(session_id)
-    name = clean_line(text)[:30]
     await session.edit_tab1(
         Tab1Edit(
-            world=text, chapter=text, title=text[:180], names={Slot.RED: name}, identities={Slot.RED: text}
+            world=text,
+            chapter=text,
+            title=text[:180],
+            names={Slot.RED: text[:30]},
+            identities={Slot.RED: text},
         )
     )
     await session.define_narrative(text, 50)
     await session.wait(await session.lock())
     await session.wait(await session.submit_prompt(Slot.RED, text))
     await session.save_unsent(Slot.ORANGE, text)
-    await engine.save_slots.keep(session_id, clean_line(text)[:60])
+    slot = await engine.save_slots.keep(session_id, text[:60])
+    assert slot.label == clean_line(text[:60])
+    assert session.snapshot.session.names == {Slot.RED: clean_line(text[:30])}
     await session.end_chapter()
     await session.wait_idle()
     await session.wait(await session.build_narrative())
