@@ -54,7 +54,8 @@ dump() {
     target=$backups/storyengine-$(date -u +%Y%m%dT%H%M%SZ).dump
     trap 'rm -f "$target.part"' EXIT
     pg_dump --format=custom --no-owner --no-privileges --file="$target.part"
-    pg_restore --list "$target.part" >/dev/null
+    # Every byte of it: the list alone stands at its beginning, and is whole when the rest is not.
+    pg_restore --file=/dev/null "$target.part" || fail "The dump cannot be read again; it was removed."
     sync "$target.part"
     mv "$target.part" "$target"
     trap - EXIT

@@ -185,6 +185,28 @@ def test_a_failed_dump_leaves_no_file_and_says_why(environment: dict[str, str], 
     assert not list(backups.iterdir())
 
 
+def test_a_dump_that_cannot_be_read_to_its_end_is_none(
+    environment: dict[str, str], backups: Path, connection: psycopg.Connection[TupleRow], tmp_path: Path
+) -> None:
+    # A disk that swallows the end: what is cut are the rows, not the list of what there is.
+    real = Path(environment["PATH"].split(os.pathsep)[0]) / "pg_dump"
+    false = tmp_path / "programs" / "pg_dump"
+    false.parent.mkdir()
+    false.write_text(
+        "#!/bin/sh\nset -e\n"
+        f'"{real}" "$@"\n'
+        'for part in "$BACKUP_DIRECTORY"/*.part; do truncate -s -1000 "$part"; done\n'
+    )
+    false.chmod(0o700)
+    path = f"{false.parent}{os.pathsep}{environment['PATH']}"
+
+    failed = run(environment | {"PATH": path}, "dump")
+
+    assert failed.returncode == 1
+    assert "cannot be read again" in failed.stderr
+    assert not list(backups.iterdir())
+
+
 def test_what_is_older_than_the_days_to_keep_is_removed(environment: dict[str, str], backups: Path) -> None:
     old, kept, new = (put(backups, timedelta(days=days)) for days in (15, 13, 0))
     foreign = backups / "notes.txt"
