@@ -141,7 +141,7 @@ class Consent:
     def _stored(self) -> tuple[str, ...]:
         try:
             content = json.loads(self._file.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):  # the last: brackets too deep to be read
             return ()
         urls = content.get("granted") if isinstance(content, dict) else None
         return tuple(url for url in urls if isinstance(url, str)) if isinstance(urls, list) else ()

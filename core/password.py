@@ -114,7 +114,7 @@ class PasswordGate:
         try:
             found = json.loads(self._file.read_text("utf-8"))
             wrong, at = max(0, int(found["wrong"])), float(found["at"])
-        except (OSError, ValueError, TypeError, KeyError, OverflowError):
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return 0, 0.0
         # No clock says so; and what is no number of seconds would never be over.
         return (wrong, at) if math.isfinite(at) else (0, 0.0)

@@ -141,6 +141,8 @@ def load_script(file: Path) -> Script:
         raise _unusable(file, f"{where}: {first['msg']}") from error
     except ValueError as error:
         raise _unusable(file, str(error)) from error
+    except RecursionError as error:
+        raise _unusable(file, "its brackets are too deep to be read") from error
 
 
 def _unusable(file: Path, reason: str) -> StoryEngineError:

@@ -41,7 +41,7 @@ class ServerState(NamedTuple):
         try:
             found: dict[str, Any] = json.loads((home / STATE_FILE).read_text(encoding="utf-8"))
             return cls(**(found | {"phase": Phase(found["phase"])}))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls()
 
     def write(self, home: Path) -> None:
