@@ -19,6 +19,7 @@ from core.engine import commands
 from core.engine.clock import utc_now
 from core.engine.open_session import OpenSession
 from core.errors import ErrorCode, StorageError, StoryEngineError
+from core.export import from_json, read_body, to_json
 from core.ids import RequestId, SessionId
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted import ScriptedProvider
@@ -137,6 +138,7 @@ class RandomPlay(RuleBasedStateMachine):
         self._outage.fail(0, AWAY)
         self._model.gate.set()
         await self.session.aclose()
+        await self._is_imported_again()
         await self._open()
 
     @rule()
@@ -154,7 +156,13 @@ class RandomPlay(RuleBasedStateMachine):
         await self._store.aclose()
         self._model.gate.set()
         self._store = await open_store(self.url)
+        await self._is_imported_again()
         await self._open()
+
+    async def _is_imported_again(self) -> None:
+        """What the program wrote, and left behind at any moment, is never refused."""
+        body = await read_body(self._store, self._session_id)
+        assert from_json(to_json(body)) == body
 
     # The GM. What comes back joins what stands in a panel before the GM types on, as on the screen: so what
     # is typed or sent is decided in the transaction, on what is stored then.
@@ -330,6 +338,7 @@ class RandomPlay(RuleBasedStateMachine):
             built = await self.session.wait(await self.session.build_narrative())
             assert built.state is RequestState.DONE, built
         assert not [one for one in self.session.snapshot.requests if one.kind is RequestKind.SUMMARY]
+        await self._is_imported_again()
 
 
 def _with(snapshot: Snapshot, slot: Slot, word: str) -> str:
