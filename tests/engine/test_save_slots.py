@@ -13,7 +13,7 @@ from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
 from core.engine.save_slots import SaveSlots
 from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StorageError, StoryEngineError
-from core.export import read_body
+from core.export import from_json, read_body, to_json
 from core.ids import SessionId
 from core.save_slot import AUTOMATIC, NAMED, SaveSlot, SlotDamagedError, content_of
 from core.session import SessionState
@@ -187,6 +187,23 @@ async def test_the_ring_holds_ten_and_the_oldest_gives_way(store: PostgresStore)
     labels = {slot.label for slot in ring(listed)}
     assert labels == {f"occasion {number}" for number in range(4, 14)}
     assert [slot.label for slot in listed if slot.is_named] == ["Mine"]
+
+
+async def test_whatever_slot_is_restored_can_be_exported_and_imported_its_long_title_included(
+    store: PostgresStore,
+) -> None:
+    slots = slots_of(store)
+    async with chapter(store) as session:
+        await session.retitle("A long title " * 15)
+        await slots.keep(session.id, "Named by the GM, and with a label of the very longest kind")
+        await play_to_the_end(session, 9)
+        taken = await slots.listed(session.id)
+        assert len(taken) >= 4
+        for slot in taken:
+            fresh = await slots.restore(session.id, slot.number)
+            body = await read_body(store, fresh)
+            assert from_json(to_json(body)) == body
+            assert body.session.title.endswith(f" ({slot.label})")
 
 
 async def test_a_slot_that_is_restored_does_not_give_way_to_the_one_before_it(store: PostgresStore) -> None:
