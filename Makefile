@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test e2e torture check screenshots format lint types bench dependencies lock clean run-environment dev-environment
+.PHONY: help run play test e2e e2e-lines torture check screenshots format lint types bench dependencies lock clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -31,6 +31,9 @@ test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
 
 e2e: dev-environment ## play a whole chapter at a real terminal with the local model, and compare what it left
 	@$(BIN)/python -m pytest -n 2 -m chapter tests/e2e $(ARGS)
+
+e2e-lines: dev-environment ## play that evening in every kind of terminal, and over a line of 9,600 baud
+	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/test_terminal_chapter.py
 
 torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
 	@$(BIN)/python -m tests.torture --page docs/reliability.md $(ARGS)

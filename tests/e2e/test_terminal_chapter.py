@@ -24,6 +24,11 @@ pytestmark = pytest.mark.chapter
 PATIENCE = 240.0
 """Seconds for one answer: a busy machine may be twenty times slower than a quiet one."""
 
+LINES = pytest.mark.skipif(
+    "STORYENGINE_LINES" not in os.environ,
+    reason="every terminal and a slow line: `make e2e-lines`, ten minutes",
+)
+
 SETTING = Setting(
     world="A lighthouse in the North Sea, 1890. Nothing is supernatural.",
     chapter="The lamp at Rime\n\nA storm. The lamp has gone out, and a ship is near.",
@@ -122,8 +127,28 @@ def home() -> Iterator[Machine]:
         yield made
 
 
-def test_a_gm_writes_a_chapter_from_an_empty_world_to_a_file(home: Machine) -> None:
-    with GameMaster(home, {"STORYENGINE_PROVIDER": "local"}, size=Size(100, 30), patience=PATIENCE) as window:
+@pytest.mark.parametrize(
+    ("term", "bytes_per_second"),
+    [
+        ("xterm-256color", None),
+        pytest.param("xterm", None, marks=LINES),
+        pytest.param("screen", None, marks=LINES),
+        pytest.param("tmux-256color", None, marks=LINES),
+        pytest.param("xterm-256color", 960, marks=LINES),
+    ],
+)
+def test_a_gm_writes_a_chapter_from_an_empty_world_to_a_file(
+    home: Machine, term: str, bytes_per_second: int | None
+) -> None:
+    window = GameMaster(
+        home,
+        {"STORYENGINE_PROVIDER": "local"},
+        size=Size(100, 30),
+        term=term,
+        bytes_per_second=bytes_per_second,
+        patience=PATIENCE,
+    )
+    with window:
         window.begin_empty()
         window.set_up(SETTING)
         window.lock()
