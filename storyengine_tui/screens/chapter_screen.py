@@ -91,6 +91,7 @@ class ChapterScreen(TroubledScreen):
         self._hearing: Worker[None] | None = None
         self._state: SessionState | None = None
         self._title = ""
+        self._has_had_field = False
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and below them what concerns all of them."""
@@ -106,7 +107,7 @@ class ChapterScreen(TroubledScreen):
     @property
     def has_no_field_yet(self) -> bool:
         """Whether what is typed now is meant for a page that is still to come."""
-        return self.focused is None and not (self.is_open or self.has_failed_to_start)
+        return not (self._has_had_field or self.is_open or self.has_failed_to_start)
 
     def show_early_panel(self, panel: LastPanel | None) -> None:
         """Have the GM write before the session is open, where that goes on in a panel of tab 2."""
@@ -124,12 +125,12 @@ class ChapterScreen(TroubledScreen):
     ) -> None:
         """Have the focus there, and in the first field what was typed before it was there."""
         super().set_focus(widget, scroll_visible, from_app_focus)
-        text = "" if widget is None else self.early.give()
-        if text:
+        self._has_had_field = self._has_had_field or widget is not None
+        if widget is not None and self.early.text:
             from textual.widgets import TextArea
 
             if isinstance(widget, TextArea) and not widget.read_only:
-                widget.insert(text)
+                widget.insert(self.early.give())
 
     @property
     def is_open(self) -> bool:
@@ -200,6 +201,7 @@ class ChapterScreen(TroubledScreen):
             self.set_focus(None)
             self.query_one(WriterBanner).show_writer_of(None)
             self.refresh_bindings()
+        self._has_had_field = False
 
     def _run(self, work: Coroutine[None, None, None], group: str) -> Worker[None]:
         return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
