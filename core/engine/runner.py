@@ -154,9 +154,10 @@ class Runner:
         """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the
         GM's text comes back and the session goes on."""
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
-        unsent = trail_without_call(request, failed.error, self._clock())
-        for attempt in ((outcome, trail), (failed, trail), (failed, unsent)):
-            settlement = partial(self._settlement, request=request, outcome=attempt[0], trail=attempt[1])
+        for settled, stored in ((outcome, trail), (failed, trail), (failed, None), (failed, Trail())):
+            if stored is None:
+                stored = trail_without_call(request, failed.error, self._clock())
+            settlement = partial(self._settlement, request=request, outcome=settled, trail=stored)
             try:
                 await self._writer.apply_patiently(settlement)
             except SessionLockedError:
