@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from core.context import Context
 from core.engine.clock import Clock
-from core.engine.outcome import Trail
+from core.engine.outcome import Trail, failure_of
 from core.engine.rate_limit import RateLimiter
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import ArtifactId, new_uuid
@@ -18,9 +17,6 @@ from core.providers.base import Completion, ModelRequest, Provider, ProviderErro
 from core.request import Artifact, Content, Request, Usage
 from core.text import StreamCleaner, clean, clean_line, is_blank
 
-log = logging.getLogger(__name__)
-
-BUG = "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
 LONGEST_CALL = 10
 """A call that never falls silent still ends, after this many times its time-out."""
 
@@ -183,15 +179,13 @@ async def _ended(task: asyncio.Task[None]) -> StoryEngineError | None:
     await asyncio.wait({task})
     if task.cancelled():
         return StoryEngineError(ErrorCode.LLM_CANCELLED)
-    error = task.exception()
-    match error:
-        case None | StoryEngineError():
-            return error
+    match task.exception():
+        case None:
+            return None
         case TimeoutError():
             return StoryEngineError(ErrorCode.LLM_TIMEOUT)
-        case _:
-            log.error("a call failed by a bug", exc_info=error)
-            return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
+        case error:
+            return failure_of(error, "a call")
 
 
 def model_request(context: Context, choice: ModelChoice) -> ModelRequest:

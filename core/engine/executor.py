@@ -1,23 +1,20 @@
 """How each kind of request is carried out: context, call, check, one repair for JSON (design 6 and 7)."""
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from core.agents import character, context_summary, world_lock
 from core.agents.json_output import InvalidMemoryError
 from core.context import Context, ContextBuilder, repair_context
-from core.engine.call import BUG, Caller, CallResult, Cancellation
+from core.engine.call import Caller, CallResult, Cancellation
 from core.engine.narrating import Narrator, Save
 from core.engine.notices import CallStarted, Notice, StreamRestarted, TextArrived
-from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail, failure_of
 from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import AgentRole, Choices, PromptStyle
 from core.request import Request, RequestKind
 from core.store import Snapshot, Store
 from core.text import to_last_sentence
-
-log = logging.getLogger(__name__)
 
 Publish = Callable[[Notice], None]
 Parse = Callable[[str], Mapping[str, object]]
@@ -51,12 +48,11 @@ class Executor:
         calls = _Calls(self._caller, self._choices, request, cancellation, publish)
         try:
             return await self._carried_out(snapshot, request, calls)
-        except Exception as bug:
+        except Exception as stumble:
             # What was answered was paid for, whatever goes wrong with it here; a narrative stores it itself.
             if request.kind is RequestKind.NARRATIVE or not calls.trail.artifacts:
                 raise
-            log.error("request %s failed by a bug", request.id, exc_info=bug)
-            error = StoryEngineError(ErrorCode.LLM_ERROR, BUG)
+            error = failure_of(stumble, f"request {request.id}")
             return Failed(error), calls.trail.marked(error)
 
     async def _carried_out(

@@ -1,18 +1,27 @@
 """What came of a request, before it is settled."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.errors import StoryEngineError
+from core.agents import context_summary, narrative, world_lock
+from core.errors import ErrorCode, StoryEngineError
 from core.ids import ArtifactId, BlockId, new_uuid
 from core.request import Artifact, Content, Request, RequestKind
 from core.text import clean
 
+log = logging.getLogger(__name__)
+
 UNKNOWN_CALL = 0
 """The number of the artifact of an attempt that made no call, or of which nobody knows what it made."""
 _NOTHING_KNOWN = Content.of("[]")
-_AGENTS = {RequestKind.LOCK: 0, RequestKind.SUMMARY: 8, RequestKind.NARRATIVE: 9}
+_AGENTS = {
+    RequestKind.LOCK: world_lock.AGENT_ID,
+    RequestKind.SUMMARY: context_summary.AGENT_ID,
+    RequestKind.NARRATIVE: narrative.AGENT_ID,
+}
+BUG = "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,14 @@ class Trail:
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return Trail((*before, failed), self.contents)
+
+
+def failure_of(error: BaseException, what: str) -> StoryEngineError:
+    """Return what the GM hears of an error that ended `what`; a bug is logged, and has its own sentence."""
+    if isinstance(error, StoryEngineError):
+        return error
+    log.error("%s failed by a bug", what, exc_info=error)
+    return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
 
 
 def trail_without_call(request: Request, error: StoryEngineError, now: datetime) -> Trail:

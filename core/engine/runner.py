@@ -7,11 +7,11 @@ from datetime import datetime
 from functools import partial
 
 from core.engine import commands
-from core.engine.call import BUG, Cancellation
+from core.engine.call import Cancellation
 from core.engine.clock import Clock
 from core.engine.executor import Executor
 from core.engine.notices import StorageTrouble
-from core.engine.outcome import Failed, Outcome, Trail, trail_without_call
+from core.engine.outcome import BUG, Failed, Outcome, Trail, failure_of, trail_without_call
 from core.engine.recovery import recover
 from core.engine.settlement import retry_time, settle
 from core.engine.writing import Writer
@@ -182,10 +182,8 @@ class Runner:
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
             return task.result()
-        if not isinstance(error, StoryEngineError):
-            log.error("request %s failed by a bug", request.id, exc_info=error)
-            error = StoryEngineError(ErrorCode.LLM_ERROR, BUG)
-        return Failed(error), trail_without_call(request, error, self._clock())
+        failure = failure_of(error, f"request {request.id}")
+        return Failed(failure), trail_without_call(request, failure, self._clock())
 
     async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
         snapshot = await self._writer.know_memory()

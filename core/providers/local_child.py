@@ -27,7 +27,7 @@ def main() -> None:
     announcement = os.dup(1)
     os.dup2(2, 1)  # whatever the runtime prints belongs in the log
     try:
-        import xllamacpp  # type: ignore[import-untyped]
+        import xllamacpp  # type: ignore[import-untyped]  # a compiled module
     except ImportError as error:
         _leave(MISSING_RUNTIME, error)
     try:

@@ -45,7 +45,7 @@ _OUR_HEADERS = frozenset(
 
 def preload() -> None:
     """Import the SDK; slow, so call it in a thread behind the first paint."""
-    import openai.resources.chat.completions  # noqa: F401
+    import openai.resources.chat.completions  # noqa: F401 - to have it imported is all
 
 
 class OpenAIProvider:
@@ -136,7 +136,7 @@ class OpenAIProvider:
         import openai
 
         call = client.chat.completions.create(
-            **parameters(request, dialect),  # type: ignore[call-overload]
+            **parameters(request, dialect),  # type: ignore[call-overload]  # a dict of overloads
             stream=True,
             extra_body=self._extra_body or None,
             timeout=openai.Timeout(request.timeout, connect=min(request.timeout, _CONNECT_SECONDS)),

@@ -8,7 +8,7 @@ import pytest
 
 from core.engine.open_session import OpenSession
 from core.engine.outcome import UNKNOWN_CALL
-from core.errors import ErrorCode
+from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import AgentRole, Choices
 from core.providers.script import Fault
 from core.request import Request, RequestKind, RequestState
@@ -182,6 +182,20 @@ async def test_a_prompt_that_cannot_be_made_to_fit_fails_before_any_call_and_is_
         [artifact] = await store.artifacts(session.id, request_id=request.id)
         assert artifact.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
         assert (artifact.attempt, artifact.call, artifact.agent_id) == (1, UNKNOWN_CALL, Slot.RED)
+
+
+async def test_an_error_after_the_call_keeps_its_code_and_what_was_paid_for(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def does_not_fit(*_: object) -> object:
+        raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
+
+    monkeypatch.setattr("core.engine.executor.repair_context", does_not_fit)
+    async with facing(store, RequestKind.LOCK, Fault.INVALID_JSON) as session:
+        request = await session.wait(await session.lock())
+        assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW
+        [artifact] = await store.artifacts(session.id, request_id=request.id)
+        assert (artifact.call, artifact.output_ref is not None) == (1, True)
 
 
 async def test_a_prompt_that_fails_by_a_bug_comes_back_and_is_on_record(
