@@ -16,6 +16,7 @@ import tempfile
 import venv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.measure import Figure, print_table, write_json
@@ -114,7 +115,7 @@ def main() -> None:
         for run in range(arguments.runs):
             print(f"run {run + 1} of {arguments.runs}", file=sys.stderr)
             for one in entered:
-                samples.attempt(one.name, lambda one=one: show_up(samples, one))  # type: ignore[misc]
+                samples.attempt(one.name, partial(show_up, samples, one))
     finally:
         shutil.rmtree(home, ignore_errors=True)
     made = figures(samples, [one.name for one in entered])

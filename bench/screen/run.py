@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ def measure_screen(plan: Plan) -> Samples:
                 samples.attempt("a start", lambda: visit_start(samples, stage))
                 samples.attempt("the long chapter", lambda: visit_long(samples, stage, keys=plan.keys))
                 blank = stage.blank[run]
-                samples.attempt("the empty chapter", lambda b=blank: visit_blank(samples, stage, b))  # type: ignore[misc]
+                samples.attempt("the empty chapter", partial(visit_blank, samples, stage, blank))
             print(f"screen: {plan.replies} replies, then {plan.idle:.0f} s of nothing", file=sys.stderr)
             samples.attempt("many replies", lambda: play_on(samples, stage, plan.replies))
             samples.attempt("doing nothing", lambda: stay_idle(samples, stage, plan.idle))

@@ -2,6 +2,7 @@
 
 import re
 import time
+from functools import partial
 
 from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
 from bench.screen.visits import OPEN, Samples, ready, start
@@ -20,7 +21,7 @@ def play_on(samples: Samples, stage: Stage, replies: int) -> None:
             mark = f"mark{number}."
             window.press(f" {mark}", "enter")
             asked = re.compile(rf"\d\) .*{re.escape(mark)}")
-            window.wait_for(lambda asked=asked: asked.search(window.shown) is not None)  # type: ignore[misc]
+            window.wait_for(partial(_shows, window, asked))
             window.wait_for(lambda: "is writing" not in window.shown and "ummaris" not in window.shown)
             if number == min(EARLY, replies // 2):
                 samples.add("memory early", window.resident())
@@ -40,3 +41,7 @@ def stay_idle(samples: Samples, stage: Stage, seconds: float) -> None:
         samples.add("floor idle processor", (floor.processor_seconds() - before[0]) / seconds * 100)
         samples.add("idle processor", (window.processor_seconds() - before[1]) / seconds * 100)
         window.leave("ctrl+q")
+
+
+def _shows(window: Window, asked: re.Pattern[str]) -> bool:
+    return asked.search(window.shown) is not None

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from bench.screen.stage import FLOOR, LAST_WORD, PACES, PROGRAM, ROOT, Stage, bare_environment
@@ -120,11 +121,11 @@ def visit_long(samples: Samples, stage: Stage, *, keys: int) -> None:
         # What is typed is stored within a second; that is no part of what follows.
         window.settle(1.3)
         for action, pressed in ACTIONS.items():
-            samples.attempt(action, lambda a=action, p=pressed: _act(samples, a, window, p))  # type: ignore[misc]
+            samples.attempt(action, partial(_act, samples, action, window, pressed))
         samples.attempt("resizing", lambda: _resize(samples, window))
         samples.attempt("streaming and typing", lambda: _type_while_streaming(samples, window))
         for pace in ("UNHURRIED", "HEADLONG"):
-            samples.attempt(pace, lambda p=pace: _stream(samples, "long", window, p))  # type: ignore[misc]
+            samples.attempt(pace, partial(_stream, samples, "long", window, pace))
         window.leave("ctrl+q")
 
 

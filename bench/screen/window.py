@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -129,8 +130,7 @@ class Window:
         It is asked of what is parsed so far, then after every chunk; it may look at `shown`, not `text`.
         """
         if isinstance(holds, str):
-            wanted = holds
-            holds = lambda: wanted in self.shown  # noqa: E731 - a predicate like any other
+            holds = partial(self._shows, holds)
         deadline = time.monotonic() + patience
         if self._parsed and holds():
             return self._chunks[self._parsed - 1].at
@@ -315,7 +315,13 @@ class Window:
             if left <= 0:
                 return
             with self._come:
-                self._come.wait_for(lambda count=count: len(self._chunks) > count or self._is_over, left)  # type: ignore[misc]
+                self._come.wait_for(partial(self._has_more_than, count), left)
+
+    def _has_more_than(self, count: int) -> bool:
+        return len(self._chunks) > count or self._is_over
+
+    def _shows(self, text: str) -> bool:
+        return text in self.shown
 
 
 def _set_size(descriptor: int, columns: int, rows: int) -> None:

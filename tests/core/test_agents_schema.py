@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
 from core.agents import context_summary, world_lock
 from core.agents.extract import CLAUSE_LENGTH, CLAUSE_TOKENS, clauses, stretches

@@ -20,6 +20,7 @@ from core.session import SessionState
 from core.settings import Settings
 from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.local_weights import StoppedError
 from storyengine_tui.screens.fetch_modal import FetchModal
 from storyengine_tui.screens.lock_modal import LockModal
 from storyengine_tui.screens.model_screen import NO_WEIGHTS, ModelScreen
@@ -48,7 +49,7 @@ class Registry:
         try:
             while not self.gate.wait(0.01):
                 watch()
-        except BaseException:
+        except StoppedError:
             self.was_stopped.set()
             raise
         if self.failures:

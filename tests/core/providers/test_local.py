@@ -178,7 +178,7 @@ async def main():
     server = LocalServer(home, alias="small", context_window=512)
     await server.ensure(find_weights(Paths(home, home, home, home), None))
     print(server.pid, flush=True)
-    await asyncio.sleep(600)
+    await asyncio.sleep(600)  # until it is killed
 
 asyncio.run(main())
 """
