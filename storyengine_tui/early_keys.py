@@ -10,15 +10,13 @@ from core.private_file import write_privately
 
 log = logging.getLogger(__name__)
 
-MOST = 5_000
-"""Characters that are kept; no field holds more."""
-
 
 class EarlyKeys:
     """The text of keys and pastes, as a field would have taken them."""
 
     def __init__(self) -> None:
         self._text = ""
+        self._file: Path | None = None
         self.has_come = False
         """Whether anything was ever typed so early."""
 
@@ -36,7 +34,7 @@ class EarlyKeys:
                 pass
             case _:
                 return False
-        self._text = (self._text + text)[:MOST]
+        self._text += text
         self.has_come = True
         return True
 
@@ -56,11 +54,21 @@ class EarlyKeys:
             log.error("what was typed before the chapter was open could not be kept: %s", error)
 
     def recover(self, file: Path) -> None:
-        """Take up what was kept in a file at the last start, in front of what is typed now."""
+        """Take up what was kept in a file at the last start, in front of what is typed now.
+
+        The file stays until that is stored: rather twice than lost.
+        """
         with suppress(OSError, UnicodeDecodeError):
-            self._text = (file.read_text("utf-8") + self._text)[:MOST]
-            file.unlink()
+            self._text = file.read_text("utf-8") + self._text
+            self._file = file
             self.has_come = True
+
+    def stored(self) -> None:
+        """What the fields hold is stored, and with it what was given."""
+        if self._file is not None and not self._text:
+            file, self._file = self._file, None
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
 
     def give(self) -> str:
         """Return what was kept, and keep it no more."""

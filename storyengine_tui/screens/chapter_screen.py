@@ -23,6 +23,7 @@ from storyengine_tui.consenting import may_call, mend
 from storyengine_tui.early_keys import EarlyKeys
 from storyengine_tui.last_session import LastPanel
 from storyengine_tui.screens.early_panel import EarlyPanel
+from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.troubled_screen import TroubledScreen
 from storyengine_tui.screens.writer_banner import WriterBanner
@@ -131,6 +132,10 @@ class ChapterScreen(TroubledScreen):
 
             if isinstance(widget, TextArea) and not widget.read_only:
                 widget.insert(self.early.give())
+
+    @on(EnginePane.Stored)
+    def _forget_early_text(self) -> None:
+        self.early.stored()
 
     @property
     def is_open(self) -> bool:

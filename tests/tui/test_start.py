@@ -178,7 +178,29 @@ async def test_what_was_typed_into_a_start_that_was_left_is_there_at_the_next(de
         gate.set()
         app = await opened(pilot)
         await until(pilot, lambda: isinstance(app.focused, PromptArea) and app.focused.text == "Go!")
-        assert not desktop.paths.early_text.exists()
+        assert app.session is not None
+        session = app.session
+        await until(pilot, lambda: not desktop.paths.early_text.exists())
+        assert session.snapshot.unsent.get(session.snapshot.session.next_slot) == "Go!", (
+            "stored before it goes"
+        )
+
+
+async def test_what_is_typed_while_nothing_has_the_focus_is_no_early_text_once_there_was_a_field(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await until(pilot, lambda: app.focused is not None)
+        # As in the first second, when the other pages are not made yet.
+        monkeypatch.setattr(type(app.chapter), "is_open", False)
+        app.chapter.set_focus(None)
+        app.chapter.early.has_come = False
+        app.post_message(events.Paste("astray"))
+        await pilot.pause()
+        assert not app.chapter.early.has_come
+        await app.close_everything()
 
 
 @pytest.mark.parametrize("text", ["", "x", "{id}\n", "{id}\n9 Kara\n", "{id}\nKara\n"])
