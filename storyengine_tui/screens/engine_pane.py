@@ -68,7 +68,11 @@ class EnginePane(VerticalScroll, can_focus=False):
         if self.screen.focused is None or self not in self.screen.focused.ancestors:
             first = next((widget for widget in self.query("*") if widget.focusable), None)
             if first is not None:
-                first.focus(scroll_visible=False)
+                self.have_focus(first)
+
+    def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
+        """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
+        self.screen.set_focus(widget, scroll_visible=scroll_visible)
 
     def on_mount(self) -> None:
         """What has the focus may go, as a button does with its banner; then keys would go nowhere.

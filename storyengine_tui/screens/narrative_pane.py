@@ -121,11 +121,11 @@ class NarrativePane(DefiningPane):
             return
         session = self.session.snapshot.session
         if self._draft.has_text:
-            self._draft.view.focus()
+            self.have_focus(self._draft.view, scroll_visible=True)
         elif session.state is SessionState.ENDED or not session.tab1_locked:
-            self.cell.area.focus()
+            self.have_focus(self.cell.area, scroll_visible=True)
         elif self._memory.blocks:
-            self._memory.view.focus()
+            self.have_focus(self._memory.view, scroll_visible=True)
 
     def _read_memory(self) -> None:
         if not self._is_memory_read and self.has_session:

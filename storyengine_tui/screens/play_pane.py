@@ -112,9 +112,9 @@ class PlayPane(PromptingPane):
         """Have the focus where the GM goes on: in the panel, if it can be written in."""
         area = self.composer.shown
         if area is not None and not area.read_only:
-            area.focus(scroll_visible=False)
+            self.have_focus(area)
         else:
-            self._reading.transcript.focus(scroll_visible=False)
+            self.have_focus(self._reading.transcript)
 
     def hear(self, notice: Notice) -> None:
         """Show what is new."""

@@ -249,3 +249,18 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         async with desktop.engine() as engine:
             assert [old.id for old in await engine.sessions(is_archived=True)] == [before]
         await app.close_everything()
+
+
+async def test_a_tab_is_not_undone_by_a_page_that_looked_for_the_focus_before(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        page = app.chapter.query_one(SetupPane)
+        await until(pilot, lambda: app.focused is not None)
+        app.chapter.set_focus(None)
+        page.shown()
+        await app.action_go_on(1)
+        assert app.focused is page.query_one("#chapter", CappedTextArea)
+        await pilot.pause()
+        assert app.focused is page.query_one("#chapter", CappedTextArea)
+        await app.close_everything()
