@@ -72,7 +72,14 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
         """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
-        self.screen.set_focus(widget, scroll_visible=scroll_visible)
+        self.screen.set_focus(widget, scroll_visible=False)
+        if scroll_visible:
+            # A page that has only now come to the front has no places for its widgets before it is laid out.
+            self.call_after_refresh(self._center_focused, widget)
+
+    def _center_focused(self, widget: Widget) -> None:
+        if widget.has_focus and not self.screen.can_view_entire(widget):
+            self.screen.scroll_to_center(widget, origin_visible=True)
 
     def on_mount(self) -> None:
         """What has the focus may go, as a button does with its banner; then keys would go nowhere.
