@@ -12,7 +12,7 @@ from core.providers.script import Fault
 from core.store import Holder
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.writer_banner import WriterBanner
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_draft, opened
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -121,6 +121,8 @@ def test_picture_in_a_window_that_reads_along(
             since = datetime(2026, 1, 2, 14, 32, tzinfo=UTC)
             page.session._writer.holder = Holder(label="shore.example, process 4711", since=since)
             app.chapter.query_one(WriterBanner).show_writer_of(page.session)
+            # What has the focus is scrolled to when the banner has its rows, not before it.
+            await settled(page.pilot)
             await page.pilot.press("f4")
             await page.until(lambda: page.memory.is_known and page.draft.shown)
             await other.aclose()
