@@ -197,13 +197,15 @@ async def test_whatever_slot_is_restored_can_be_exported_and_imported_its_long_t
         await session.retitle("A long title " * 15)
         await slots.keep(session.id, "Named by the GM, and with a label of the very longest kind")
         await play_to_the_end(session, 9)
-        taken = await slots.listed(session.id)
-        assert len(taken) == 3
-        for slot in taken:
-            fresh = await slots.restore(session.id, slot.number)
-            body = await read_body(store, fresh)
-            assert from_json(to_json(body)) == body
-            assert body.session.title.endswith(f" ({slot.label})")
+        session_id = session.id
+    # Closing lets the slot of the last summary be completed.
+    taken = await slots.listed(session_id)
+    assert len(taken) == 3
+    for slot in taken:
+        fresh = await slots.restore(session_id, slot.number)
+        body = await read_body(store, fresh)
+        assert from_json(to_json(body)) == body
+        assert body.session.title.endswith(f" ({slot.label})")
 
 
 async def test_a_slot_that_is_restored_does_not_give_way_to_the_one_before_it(store: PostgresStore) -> None:
