@@ -46,7 +46,8 @@ class Narrator:
             )
             earlier = written.get(input_hash(model_request(context, self._choice)))
             if earlier is not None:
-                texts.append(self._prose(earlier))
+                text, model = earlier
+                texts.append(self._prose(text))
                 continue
             result = await call(context)
             error = self._error_in(result)
@@ -56,8 +57,8 @@ class Narrator:
             texts.append(self._prose(result.text))
             model = result.model
         block_ids = tuple(block.id for block in blocks)
-        text = "\n\n".join(texts)
-        return NarrativeMade(text, model, session.definition, session.target_words, block_ids), Trail()
+        whole = "\n\n".join(texts)
+        return NarrativeMade(whole, model, session.definition, session.target_words, block_ids), Trail()
 
     def _error_in(self, result: CallResult) -> StoryEngineError | None:
         """A text that was cut is no chapter. The very small model alone is measured by its room: it does
@@ -71,18 +72,18 @@ class Narrator:
         text = text.strip()
         return to_last_sentence(text) if self._choice.style is PromptStyle.SMALL else text
 
-    async def _written_parts(self, request: Request) -> dict[str, str]:
-        """Return what earlier attempts of this request wrote, by the hash of its input."""
+    async def _written_parts(self, request: Request) -> dict[str, tuple[str, str]]:
+        """Return what earlier attempts of this request wrote, and the model that did, by its input's hash."""
         if request.attempts <= 1:
             return {}
         artifacts = await self._store.artifacts(request.session_id, request_id=request.id)
         good = {
-            artifact.input_hash: artifact.output_ref
+            artifact.input_hash: (artifact.output_ref, artifact.model)
             for artifact in artifacts
             if artifact.error_code is None and artifact.output_ref is not None
         }
-        texts = await self._store.contents(request.session_id, good.values())
-        return {key: texts[reference] for key, reference in good.items()}
+        texts = await self._store.contents(request.session_id, [reference for reference, _ in good.values()])
+        return {key: (texts[reference], model) for key, (reference, model) in good.items()}
 
 
 _NOTHING_PLAYED = "No prompt was played in this chapter; there is nothing to write."

@@ -15,6 +15,7 @@ from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged, WriterGone
 from core.engine.recovery import recover, unqueued
 from core.engine.runner import Runner, next_request
+from core.engine.settlement import time_of_service
 from core.engine.slot_keeper import SlotKeeper
 from core.engine.writing import Decide, Writer
 from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
@@ -109,6 +110,10 @@ class OpenSession:
         """Give the chapter another title."""
         await self._writer.apply(lambda snapshot: commands.retitle(snapshot, title, self._clock()))
 
+    async def take_slot(self, occasion: str) -> None:
+        """Take an automatic save slot of how the chapter stands, before something replaces that."""
+        await self._keeper.take_now(occasion)
+
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock()))
@@ -122,6 +127,10 @@ class OpenSession:
         return await self._ask(
             lambda snapshot: commands.submit_prompt(snapshot, slot, text, self._clock(), is_typed=is_typed)
         )
+
+    def time_of_service(self, request: Request) -> datetime | None:
+        """Return the time before which the service does not want a failed request to be sent again."""
+        return time_of_service(request, self._backoff)
 
     async def take_back(self, request_id: RequestId) -> None:
         """Take a queued prompt back, or give up a failed one; its text is in its composer."""
@@ -171,7 +180,7 @@ class OpenSession:
             raise SessionLockedError()
         self._require(Command.RESET)
         await self._stop_everything()
-        await self._keeper.take_now("before the chapter was reset")
+        await self.take_slot("before the chapter was reset")
         resting = self.snapshot.session
         await self._writer.apply(lambda snapshot: self._in_state(snapshot, SessionState.RESETTING))
         fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()))

@@ -35,9 +35,6 @@ _PASSING = frozenset(
     }
 )
 
-_SERVICE_ASKS = frozenset({ErrorCode.LLM_RATE_LIMITED})
-"""What a service answers together with the time after which it wants to be asked again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -118,6 +115,7 @@ class Player:
     async def _set_up(self) -> None:
         script = self._script
         self._step("Setting up world and cast", 0)
+        await self._keep_what_the_script_did_not_write()
         await self._session.edit_tab1(
             Tab1Edit(
                 title=script.title,
@@ -131,6 +129,14 @@ class Player:
         await self._define()
         self._step("Locking world and cast into memory", 0)
         await self._insist(await self._session.lock())
+
+    async def _keep_what_the_script_did_not_write(self) -> None:
+        """After a lock that failed, the GM may have gone on writing in the screen: that goes into a slot."""
+        tab1, script = self._session.snapshot.tab1, self._script
+        pairs = [(tab1.world, script.world), (tab1.chapter, script.chapter)]
+        pairs += [(tab1.identities.get(agent.slot, ""), agent.identity) for agent in script.agents]
+        if any(stands.strip() and stands != written for stands, written in pairs):
+            await self._session.take_slot("before the script was played again")
 
     async def _define(self) -> None:
         """Tell the engine how the chapter is to be told; a script may change that until it is."""
@@ -168,7 +174,7 @@ class Player:
         self._step("Ending the chapter", len(self._script.prompts) + 1)
         await self._session.wait_idle()
         failed = self._failed_summary()
-        if failed is not None and failed.error_code in _SERVICE_ASKS:
+        if failed is not None and self._session.time_of_service(failed) is not None:
             await asyncio.sleep(self._wait_before_retry(failed))
         for tries_left in range(RETRIES, -1, -1):
             await self._session.wait_idle()
@@ -213,15 +219,13 @@ class Player:
     def _wait_before_retry(self, request: Request) -> float:
         """Seconds: what the service asked for, if that is longer than our own wait.
 
-        A summary's time holds our own back-off too, which only counts where the service is the reason.
-
         Raises:
             StoryEngineError: It is more than `LONGEST_WAIT`. A service is never asked before its time.
         """
-        is_ours = request.kind is RequestKind.SUMMARY and request.error_code not in _SERVICE_ASKS
-        if request.retry_after is None or is_ours:
+        time = self._session.time_of_service(request)
+        if time is None:
             return self._retry_wait
-        asked_for = (request.retry_after - utc_now()).total_seconds()
+        asked_for = (time - utc_now()).total_seconds()
         if asked_for > LONGEST_WAIT:
             raise _stopped(request)
         return max(self._retry_wait, asked_for)

@@ -258,5 +258,19 @@ def _next_try(request: Request, failed: Failed, now: datetime, backoff: float) -
         return now + timedelta(seconds=failed.retry_after) if failed.retry_after else None
     if failed.error.code in (ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED):
         return None
-    wait = min(LONGEST_BACKOFF, backoff * 2 ** min(request.attempts - 1, 16))
-    return now + timedelta(seconds=max(wait, failed.retry_after or 0.0))
+    return now + timedelta(seconds=max(_own_wait(request, backoff), failed.retry_after or 0.0))
+
+
+def _own_wait(request: Request, backoff: float) -> float:
+    return min(LONGEST_BACKOFF, backoff * 2.0 ** min(request.attempts - 1, 16))
+
+
+def time_of_service(request: Request, backoff: float) -> datetime | None:
+    """Return the time before which the service does not want to be asked again, where it named one.
+
+    The time of a failed summary may be our own back-off alone; what is longer is the service's.
+    """
+    if request.retry_after is None or request.kind is not RequestKind.SUMMARY:
+        return request.retry_after
+    ours = request.updated_at + timedelta(seconds=_own_wait(request, backoff))
+    return request.retry_after if request.retry_after > ours else None

@@ -98,7 +98,7 @@ def facts_of(call: Call, session: Session) -> str:
     kind = call.request.kind.value if call.request else UNKNOWN
     lines = [
         f"Agent {agent_of(call, session)} · {kind}, prompt {prompt_of(call)} · "
-        f"attempt {artifact.attempt}, call {artifact.call}",
+        f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
         f"Model {clean_line(artifact.model)} · provider {artifact.provider} · "
         f"system prompt {clean_line(artifact.prompt_version)}",
         f"Tokens: {_number(usage.input_tokens)} in ({_number(usage.cached_tokens)} from cache), "

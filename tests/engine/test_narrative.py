@@ -86,6 +86,7 @@ async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_
         artifacts = await store.artifacts(session.id, request_id=failed.id)
         good = [artifact for artifact in artifacts if artifact.error_code is None]
         assert {a.attempt for a in good} == {1, 2}
+        assert draft.model == good[-1].model
         texts = await store.contents(session.id, [a.output_ref or "" for a in good])
         assert draft.text == "\n\n".join(texts[a.output_ref or ""].strip() for a in good)
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from core.chapter_script import ChapterScript, load_chapter_script
+from core.engine.commands import Tab1Edit
 from core.engine.player import Player, ScriptMismatchError, Step, find_or_create
 from core.errors import ErrorCode, StoryEngineError
 from core.providers.script import Fault, Script
 from core.request import RequestKind
+from core.save_slot import content_of
 from core.session import SessionState
 from core.slot import Slot
 from db.store import PostgresStore
@@ -81,10 +83,11 @@ async def test_a_service_that_asks_for_time_is_given_it(store: PostgresStore, tm
         assert asyncio.get_running_loop().time() - began >= 0.4
 
 
+@pytest.mark.parametrize("fault", [Fault.RATE_LIMITED, Fault.SERVER_ERROR])
 async def test_a_service_that_asks_for_time_is_given_it_for_the_last_summary_too(
-    store: PostgresStore, tmp_path: Path
+    store: PostgresStore, tmp_path: Path, fault: Fault
 ) -> None:
-    provider = scripted(failing(RequestKind.SUMMARY, Fault.RATE_LIMITED, retry_after=0.4))
+    provider = scripted(failing(RequestKind.SUMMARY, fault, retry_after=0.4))
     async with window(store, provider, backoff=0.001) as session:
         player = Player(session, script_of(tmp_path, 1), lambda _: None, retry_wait=0.0)
         began = asyncio.get_running_loop().time()
@@ -129,6 +132,23 @@ async def test_how_the_chapter_is_told_may_be_changed_until_it_is(
         await Player(session, changed, lambda _: None, retry_wait=0.0).play()
         [draft] = await store.drafts(session.id)
         assert (draft.definition, draft.target_words) == ("In letters.", 70)
+
+
+async def test_what_was_written_in_the_screen_after_a_lock_that_failed_is_kept_before_the_script_goes_on(
+    store: PostgresStore, tmp_path: Path
+) -> None:
+    script = script_of(tmp_path, 1)
+    async with window(store, scripted(failing(RequestKind.LOCK, Fault.AUTH, times=2))) as session:
+        for _ in range(2):
+            with pytest.raises(StoryEngineError, match="refused the key"):
+                await Player(session, script, lambda _: None, retry_wait=0.0).play()
+        assert await store.save_slots(session.id) == [], "its own words are in the file"
+        await session.edit_tab1(Tab1Edit(world="An hour's work, typed in the screen."))
+        await Player(session, script, lambda _: None, retry_wait=0.0).play()
+        first = (await store.save_slots(session.id))[0]
+    assert first.label == "before the script was played again"
+    assert content_of(first).tab1.world == "An hour's work, typed in the screen."
+    assert session.snapshot.tab1.world == script.world
 
 
 async def test_a_script_without_prompts_sets_up_a_chapter_and_says_what_is_missing(
