@@ -66,7 +66,9 @@ class Runtime:
     async def _live(self, outcome: "asyncio.Future[EngineReady | EngineFailed]") -> None:
         try:
             async with self._start() as engine:
-                outcome.set_result(EngineReady(engine))
+                # Whoever waited for it may have been stopped meanwhile; the engine is ended by `stop` all the same.
+                if not outcome.done():
+                    outcome.set_result(EngineReady(engine))
                 await self._stop.wait()
         except StoryEngineError as error:
             if outcome.done():
