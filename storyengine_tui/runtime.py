@@ -66,7 +66,7 @@ class Runtime:
     async def _live(self, outcome: "asyncio.Future[EngineReady | EngineFailed]") -> None:
         try:
             async with self._start() as engine:
-                # Whoever waited for it may have been stopped meanwhile; the engine is ended by `stop` all the same.
+                # Whoever waited for it may have been stopped meanwhile; `stop` ends the engine all the same.
                 if not outcome.done():
                     outcome.set_result(EngineReady(engine))
                 await self._stop.wait()
