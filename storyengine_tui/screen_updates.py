@@ -3,14 +3,18 @@
 Imported by `few_bytes` alone, and only with a version of Textual that was tested.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, cast
 
 from rich.color import ColorSystem
 from rich.console import Console, RenderableType
+from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual._context import visible_screen_stack
 from textual.geometry import Region
+from textual.screen import Screen
 from textual.strip import Strip
 
 from storyengine_tui.terminal_rows import PLAIN, Look, Patch, Run, TerminalRows, cells_of
@@ -18,38 +22,92 @@ from storyengine_tui.terminal_rows import PLAIN, Look, Patch, Run, TerminalRows,
 
 def is_update(renderable: RenderableType | None) -> bool:
     """Whether this paints a part of the screen, or all of it."""
-    return isinstance(renderable, ChopsUpdate | LayoutUpdate)
+    return isinstance(renderable, Pieces | ChopsUpdate | LayoutUpdate)
 
 
-class BandCompositor(Compositor):
-    """Asks widgets for the rows that changed, and of these only for what can be seen.
+Span = tuple[int, int]
+"""Columns from, columns to."""
 
-    Textual asks each widget on the page for all its rows: for one token fifteen widgets of up to forty rows,
-    most of them containers that lie behind the others. Columns stay whole, as the cuts need them.
+
+class Piece(NamedTuple):
+    """What row `y` is to show from column `x` on."""
+
+    y: int
+    x: int
+    strip: Strip
+
+
+class Pieces(CompositorUpdate):
+    """An update as what is seen of each widget, row by row."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = pieces
+
+    def render_segments(self, console: Console) -> str:
+        """Return what paints all of it."""
+        return "".join(
+            Control.move_to(piece.x, piece.y).segment.text + piece.strip.render(console)
+            for piece in self.pieces
+        )
+
+
+class FrontCompositor(Compositor):
+    """Asks widgets, from the front to the back, for what changed and is not covered by others.
+
+    Textual asks each widget for all its rows where any of them changed, cuts every row at the edges of every
+    widget on it, and then takes from each cut what lies in front. For one token these were fifteen widgets
+    of up to forty rows, most of them containers that lie behind the others.
     """
 
-    def _get_renders(self, crop: Region | None = None) -> Iterator[tuple[Region, Region, list[Strip]]]:
-        band = self.size.region if crop is None else Region(0, crop.y, self.size.width, crop.height)
-        covered: list[tuple[int, int]] = []
-        # From the front to the back: what is painted first stays.
+    def render_update(
+        self, full: bool = False, screen_stack: list[Screen[object]] | None = None, simplify: bool = False
+    ) -> RenderableType | None:
+        """Return what changed since the last time; all of it as Textual does, for pictures."""
+        if full:
+            return super().render_update(full, screen_stack, simplify)
+        visible_screen_stack.set([] if screen_stack is None else screen_stack)
+        changed = self._dirty_regions.copy()
+        self._dirty_regions.clear()
+        # Textual renders such an update itself; to Rich's types it is no renderable.
+        return cast(RenderableType, Pieces([*self._seen(changed)])) if changed else None
+
+    def _seen(self, changed: Iterable[Region]) -> Iterator[Piece]:
+        width, height = self.size
+        wanted: dict[int, list[Span]] = {}
+        for y, begin, end in self._regions_to_spans(changed):
+            if 0 <= y < height and begin < width:
+                wanted.setdefault(y, []).append((max(begin, 0), min(end, width)))
         for widget, (region, clip) in self.visible_widgets.items():
-            within = clip.intersection(band)
-            x, y, width, height = region.intersection(within)
-            if not width or not height or any(b <= x and x + width <= e for b, e in covered):
+            x, top, columns, rows = region.intersection(clip)
+            span = x, x + columns
+            asked = [y for y in range(top, top + rows) if y in wanted and _meets(wanted[y], span)]
+            if not asked or not columns:
                 continue
-            if height == band.height:
-                covered = _joined([*covered, (x, x + width)])
-            yield region, within, widget.render_lines(Region(x - region.x, y - region.y, width, height))
+            first = asked[0]
+            crop = Region(x - region.x, first - region.y, columns, asked[-1] + 1 - first)
+            strips = widget.render_lines(crop)
+            for y in asked:
+                for begin, end in _within(wanted[y], span):
+                    yield Piece(y, begin, strips[y - first].crop(begin - x, end - x))
+                wanted[y] = _without(wanted[y], span)
+                if not wanted[y]:
+                    del wanted[y]
 
 
-def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for begin, end in sorted(spans):
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
-        else:
-            joined.append((begin, end))
-    return joined
+def _meets(spans: Iterable[Span], span: Span) -> bool:
+    return any(begin < span[1] and end > span[0] for begin, end in spans)
+
+
+def _within(spans: Iterable[Span], span: Span) -> list[Span]:
+    inner = [(max(begin, span[0]), min(end, span[1])) for begin, end in spans]
+    return [(begin, end) for begin, end in inner if begin < end]
+
+
+def _without(spans: Iterable[Span], span: Span) -> list[Span]:
+    outer: list[Span] = []
+    for begin, end in spans:
+        outer += [(begin, min(end, span[0])), (max(begin, span[1]), end)]
+    return [(begin, end) for begin, end in outer if begin < end]
 
 
 class Painting(CompositorUpdate):
@@ -65,15 +123,19 @@ class Painting(CompositorUpdate):
 
 def difference(rows: TerminalRows, update: object, colours: ColorSystem) -> str:
     """Return what makes `rows` show `update`, and remember that they do."""
-    if not isinstance(update, ChopsUpdate | LayoutUpdate):
-        raise TypeError(f"{type(update).__name__} paints nothing")
-    return rows.paint([*_patches(update, colours)])
+    return rows.paint([Patch(y, x, cells_of(_runs(strip, colours))) for y, x, strip in _strips(update)])
 
 
-def _patches(update: ChopsUpdate | LayoutUpdate, colours: ColorSystem) -> Iterator[Patch]:
-    strips = _laid_out(update) if isinstance(update, LayoutUpdate) else _chopped(update)
-    for y, x, strip in strips:
-        yield Patch(y, x, cells_of(_runs(strip, colours)))
+def _strips(update: object) -> Iterable[tuple[int, int, Strip]]:
+    match update:
+        case Pieces():
+            return update.pieces
+        case LayoutUpdate():
+            return _laid_out(update)
+        case ChopsUpdate():
+            return _chopped(update)
+        case _:
+            raise TypeError(f"{type(update).__name__} paints nothing")
 
 
 def _laid_out(update: LayoutUpdate) -> Iterator[tuple[int, int, Strip]]:

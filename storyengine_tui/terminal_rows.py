@@ -8,6 +8,7 @@ placed anew, so that no disagreement reaches further than that character.
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rich.cells import split_graphemes
@@ -52,6 +53,7 @@ _BRIDGE: Final = 6
 _LEAST_BLOCK: Final = 6
 _LEAST_GAIN: Final = 3
 _NO_ACCENT: Final = (0, 9)  # 9 is a virama, which may join what follows.
+_MOST_KNOWN: Final = 2_000
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -60,16 +62,36 @@ def cells_of(runs: Iterable[Run]) -> list[Cell]:
     cells: list[Cell] = []
     for look, text in runs:
         printable = _CONTROLS.sub("", text)
+        known = _known_cells(look)
         if printable.isascii():
-            cells.extend(Cell(look, char) for char in printable)
+            cells.extend(map(known.__getitem__, printable))
             continue
         for begin, end, width in split_graphemes(printable)[0]:
             if width:
-                cells.append(Cell(look, printable[begin:end]))
-                cells.extend([Cell(look, "")] * (width - 1))
+                cells.append(known[printable[begin:end]])
+                cells.extend([known[""]] * (width - 1))
             else:
                 _join(cells, printable[begin:end])
     return cells
+
+
+class _KnownCells(dict[str, Cell]):
+    """The cells of one look, so that what looks the same is the same: thousands are compared for a page."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+
+    def __missing__(self, text: str) -> Cell:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        cell = self[text] = Cell(self._look, text)
+        return cell
+
+
+@lru_cache(maxsize=256)
+def _known_cells(look: Look) -> _KnownCells:
+    return _KnownCells(look)
 
 
 def _join(cells: list[Cell], mark: str) -> None:
@@ -145,7 +167,7 @@ def _differences(old: Row, new: Row) -> list[tuple[int, int]]:
         return []
     ranges: list[tuple[int, int]] = []
     for column, (before, after) in enumerate(zip(old, new, strict=True)):
-        if before == after or after is None:
+        if before is after or before == after or after is None:
             continue
         begin = fresh = column
         if ranges and begin - ranges[-1][1] <= _BRIDGE and None not in new[ranges[-1][1] : begin]:
@@ -186,8 +208,9 @@ def _movement(rows: Sequence[Row], wanted: dict[int, Row]) -> tuple[int, int, in
     size = bottom - top + 1
     if size < _LEAST_BLOCK:
         return None
-    old = [hash(tuple(row)) for row in rows[top : bottom + 1]]
-    new = [hash(tuple(wanted[y])) for y in range(top, bottom + 1)]
+    # Where equal cells are not the same, a movement is overlooked, and the rows are sent.
+    old = [hash(tuple(map(id, row))) for row in rows[top : bottom + 1]]
+    new = [hash(tuple(map(id, wanted[y]))) for y in range(top, bottom + 1)]
     equal = sum(before == after for before, after in zip(old, new, strict=True))
     best, best_gain = 0, 0
     for distance in range(1, size - _LEAST_GAIN):

@@ -16,6 +16,6 @@ class LeanScreen(Screen[ScreenResultType]):
     def __init__(self) -> None:
         super().__init__()
         if is_wanted():
-            from storyengine_tui.screen_updates import BandCompositor
+            from storyengine_tui.screen_updates import FrontCompositor
 
-            self._compositor = BandCompositor()
+            self._compositor = FrontCompositor()

@@ -66,7 +66,7 @@ def row(text: str, look: Look = PLAIN, width: int = WIDTH) -> list[Cell]:
     cells = cells_of([Run(look, text)])[:width]
     if cells and len(cells) == width and cells_of([Run(look, cells[-1].text)])[1:]:
         cells[-1] = Cell(look, " ")  # Half of a wide character.
-    return cells + [Cell(PLAIN, " ")] * (width - len(cells))
+    return cells + cells_of([Run(PLAIN, " ")]) * (width - len(cells))
 
 
 # Rows
@@ -363,6 +363,13 @@ def test_a_new_row_is_looked_at_once_for_every_cell(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(terminal_rows, "_is_doubtful", counted)
     TerminalRows(120, 1).paint([Patch(0, 0, row("x" * 120, width=120))])
     assert looks <= 4 * 120
+
+
+def test_what_looks_the_same_is_one_cell_however_often_it_is_painted() -> None:
+    """A page has thousands, which are made and compared for every paint of it."""
+    first, again = (cells_of([Run(RED, "ab語a")]) for _ in range(2))
+    assert [*map(id, first)] == [*map(id, again)]
+    assert len({*map(id, first)}) == len({*first})
 
 
 def test_what_was_laid_out_for_a_larger_terminal_does_no_harm() -> None:

@@ -1,6 +1,9 @@
 """A screen that paints what changed, and no more, shows the same as Textual's own."""
 
+from itertools import product
+
 import pytest
+from rich.color import ColorSystem
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -11,8 +14,9 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from storyengine_tui.few_bytes import SWITCH
-from storyengine_tui.screen_updates import BandCompositor
+from storyengine_tui.screen_updates import FrontCompositor, difference
 from storyengine_tui.screens.lean_screen import LeanScreen
+from storyengine_tui.terminal_rows import Row, TerminalRows
 
 pytestmark = pytest.mark.anyio
 
@@ -46,25 +50,40 @@ class NestedApp(App[None]):
         return Nested()
 
 
-def painted(screen: Screen[object], crop: Region) -> list[list[Strip | None]]:
-    chops = screen._compositor._render_chops(crop, set(crop.line_range).__contains__)
-    return [[*chops[y].values()] for y in crop.line_range]
+def shown(update: object) -> list[Row]:
+    """Return what a terminal shows that was sent this update and nothing before it."""
+    rows = TerminalRows(*SIZE)
+    difference(rows, update, ColorSystem.TRUECOLOR)
+    return rows._rows
 
 
-async def test_every_part_of_the_screen_is_painted_as_textual_paints_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_every_part_of_the_screen_is_painted_as_textual_paints_it() -> None:
     async with NestedApp().run_test(size=SIZE) as pilot:
         screen = pilot.app.screen
-        assert isinstance(screen._compositor, BandCompositor)
-        for y in (0, 7):
-            screen.query_one("#scrolled").scroll_to(y=y, animate=False, force=True)
+        ours = screen._compositor
+        assert isinstance(ours, FrontCompositor)
+        whole = Region(0, 0, *SIZE)
+        apart = {Region(3, 2, 20, 4), Region(18, 4, 30, 9), Region(50, 15, 10, 5)}
+        for scrolled in (0, 7):
+            screen.query_one("#scrolled").scroll_to(y=scrolled, animate=False, force=True)
             await pilot.pause()
-            crops = [Region(0, top, SIZE[0], 1 + top % 5) for top in range(15)]
-            ours = [painted(screen, crop) for crop in crops]
-            with monkeypatch.context() as patched:
-                patched.setattr(BandCompositor, "_get_renders", Compositor._get_renders)
-                assert ours == [painted(screen, crop) for crop in crops]
+            for changed in (*({Region(0, top, SIZE[0], 1 + top % 5)} for top in range(15)), {whole}, apart):
+                ours._dirty_regions = set(changed)
+                as_textual = Compositor.render_update(ours)
+                ours._dirty_regions = set(changed)
+                seen, as_textual_shows = shown(ours.render_update()), shown(as_textual)
+                for y, x in product(range(SIZE[1]), range(SIZE[0])):
+                    # Textual paints a little more, up to where a widget begins.
+                    is_changed = any(region.contains(x, y) for region in changed)
+                    assert seen[y][x] == (as_textual_shows[y][x] if is_changed else None)
+
+
+async def test_what_changed_outside_the_screen_is_left_out() -> None:
+    async with NestedApp().run_test(size=SIZE) as pilot:
+        compositor = pilot.app.screen._compositor
+        compositor._dirty_regions = {Region(-5, 18, 200, 9), Region(SIZE[0], 0, 4, 4), Region(0, -3, 9, 2)}
+        seen = shown(compositor.render_update())
+        assert [y for y in range(SIZE[1]) if any(seen[y])] == [18, 19]
 
 
 async def test_what_lies_behind_or_elsewhere_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,4 +124,4 @@ async def test_another_focus_paints_the_two_fields_and_no_others(monkeypatch: py
 async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "1")
     async with NestedApp().run_test(size=SIZE) as pilot:
-        assert not isinstance(pilot.app.screen._compositor, BandCompositor)
+        assert not isinstance(pilot.app.screen._compositor, FrontCompositor)
