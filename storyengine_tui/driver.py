@@ -1,7 +1,10 @@
-"""A terminal that goes away: what is written to it then is dropped, so that the program can end in order.
+"""Textual's driver of a Unix terminal, made hardier at both ends.
 
+A terminal that goes away: what is written to it then is dropped, so that the program can end in order.
 Textual writes in a thread; when that dies of an error, its queue fills up and the program stands still
 for ever, with what was typed not stored. So the file below the thread never raises.
+
+A terminal whose line cuts what is sent: see `storyengine_tui.terminal_input`.
 """
 
 import os
@@ -39,6 +42,8 @@ def hardy(driver_class: type[Driver]) -> type[Driver]:
         return driver_class
     from textual.drivers.linux_driver import LinuxDriver
 
+    from storyengine_tui.terminal_input import PasteParser, read_terminal
+
     if driver_class is not LinuxDriver:
         return driver_class
 
@@ -47,5 +52,9 @@ def hardy(driver_class: type[Driver]) -> type[Driver]:
             super().__init__(*args, **options)
             # Private, and Textual is pinned: the thread takes its file from here.
             self._file = cast(Any, HardyFile(cast(TextIO, self._file)))
+
+        def run_input_thread(self) -> None:
+            """Read the terminal as Textual does, but for pastes."""
+            read_terminal(self.fileno, PasteParser(self._debug), self.process_message, self.exit_event)
 
     return HardyDriver

@@ -2,6 +2,7 @@
 
 import base64
 import re
+import time
 
 import pytest
 
@@ -57,3 +58,14 @@ def test_what_is_typed_into_the_starting_program_stands_in_the_panel(open_window
     window.type("Typed too early?")
     window.wait_for("━ To 3 ")
     window.wait_for("┃ Typed too early? ")
+
+
+def test_nothing_typed_goes_nowhere_behind_a_paste_whose_end_a_slow_line_cut(
+    open_window: Open,
+) -> None:
+    window = open_window()
+    window.wait_for("━ To 3 ")
+    window.type("\x1b[200~Pasted\x1b[20")
+    time.sleep(0.4)  # What is tried: a line that stands still for longer than a key may take.
+    window.type("1~ and typed")
+    window.wait_for("┃ Pasted and typed ")

@@ -1,0 +1,118 @@
+"""What comes from the terminal: a paste is one text, wherever the line cuts it and whatever is in it.
+
+Textual looks for the end of a paste as it looks for keys. Where the mark of the end comes in two parts, a
+tenth of a second between them, the paste never ends and everything typed after it goes nowhere; and where
+the text has an escape character in it, some of the text is played as keys. Here the marks are looked for
+first, and Textual's parser is given only what lies outside of them.
+"""
+
+import os
+import selectors
+import time
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable
+from threading import Event
+from typing import Final
+
+from textual._xterm_parser import XTermParser
+from textual.events import Paste
+from textual.message import Message
+
+START: Final = "\x1b[200~"
+END: Final = "\x1b[201~"
+
+LONGEST_KEY: Final = 1.0
+"""Seconds after which what might have been the beginning of a paste is a key after all."""
+SILENCE: Final = 1.0
+"""Seconds of silence after which as much of a paste as has come is handed on; the rest may still come."""
+LONGEST_READ: Final = 16_384
+"""Bytes that are read at once."""
+MOMENT: Final = 0.1
+"""Seconds after which the parser is asked whether something has waited long enough."""
+
+
+class PasteParser(XTermParser):
+    """Textual's parser of keys, behind a filter that takes the pastes out."""
+
+    def __init__(self, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(debug)
+        self._clock = clock
+        self._came = clock()
+        self._held = ""
+        """The end of what came, while it may be the beginning of a mark."""
+        self._paste: list[str] | None = None
+
+    def feed(self, data: str) -> Iterable[Message]:
+        """Take what was read, in parts of any size."""
+        self._came = self._clock()
+        data, self._held = self._held + data, ""
+        while data:
+            mark = START if self._paste is None else END
+            before, found, data = data.partition(mark)
+            if not found:
+                # Before a paste, a lone escape is a key that somebody waits for.
+                before, self._held = _without_beginning_of(mark, before, least=2 if mark == START else 1)
+            if self._paste is not None:
+                self._paste.append(before)
+                if found:
+                    yield from self._pasted()
+                    self._paste = None
+            else:
+                if before:
+                    yield from super().feed(before)
+                if found:
+                    self._paste = []
+
+    def tick(self) -> Iterable[Message]:
+        """Hand on what has waited long enough; to be called when there is nothing to read."""
+        waited = self._clock() - self._came
+        if self._paste is not None:
+            if waited >= SILENCE:
+                yield from self._pasted()
+        elif self._held and waited >= LONGEST_KEY:
+            held, self._held = self._held, ""
+            yield from super().feed(held)
+        yield from super().tick()
+
+    def _pasted(self) -> Iterable[Message]:
+        if self._paste:
+            text = "".join(self._paste)
+            self._paste.clear()
+            if text:
+                yield Paste(text.replace("\x00", ""))
+
+
+def _without_beginning_of(mark: str, text: str, *, least: int) -> tuple[str, str]:
+    """Split what may be the beginning of `mark` off the end of `text`, if it has `least` characters of it."""
+    for length in range(min(len(mark) - 1, len(text)), least - 1, -1):
+        if text.endswith(mark[:length]):
+            return text[:-length], text[-length:]
+    return text, ""
+
+
+def read_terminal(
+    descriptor: int, parser: PasteParser, take: Callable[[Message], object], end: Event
+) -> None:
+    """Read the terminal in a thread of its own until `end`, and hand on what was typed, pasted and clicked.
+
+    The parser is asked for what has waited only when nothing is there to be read: on a busy machine the
+    second half of a key may be there long before anybody comes to read it.
+
+    Raises OSError when the terminal is gone.
+    """
+    decode = getincrementaldecoder("utf-8")(errors="replace").decode
+    # Not the default one: not every system lets a terminal be watched with that.
+    with selectors.SelectSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while not end.is_set():
+            if not selector.select(MOMENT):
+                messages = parser.tick()
+            elif data := os.read(descriptor, LONGEST_READ):
+                messages = parser.feed(decode(data))
+            else:
+                end.wait(MOMENT)  # Its other end is closed, which does not wait to be read.
+                messages = parser.tick()
+            for message in messages:
+                take(message)
+        if selector.select(MOMENT):  # What is still on its way is not for the shell.
+            os.read(descriptor, LONGEST_READ)

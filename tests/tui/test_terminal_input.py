@@ -1,0 +1,112 @@
+"""What comes from the terminal: pastes and keys, wherever the line cuts them."""
+
+import os
+import threading
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.events import Key, Paste
+from textual.message import Message
+
+from storyengine_tui.terminal_input import END, SILENCE, START, PasteParser, read_terminal
+
+PASTED = st.text(st.characters(codec="utf-8", exclude_characters="\x00")).filter(
+    lambda text: text and END not in f"{text}{END}"[:-1]
+)
+
+
+class Line:
+    """A line from a terminal, and what has come over it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.parser = PasteParser(clock=lambda: self.now)
+        self.came: list[str] = []
+
+    def send(self, parts: Iterable[str], *, pause: float = 0.0) -> "Line":
+        """Send these, with so many seconds of silence behind each."""
+        for part in parts:
+            self._note(self.parser.feed(part))
+            if pause:
+                self.wait(pause)
+        return self
+
+    def wait(self, seconds: float) -> "Line":
+        """Let time go by."""
+        self.now += seconds
+        self._note(self.parser.tick())
+        return self
+
+    def _note(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            match message:
+                case Paste(text=text):
+                    self.came.append(f"pasted: {text}")
+                case Key(key=key):
+                    self.came.append(key)
+                case _:
+                    raise AssertionError(message)
+
+
+def cut(text: str, places: Sequence[int]) -> list[str]:
+    ends = sorted({place for place in places if 0 < place < len(text)})
+    return [text[first:last] for first, last in zip([0, *ends], [*ends, len(text)], strict=True)]
+
+
+@given(PASTED, st.lists(st.integers(2, 40), max_size=6), st.sampled_from([0.0, SILENCE / 2]))
+def test_a_paste_comes_whole_wherever_a_slow_line_cuts_it(text: str, places: list[int], pause: float) -> None:
+    line = Line().send(["a"]).send(cut(f"{START}{text}{END}", places), pause=pause).send(["b"])
+    assert line.came == ["a", f"pasted: {text}", "b"]
+
+
+@pytest.mark.parametrize("length", range(1, len(END)))
+def test_what_is_typed_after_a_paste_whose_end_came_late_is_typed(length: int) -> None:
+    line = Line().send([f"{START}one\rtwo{END[:length]}", f"{END[length:]}", "x"], pause=SILENCE / 2)
+    assert line.came == ["pasted: one\rtwo", "x"]
+
+
+def test_an_escape_in_a_pasted_text_plays_no_keys() -> None:
+    text = "\x1b" + "Drop everything" * 4 + "\r\x1b[O\x1b[<0;1;1M"
+    assert Line().send([f"{START}{text}{END}"]).came == [f"pasted: {text}"]
+
+
+def test_a_paste_that_stalls_is_handed_on_and_its_rest_is_no_keys() -> None:
+    line = Line().send([f"{START}one\r"]).wait(SILENCE)
+    assert line.came == ["pasted: one\r"]
+    assert line.send([f"two\r{END}"]).came == ["pasted: one\r", "pasted: two\r"]
+
+
+def test_a_key_that_begins_as_a_paste_does_comes_with_the_rest_of_it() -> None:
+    assert Line().send(["\x1b[2", "~"]).came == ["insert"]
+
+
+def test_the_escape_key_needs_nothing_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line().send(["\x1b"])
+    monkeypatch.setattr("textual._parser.get_time", lambda: float("inf"))
+    assert line.wait(0.2).came == ["escape"]
+
+
+def test_letters_that_a_line_cuts_in_two_are_put_together_again() -> None:
+    reader, writer = os.pipe()
+    came: list[Message] = []
+    end, enough = threading.Event(), threading.Event()
+
+    def take(message: Message) -> None:
+        came.append(message)
+        if isinstance(message, Key):
+            enough.set()
+
+    thread = threading.Thread(target=read_terminal, args=(reader, PasteParser(), take, end))
+    thread.start()
+    data = f"{START}„Gute Nacht“ 👩‍🚀{END}".encode()
+    for byte in data:
+        os.write(writer, bytes([byte]))
+    os.write(writer, b"x")
+    assert enough.wait(30)
+    end.set()
+    thread.join(30)
+    os.close(writer)
+    os.close(reader)
+    assert [message.text for message in came if isinstance(message, Paste)] == ["„Gute Nacht“ 👩‍🚀"]
