@@ -48,6 +48,8 @@ class Desktop:
     """The next starts of the engine fail with these."""
     windows: int = 0
     ticks: int = 0
+    backoff: float = 5.0
+    """Seconds after which a summary that failed is tried again by itself."""
 
     def clock(self) -> datetime:
         """A frozen time that goes on by a second with every look."""
@@ -64,6 +66,7 @@ class Desktop:
             defaults_for("scripted"),
             label=label,
             clock=self.clock,
+            summary_backoff=self.backoff,
         )
         try:
             yield engine
