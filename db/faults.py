@@ -18,11 +18,14 @@ DEADLINE = 30.0
 
 WRITER_GONE = "SE001"
 NOT_ARCHIVED = "SE003"
+READ_ONLY = "25006"
+"""A connection that was made while the server could only be read may stay so when the server can be written
+again, and after a failover it may lead to what is no longer the first: a new one may do."""
 
 # Connection failures, insufficient resources (a full disk), lost races, the operator's interventions,
 # and failures of the system below the server. The same statement may well succeed later.
 _TRANSIENT_CLASSES = ("08", "53", "40", "57", "58")
-_TRANSIENT_STATES = ("55P03", "25006", "25P03")
+_TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03")
 _REFUSED_AT_THE_DOOR = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
@@ -79,7 +82,12 @@ def is_lost_connection(error: BaseException) -> bool:
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         state = cause.sqlstate
         return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03")
-    return False
+    return is_read_only(cause)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether the connection takes no writes, and is not worth keeping."""
+    return isinstance(error, psycopg.Error) and error.sqlstate == READ_ONLY
 
 
 def _hint(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from psycopg.pq import TransactionStatus
 from sqlalchemy import URL
 
 from db.connect import Connection, close_quietly, open_connection
-from db.faults import is_lost_connection
+from db.faults import is_lost_connection, is_read_only
 from db.writes import Write
 
 _PING: Final[Write] = ("SELECT 1", {})
@@ -61,9 +61,14 @@ class Pen:
         text, parameters = write
         try:
             await self._connection.execute(text, parameters)
+        except psycopg.Error as error:
+            if is_read_only(error):
+                await self._drop()
+            raise
         finally:
             # Lost, or given up in the middle: nobody can say what would answer the next statement.
-            if self._connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            connection = self._connection
+            if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 await self._drop()
 
     async def _drop(self) -> None:

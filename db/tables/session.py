@@ -74,7 +74,7 @@ class Tab1InputRow(Row, table=True):
 
 
 class SaveSlotRow(Row, table=True):
-    """Where a session stood: 0 to 9 are a ring, 10 to 14 the GM's. `sha256` vouches for `document`."""
+    """Where a session stood: 0 to 9 are a ring, 10 to 14 the GM's. `sha256` vouches for all of it."""
 
     __tablename__ = "save_slot"
     __table_args__ = (

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
+from psycopg import sql
 
 import core.store
 from core.errors import ErrorCode, SessionLockedError, StorageError
@@ -317,3 +319,24 @@ async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_open
     assert [(block.first, is_whole(block)) for block in snapshot.blocks] == [
         (0, True), (1, False), (2, False), (4, False), (5, True), (6, True),
     ]  # fmt: skip
+
+
+async def test_a_connection_that_was_made_while_the_server_took_no_writes_is_given_up(
+    store: PostgresStore, locked: tuple[Session, Lease], raw: psycopg.Connection
+) -> None:
+    session, lease = locked
+    name = sql.Identifier(raw.info.dbname)
+    raw.execute(sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name))
+    # All but the one that holds the writer's lock: losing it would have everything connected anew.
+    raw.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()"
+        " AND pid <> pg_backend_pid() AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory')"
+    )
+    with pytest.raises(StorageError, match="read-only") as refused:
+        await store.commit(chapters.turn(session), lease)
+    assert refused.value.is_transient
+    with pytest.raises(StorageError, match="read-only"):
+        await store.archive(session.id, NOW)
+    raw.execute(sql.SQL("ALTER DATABASE {} RESET default_transaction_read_only").format(name))
+    await store.commit(chapters.turn(session), lease)
+    await store.archive(session.id, NOW)

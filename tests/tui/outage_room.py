@@ -1,0 +1,131 @@
+"""What the tests of a store in trouble share: the whole program, on a server that may be taken away."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from core.paths import Paths
+from core.slot import Slot
+from core.store import Snapshot
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from tests.store.servers import PlainServer, administer, in_database, plain_server
+from tests.tui.engine_app import Desktop, opened
+from tests.tui.play_table import SCRIPT, Gate, Table
+
+IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
+in_torture = pytest.mark.skipif(
+    not IS_WHOLE, reason="`make torture` has it; the engine's test is in every run"
+)
+_numbers = count(1)
+
+
+async def until(
+    pilot: Pilot[Any], holds: Callable[[], object], what: str = "", patience: float = 30.0
+) -> None:
+    """Let the app work until `holds`; outages are longer than other tests are patient."""
+    deadline = time.monotonic() + patience
+    while not holds():
+        if pilot.app._exception is not None:
+            raise pilot.app._exception
+        assert time.monotonic() < deadline, what or f"not within {patience:.0f} s"
+        await pilot.pause(0.01)
+    await pilot.pause()
+
+
+@dataclass
+class Room:
+    """The whole program on a database that gets into trouble."""
+
+    pilot: Pilot[Any]
+    app: StoryEngineApp
+    url: str
+
+    @property
+    def table(self) -> Table:
+        return Table(self.pilot, self.app)
+
+    @property
+    def banners(self) -> str:
+        """What all banners on screen say."""
+        shown = [banner.content for banner in self.app.chapter.query(Banner) if banner.content is not None]
+        buttons = [action.label for content in shown for action in content.actions]
+        return "\n".join([*(f"{content.sentence} {content.hint}" for content in shown), *buttons])
+
+    async def until(self, holds: Callable[[], object], what: str = "", patience: float = 30.0) -> None:
+        await until(self.pilot, holds, what, patience)
+
+    async def hear_of_it(self, said: str = "could not be") -> None:
+        """Wait until the screen says that something could not be stored, in these words."""
+        await self.until(lambda: said in self.banners, f"nothing is said of it: {said}")
+
+    async def begin_reply(self) -> None:
+        """Send a prompt whose reply streams until the gate is opened."""
+        await self.table.send("HOLD")
+        await self.until(lambda: self.table.transcript.is_streaming)
+
+    async def stop_server(self, server: PlainServer) -> None:
+        await asyncio.to_thread(server.stop)
+
+    async def lose_server_to_a_reply(self, server: PlainServer, gate: Gate) -> None:
+        """Stop the server while a reply streams, and let the reply come to its end."""
+        await self.begin_reply()
+        await self.stop_server(server)
+        gate.open()
+
+    async def start_server(self, server: PlainServer, after: float) -> None:
+        """Bring it back after an outage of so many seconds, all the while looking at the screen."""
+        loop = asyncio.get_running_loop()
+        back = loop.time() + after
+        await self.until(lambda: loop.time() >= back or not self.app.is_running, "", after + 15)
+        assert self.app.is_running, "it ended by itself"
+        await asyncio.to_thread(server.start)
+
+    async def stored(self) -> Snapshot:
+        """Read the session from the database."""
+        session = self.app.desk.session
+        assert session is not None
+        return await session._store.load(session.id)
+
+    async def stored_unsent(self) -> dict[Slot, str]:
+        return dict((await self.stored()).unsent)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PlainServer]:
+    with plain_server() as running:
+        yield running
+
+
+@pytest.fixture
+def place(server: PlainServer, tmp_path: Path) -> Desktop:
+    """A machine of the test's own, with an empty database on that server."""
+    database = f"outage_{next(_numbers)}"
+    administer(server.url, "CREATE DATABASE {}", database)
+    return place_on(in_database(server.url, database), tmp_path)
+
+
+def place_on(url: str, home: Path) -> Desktop:
+    """Return a machine whose database has this address."""
+    names = ("data", "config", "logs", "downloads")
+    return Desktop(url, Paths(*(home / name for name in names)), script=SCRIPT)
+
+
+@asynccontextmanager
+async def in_room(place: Desktop) -> AsyncIterator[Room]:
+    """Sit at the program until the block ends; it must not have ended by itself."""
+    app = place.app()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await opened(pilot)
+        yield Room(pilot, app, place.url)
+        assert app.is_running
+        assert app._exception is None
