@@ -2,8 +2,10 @@
 
 The log, memory and drafts are append-only. So a slot holds only what changes (the session's row, tab 1, what
 waits in the composers) and how far the rest had come, with a chained hash of it: it stays small however long
-the story is, and the next one reads only what is new. Its SHA-256 is that of the canonical JSON of all this,
-and so vouches for every word of the story up to there.
+the story is, and the next one reads only what is new. Its SHA-256 is that of the canonical JSON of all this
+and of what the list shows of it (number, label, time), and so vouches for every word of the story up to
+there, and for what the GM chooses it by. A slot of an earlier program has the SHA-256 of its content alone,
+and holds.
 """
 
 import hashlib
@@ -109,30 +111,32 @@ def chained(chain: str, rows: Iterable[Growing]) -> str:
 
 def make_slot(number: int, label: str, content: SlotContent, now: datetime) -> SaveSlot:
     """Return the slot, with the SHA-256 of its content."""
-    document = json.loads(_contents().dump_json(content))
-    return SaveSlot(
+    slot = SaveSlot(
         session_id=content.session.id,
         number=number,
         label=label,
         taken_at=now,
         prompt_index=content.session.prompt_index,
         state=content.session.state,
-        document=document,
-        sha256=hashlib.sha256(_canonical(document)).hexdigest(),
+        document=json.loads(_contents().dump_json(content)),
+        sha256="",
     )
+    return replace(slot, sha256=_sha256(_vouched_for(slot)))
 
 
 def content_of(slot: SaveSlot) -> SlotContent:
     """Return what is in a slot; raise SlotDamagedError when it is not what was put there."""
-    canonical = _canonical(slot.document)
-    if hashlib.sha256(canonical).hexdigest() != slot.sha256:
+    # What hashes as the one form is no hash of the other, so a newer slot does not pass for an older one.
+    if slot.sha256 not in (_sha256(_vouched_for(slot)), _sha256(slot.document)):
         raise SlotDamagedError(slot.number, "its content does not match its checksum")
     try:
-        content = _contents().validate_json(canonical)
+        content = _contents().validate_json(_canonical(slot.document))
     except ValidationError as error:
         raise SlotDamagedError(slot.number, "another version of the program took it") from error
     if content.session.id != slot.session_id:
         raise SlotDamagedError(slot.number, "it is of another chapter")
+    if (slot.prompt_index, slot.state) != (content.session.prompt_index, content.session.state):
+        raise SlotDamagedError(slot.number, "it is listed as something else than it holds")
     return content
 
 
@@ -153,6 +157,21 @@ def _plain(row: Growing) -> dict[str, Any]:
     moment = replace(row, created_at=row.created_at.astimezone(UTC))
     plain = cast("dict[str, Any]", _rows().dump_python(moment, mode="json"))
     return {key: value for key, value in plain.items() if key not in ("session_id", "metadata", "request_id")}
+
+
+def _vouched_for(slot: SaveSlot) -> dict[str, object]:
+    """Return everything of a slot that must not change; the list reads the rest from its content."""
+    return {
+        "version": 2,
+        "number": slot.number,
+        "label": slot.label,
+        "taken_at": slot.taken_at.astimezone(UTC).isoformat(),
+        "document": slot.document,
+    }
+
+
+def _sha256(value: object) -> str:
+    return hashlib.sha256(_canonical(value)).hexdigest()
 
 
 def _canonical(value: object) -> bytes:

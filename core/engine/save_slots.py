@@ -63,7 +63,7 @@ class SaveSlots:
             slot = make_slot(number, occasion, content, self._clock())
             ring = [other for other in taken if other.number in AUTOMATIC]
             newest = max(ring, key=lambda other: (other.taken_at, other.number), default=None)
-            if newest is not None and newest.sha256 == slot.sha256:
+            if newest is not None and newest.document == slot.document:
                 return None
             await self._store.put_save_slot(slot)
             return slot

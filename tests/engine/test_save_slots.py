@@ -1,22 +1,33 @@
 """Save slots: where a chapter stood, checked word by word, and begun again beside everything else."""
 
 import asyncio
+import json
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import psycopg
 import pytest
 
-from core.engine import save_slots
+from core.engine import commands, save_slots
 from core.engine.clock import utc_now
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
 from core.engine.save_slots import SaveSlots
 from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StorageError, StoryEngineError
 from core.export import from_json, read_body, to_json
-from core.ids import SessionId
-from core.save_slot import AUTOMATIC, NAMED, SaveSlot, SlotDamagedError, content_of
-from core.session import SessionState
+from core.ids import SessionId, new_uuid
+from core.save_slot import (
+    AUTOMATIC,
+    NAMED,
+    Chains,
+    SaveSlot,
+    SlotContent,
+    SlotDamagedError,
+    content_of,
+    make_slot,
+)
+from core.session import SessionState, Tab1Inputs
 from core.slot import Slot
 from db.store import PostgresStore
 from tests.engine.windows import (
@@ -275,6 +286,9 @@ async def test_an_empty_slot_and_a_chapter_that_is_not_there_are_sentences(store
 
 
 DAMAGES = {
+    "its label": "UPDATE save_slot SET label = 'Other'",
+    "its time": "UPDATE save_slot SET taken_at = taken_at - interval '1 day'",
+    "its place in the story": "UPDATE save_slot SET prompt_index = 3",
     "its document": "UPDATE save_slot SET document = jsonb_set(document, '{tab1,world}', '\"Other\"')",
     "its checksum": "UPDATE save_slot SET sha256 = repeat('0', 64)",
     "an event": "ALTER TABLE event DISABLE TRIGGER append_only; UPDATE event SET text = 'Other'"
@@ -282,6 +296,8 @@ DAMAGES = {
     "memory": "ALTER TABLE memory_block DISABLE TRIGGER append_only; UPDATE memory_block SET payload ="
     " jsonb_set(payload, '{canon_locks}', '[\"Other\"]');"
     " ALTER TABLE memory_block ENABLE TRIGGER append_only",
+    "a draft": "ALTER TABLE narrative_draft DISABLE TRIGGER append_only; UPDATE narrative_draft SET text ="
+    " 'Other'; ALTER TABLE narrative_draft ENABLE TRIGGER append_only",
 }
 
 
@@ -290,7 +306,8 @@ async def test_a_slot_whose_story_was_tampered_with_is_refused_and_nothing_is_ma
     store: PostgresStore, url: str, statement: str
 ) -> None:
     async with chapter(store) as session:
-        await play(session, 8)
+        await play_to_the_end(session, 8)
+        await session.wait(await session.build_narrative())
         kept = await slots_of(store).keep(session.id, "Whole")
         session_id = session.id
     tamper(url, statement)
@@ -299,6 +316,32 @@ async def test_a_slot_whose_story_was_tampered_with_is_refused_and_nothing_is_ma
         await slots_of(store).restore(session_id, kept.number)
     assert "nothing was changed" in refused.value.message
     assert [summary.id for summary in await store.sessions()] == before
+
+
+async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content_was_hashed_then(
+    store: PostgresStore, url: str
+) -> None:
+    async with chapter(store) as session:
+        await play(session, 1)
+        kept = await slots_of(store).keep(session.id, "Whole")
+        session_id = session.id
+    canonical = json.dumps(kept.document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    tamper(url, f"UPDATE save_slot SET sha256 = '{sha256(canonical.encode()).hexdigest()}'")
+    fresh = await slots_of(store).restore(session_id, kept.number)
+    assert len(await store.events(fresh)) == 2
+    tamper(url, "UPDATE save_slot SET document = jsonb_set(document, '{tab1,world}', '\"Other\"')")
+    with pytest.raises(SlotDamagedError):
+        await slots_of(store).restore(session_id, kept.number)
+
+
+def test_a_slot_that_was_moved_to_another_number_is_refused() -> None:
+    made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
+    assert made.session is not None
+    content = SlotContent(session=made.session, tab1=Tab1Inputs(), unsent={}, draft_count=0, chains=Chains())
+    slot = make_slot(11, "Mine", content, utc_now())
+    assert content_of(slot) == content
+    with pytest.raises(SlotDamagedError, match="Save slot 12"):
+        content_of(replace(slot, number=12))
 
 
 def tamper(url: str, statement: str) -> None:
