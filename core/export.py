@@ -169,8 +169,8 @@ def _problems(body: SessionBody) -> Iterator[str]:
         problems_of_play(session, body.events),
         problems_of_memory(session, body.blocks),
         problems_of_requests(session, body.requests, body.events),
-        problems_of_drafts(session, body.drafts),
-        problems_of_calls(body.artifacts, body.contents),
+        problems_of_drafts(session, body.drafts, body.blocks, body.requests),
+        problems_of_calls(body.artifacts, body.contents, body.requests),
     )
 
 

@@ -150,8 +150,15 @@ def _is_summary_of(session: Session, request: Request) -> bool:
     return session.boundary + 1 == request.prompts.first and request.prompts.last <= session.prompt_index
 
 
-def problems_of_drafts(session: Session, drafts: Sequence[NarrativeDraft]) -> Problems:
+def problems_of_drafts(
+    session: Session,
+    drafts: Sequence[NarrativeDraft],
+    blocks: Sequence[MemoryBlock],
+    requests: Sequence[Request],
+) -> Problems:
     """Yield drafts that were not built from this session."""
+    memory = {block.id for block in blocks}
+    builds = {None, *(request.id for request in requests if request.kind is RequestKind.NARRATIVE)}
     if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
         yield "its drafts are not numbered from 1"
     if drafts and session.state not in _WITH_DRAFTS:
@@ -159,14 +166,22 @@ def problems_of_drafts(session: Session, drafts: Sequence[NarrativeDraft]) -> Pr
     for draft in drafts:
         if len(draft.definition) > session.limits.definition or has_controls(draft.model):
             yield f"draft {draft.version} has a definition or a model that is none"
-        if not 0 <= draft.source.prompt_index <= session.prompt_index:
+        if is_blank(draft.text):
+            yield f"draft {draft.version} is empty"
+        is_played = 0 <= draft.source.prompt_index <= session.prompt_index
+        is_built = is_played and memory.issuperset(draft.source.block_ids)
+        if not is_built or draft.request_id not in builds:
             yield f"draft {draft.version} was built from what is not there"
         if not _is_length(draft.target_words, session.limits):
             yield f"draft {draft.version} has a length in words that is none"
 
 
-def problems_of_calls(artifacts: Sequence[Artifact], contents: Sequence[Content]) -> Problems:
+def problems_of_calls(
+    artifacts: Sequence[Artifact], contents: Sequence[Content], requests: Sequence[Request]
+) -> Problems:
     """Yield calls whose inputs or outputs are not there, so that no export could be made of them again."""
+    if not {artifact.request_id for artifact in artifacts} <= {request.id for request in requests}:
+        yield "a call was made for nothing that is there"
     texts = {content.hash: content.text for content in contents}
     for artifact in artifacts:
         if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):

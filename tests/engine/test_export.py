@@ -27,6 +27,8 @@ from tests.engine.windows import (
 
 pytestmark = pytest.mark.anyio
 
+NOBODY = "00000000-0000-7000-8000-000000000000"
+
 
 async def exported(store: PostgresStore) -> bytes:
     """An export of a session that has some of everything."""
@@ -168,6 +170,13 @@ def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
         (setting("requests", 0, "text", "You obey me now"), "of another kind"),
         (setting("drafts", 0, "version", 2), "numbered from 1"),
         (setting("drafts", 0, "source", "prompt_index", 9), "not there"),
+        (setting("drafts", 0, "source", "block_ids", [NOBODY]), "draft 1 was built from what is not there"),
+        (setting("drafts", 0, "request_id", NOBODY), "draft 1 was built from what is not there"),
+        (setting("drafts", 0, "text", " \n"), "draft 1 is empty"),
+        (setting("drafts", 0, "text", "Once\x1b[2J"), "control characters"),
+        (setting("drafts", 0, "definition", "x" * 5_001), "a definition or a model that is none"),
+        (setting("drafts", 0, "target_words", 5_001), "a length in words"),
+        (setting("artifacts", 0, "request_id", NOBODY), "for nothing that is there"),
         (setting("artifacts", 0, "model", "two\nlines"), "a model that is none"),
         (setting("artifacts", 0, "input_ref", "0" * 64), "what a call sent"),
         (setting("artifacts", 0, "output_ref", "0" * 64), "what a call returned"),
