@@ -97,20 +97,24 @@ def _is_taken(lock: int) -> bool:
 def refuse_open_places(paths: "Paths", env_file: Path) -> None:
     """Raise NotPrivateError when others can read data, settings or logs; what is not there yet is fine.
 
-    `env_file` counts when a key or an address with its password stands in it. Reads no other content.
+    `env_file` counts when a key or an address with its password stands in it. Reads no other content. Folders
+    that exports and chapters go to are the GM's own, and may be open: each file there is for its owner alone.
     """
     for directory in (paths.data, paths.config, paths.logs):
         refuse_open(directory, "700")
-    for file in _files_outside(paths.config, paths.config_file, paths.consent_file):
+    for directory in _led_out(paths.data, paths.server, paths.backups):
+        # Started by root, the server has an account of its own, whose this may be.
+        refuse_open(directory, "700", is_anyones=os.geteuid() == 0)
+    for file in _led_out(paths.config, paths.config_file, paths.consent_file):
         refuse_open(file, "600")
     if _holds_secret(env_file):
         refuse_open(env_file.absolute(), "600")
 
 
-def _files_outside(directory: Path, *files: Path) -> Iterator[Path]:
+def _led_out(directory: Path, *places: Path) -> Iterator[Path]:
     """Yield what a symbolic link in a private directory leads to: there the directory guards nothing."""
-    for file in files:
-        target = file.resolve()
+    for place in places:
+        target = place.resolve()
         if target.exists() and not target.is_relative_to(directory.resolve()):
             yield target
 
@@ -133,15 +137,18 @@ def _is_secret(name: str) -> bool:
     return name.startswith(_OURS) and name.endswith(_SECRETS)
 
 
-def refuse_open(path: Path, mode: str) -> None:
-    """Raise NotPrivateError, whose hint names `mode`, when others can read `path`."""
+def refuse_open(path: Path, mode: str, *, is_anyones: bool = False) -> None:
+    """Raise NotPrivateError, whose hint names `mode`, when others can read `path`.
+
+    `is_anyones` says that another account may own it.
+    """
     if os.name != "posix":
         return
     try:
         found = path.stat()
     except OSError:
         return  # Not there, or not to be reached: whoever needs it says so.
-    if found.st_uid != os.geteuid():
+    if found.st_uid != os.geteuid() and not is_anyones:
         raise NotPrivateError(
             path,
             f"{path} belongs to another user (number {found.st_uid}), who could read your chapters and keys; "

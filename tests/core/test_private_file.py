@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.chapter_file import write_chapter, write_new
 from core.paths import Paths
 from core.private_file import NotPrivateError, make_directory, refuse_open_places, write_privately
 
@@ -84,6 +85,38 @@ def test_settings_behind_a_link_are_looked_at_where_they_are(
         refuse_open_places(paths, env_file)
     target.chmod(0o600)
     refuse_open_places(paths, env_file)
+
+
+@pytest.mark.parametrize("name", ["server", "backups"])
+def test_a_directory_behind_a_link_is_looked_at_where_it_is(
+    paths: Paths, env_file: Path, tmp_path: Path, name: str
+) -> None:
+    """There the closed data directory guards nothing: the database and its backups on a larger disk."""
+    elsewhere = tmp_path / "large disk"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o755)
+    link: Path = getattr(paths, name)
+    link.symlink_to(elsewhere)
+    with pytest.raises(NotPrivateError) as refused:
+        refuse_open_places(paths, env_file)
+    assert f"chmod 700 '{elsewhere}'" in refused.value.hint
+    elsewhere.chmod(0o700)
+    refuse_open_places(paths, env_file)
+
+
+def test_the_folder_that_chapters_go_to_may_be_open_because_each_file_is_closed(
+    paths: Paths, env_file: Path
+) -> None:
+    before = os.umask(0)
+    try:
+        paths.downloads.mkdir()
+        paths.downloads.chmod(0o755)
+        refuse_open_places(paths, env_file)
+        chapter = write_chapter("The light went out.", "The Lamp", paths.downloads)
+        write_new(paths.downloads / "export.json", b"{}")
+    finally:
+        os.umask(before)
+    assert rights(chapter) == rights(paths.downloads / "export.json") == 0o600
 
 
 @pytest.mark.parametrize(
