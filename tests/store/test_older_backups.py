@@ -9,9 +9,11 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
+from core.engine.notices import TextArrived
 from core.errors import StorageError
 from core.ids import SessionId
 from core.session import SessionState
+from core.slot import Slot
 from db import client_programs
 from db.backup import backup, restore
 from db.connect import open_engine, parse_url
@@ -19,7 +21,7 @@ from db.embedded.binaries import Binaries
 from db.embedded.server import EmbeddedServer
 from db.migrate import HEAD, known_revisions
 from db.store import open_store
-from tests.engine.windows import chapter, done, play, window
+from tests.engine.windows import PATIENCE, GatedModel, chapter, done, listening, play, window
 from tests.store.embedded_fixtures import directory, stop
 from tests.store.servers import cloned, plain_url, private_server
 from tests.torture.reader import Reader, check_session, digest_of
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.anyio
 OLDER = [Path(place) for place in os.environ.get("STORYENGINE_OLDER_PG", "").split(os.pathsep) if place]
 """Directories that hold `bin`, `lib` and `share` of servers of older major versions."""
 PROMPTS = 10
+MEANWHILE = "And who rings the bell meanwhile?"
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +75,65 @@ async def test_backups_that_are_taken_while_a_chapter_is_played_are_each_one_ins
             check_session(raw, session.id)
             indexes += raw.execute("SELECT prompt_index FROM session").fetchone() or ()
     assert indexes == sorted(indexes)
+
+
+async def test_a_prompt_that_is_stored_during_a_backup_is_neither_lost_nor_torn(
+    here: str, there: str, tmp_path: Path
+) -> None:
+    store = await open_store(here)
+    model = GatedModel()
+    during, after = tmp_path / "during.backup", tmp_path / "after.backup"
+    async with chapter(store, model) as session, listening(session) as ears:
+        model.gate.set()
+        await play(session, 2)
+        model.gate.clear()
+        request_id = await session.submit_prompt(Slot.RED, MEANWHILE)
+        await ears.hear(TextArrived, lambda heard: heard.request_id == request_id)
+        with psycopg.connect(plain_url(here)) as other:
+            other.execute("LOCK TABLE alembic_version IN ACCESS EXCLUSIVE MODE")
+            backing = asyncio.create_task(backup(here, during))
+            await _dump_waits(here)
+            model.gate.set()
+            await done(session, request_id)
+            assert not backing.done(), "it is stored while the backup is taken"
+        await backing
+        await backup(here, after)
+        assert (await store.events(session.id, first=3))[0].text == MEANWHILE
+        session_id = session.id
+    await store.aclose()
+    await restore(there, during)
+    assert await asyncio.to_thread(_told, there) == (2, 0), "of the instant at which the backup began"
+    restored = await open_store(there)
+    async with window(restored, None, session_id) as session:
+        assert session.snapshot.unsent == {Slot.RED: MEANWHILE}, "it was on its way, and comes back"
+    await restored.aclose()
+    await restore(there, after, replace=True)
+    assert await asyncio.to_thread(_told, there) == (3, 1)
+
+
+def _told(url: str) -> tuple[int, int]:
+    """Return the one chapter's pointer, and how often the prompt is in its story, once it keeps the rules."""
+    with psycopg.connect(plain_url(url)) as raw:
+        [(session_id, index)] = raw.execute("SELECT id, prompt_index FROM session").fetchall()
+        check_session(raw, session_id)
+        [(count,)] = raw.execute("SELECT count(*) FROM event WHERE text = %s", [MEANWHILE]).fetchall()
+    return index, count
+
+
+async def _dump_waits(url: str) -> None:
+    """Return once pg_dump has its snapshot, and waits for its locks."""
+    query = (
+        "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'alembic_version'::regclass"
+        " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
+
+    def waits() -> bool:
+        with psycopg.connect(plain_url(url)) as connection:
+            return connection.execute(query).fetchone() is not None
+
+    async with asyncio.timeout(PATIENCE):
+        while not await asyncio.to_thread(waits):  # noqa: ASYNC110
+            await asyncio.sleep(0.02)  # a server announces no wait for a lock
 
 
 @pytest.mark.parametrize("revision", known_revisions())
