@@ -19,6 +19,7 @@ from storyengine_tui.screens.engine_pane import EnginePane
 if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.open_session import OpenSession
+    from storyengine_tui.screens.narrative_pane import NarrativePane
     from storyengine_tui.screens.welcome_modal import Choice
 
 
@@ -86,6 +87,17 @@ class OverlayApp(FewBytesApp, ClipboardApp):
             await work
         except StoryEngineError as error:
             self.chapter.show_trouble(error)
+
+    def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
+        """Write a version of the chapter. By its name: `@on` would have the page imported too soon."""
+        self.do(self._deliver(event), group="download")
+
+    async def _deliver(self, wanted: "NarrativePane.DownloadWanted") -> None:
+        from storyengine_tui.screens.delivery import deliver_chapter
+
+        folder = self.configuration.paths.downloads
+        path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
+        wanted.page.show_delivered(wanted.draft, path)
 
     def pass_gate(self, begin: Callable[[], object]) -> None:
         """Begin, after the first paint; where a password is set, once it was given."""

@@ -1,11 +1,14 @@
 """Tab 3: structured memory, the narrative's definition, and the chapter (design 10)."""
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from core.draft import NarrativeDraft
@@ -28,7 +31,7 @@ from core.request import Request, RequestKind
 from core.session import SessionState, title_from
 from storyengine_tui.screens.defining_pane import DefiningPane
 from storyengine_tui.screens.definition_cell import DefinitionCell
-from storyengine_tui.screens.delivery import DeliveryRow, deliver_chapter
+from storyengine_tui.screens.delivery import DeliveryRow
 from storyengine_tui.screens.draft_cell import DraftCell
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative_status import (
@@ -39,9 +42,6 @@ from storyengine_tui.screens.narrative_status import (
 )
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
-
-if TYPE_CHECKING:
-    from storyengine_tui.app import StoryEngineApp
 
 _LIMITS = Limits()
 
@@ -59,6 +59,14 @@ class NarrativePane(DefiningPane):
         Binding("escape", "cancel", "Cancel"),
         Binding("ctrl+r", "retry", "Retry"),
     ]
+
+    @dataclass
+    class DownloadWanted(Message):
+        """A version is to be written into a text file; where, the page does not know."""
+
+        page: "NarrativePane"
+        draft: NarrativeDraft
+        title: str
 
     def __init__(self) -> None:
         super().__init__()
@@ -327,20 +335,15 @@ class NarrativePane(DefiningPane):
         self.action_download()
 
     def action_download(self) -> None:
-        """Write the version that shows into a text file."""
+        """Have the version that shows written into a text file."""
         draft = self._draft.shown
         if draft is not None:
-            self.run_worker(self._download(draft), group="download", exit_on_error=False)
+            snapshot = self.session.snapshot
+            title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+            self.post_message(self.DownloadWanted(self, draft, title))
 
-    async def _download(self, draft: NarrativeDraft) -> None:
-        snapshot = self.session.snapshot
-        title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        app = cast("StoryEngineApp", self.app)
-        try:
-            path = await deliver_chapter(app, draft.text, title, app.configuration.paths.downloads)
-        except StoryEngineError as error:
-            self.post_message(self.CommandFailed(error))
-            return
+    def show_delivered(self, draft: NarrativeDraft, path: Path | None) -> None:
+        """Say where a version is; in the browser's hands, if there is no path."""
         where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
         self._delivery.say(where, path=str(path or ""))
 

@@ -5,15 +5,18 @@ from contextlib import asynccontextmanager
 from pathlib import PurePath
 from typing import Any, ClassVar
 
+from textual import on
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select, Static
 
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
+from core.errors import StoryEngineError
 from core.ids import SessionId
 from core.providers.script import Entry, Fault, Match, Script
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.delivery import deliver_chapter
 from storyengine_tui.screens.draft_cell import NONE, DraftCell
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative_pane import NarrativePane
@@ -91,6 +94,21 @@ class NarrativeApp(PageApp):
 
     PAGE = NarrativePane
     CSS_PATH: ClassVar[list[str | PurePath] | None] = styles_of("narrative_pane")
+
+    delivered = 0
+
+    @on(NarrativePane.DownloadWanted)
+    async def _deliver(self, wanted: NarrativePane.DownloadWanted) -> None:
+        """Do as the program does."""
+        assert self.configuration is not None
+        folder = self.configuration.paths.downloads
+        try:
+            path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
+        except StoryEngineError as error:
+            self.errors.append(error)
+        else:
+            wanted.page.show_delivered(wanted.draft, path)
+            self.delivered += 1
 
 
 @asynccontextmanager

@@ -210,7 +210,8 @@ async def test_download_names_the_path_and_never_writes_over_a_file(desktop: Des
         assert path.read_text("utf-8") == PROSE + "\n"
         assert (folder / f"{name}.txt").read_text() == "something else"
         await page.pilot.click("#download")
-        await page.until(lambda: not any(worker.group == "download" for worker in page.app.workers))
+        app: Any = page.app
+        await page.until(lambda: app.delivered == 2)
         assert len(list(folder.iterdir())) == 2, "the same text is not written twice"
         await page.pilot.click("#copy-path")
         assert page.app.clipboard == str(path)
