@@ -27,7 +27,7 @@ play: run-environment ## play the chapter of three characters with the local mod
 	@$(BIN)/storyengine play "$(CHAPTER)" --provider local --out "$(OUT)" $(ARGS)
 
 test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 e2e: dev-environment ## play a whole chapter at a real terminal with the local model, and compare what it left
 	@$(BIN)/python -m pytest -n 2 -m chapter tests/e2e $(ARGS)
