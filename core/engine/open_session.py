@@ -14,6 +14,7 @@ from core.engine.follower import Follower
 from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged, WriterGone
 from core.engine.recovery import recover, unqueued
+from core.engine.rest import apply_at_rest
 from core.engine.runner import Runner, next_request
 from core.engine.settlement import time_of_service
 from core.engine.slot_keeper import SlotKeeper
@@ -28,8 +29,6 @@ from core.session import SessionState
 from core.slot import Slot
 from core.store import Changes, Holder, Snapshot, Store, written_elsewhere
 
-LONGEST_STOP = 30.0
-"""Seconds to wait for a call that was stopped to be settled."""
 LONGEST_CLOSE = 5.0
 """Seconds to wait for the store when a session is closed; what it misses is mended at the next opening."""
 
@@ -179,10 +178,16 @@ class OpenSession:
         if self.is_read_only:
             raise SessionLockedError()
         self._require(Command.RESET)
-        await self._stop_everything()
+        await self._apply_at_rest(lambda snapshot: Changes(session_id=snapshot.session.id))
         await self.take_slot("before the chapter was reset")
         resting = self.snapshot.session
-        await self._writer.apply(lambda snapshot: self._in_state(snapshot, SessionState.RESETTING))
+
+        def reset(snapshot: Snapshot) -> Changes:
+            nonlocal resting
+            resting = snapshot.session
+            return self._in_state(snapshot, SessionState.RESETTING)
+
+        await self._apply_at_rest(reset)
         fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()))
         try:
             await self._store.create(fresh)
@@ -205,8 +210,7 @@ class OpenSession:
         """
         if not await self.take_over():
             raise written_elsewhere(self.holder)
-        await self._stop_everything()
-        await self._writer.apply(
+        await self._apply_at_rest(
             lambda snapshot: Changes(
                 session_id=self.id, session=replace(snapshot.session, archived_at=self._clock())
             )
@@ -364,23 +368,8 @@ class OpenSession:
         await self._writer.apply(changes)
         return asked[-1]
 
-    async def _stop_everything(self) -> None:
-        try:
-            async with asyncio.timeout(LONGEST_STOP):
-                while running := [request for request in self.snapshot.requests if request.state.is_open]:
-                    # Those that wait first, so that none of them begins when another ends.
-                    request = max(running, key=lambda request: request.order)
-                    with suppress(IllegalCommandError):  # It was settled just now.
-                        await self.cancel(request.id)
-                        if self._is_open(request.id):
-                            await self._writer.settlements.wait(request.id)
-        except TimeoutError as error:
-            raise IllegalCommandError(
-                "The call that runs could not be stopped; nothing was reset, try again in a moment."
-            ) from error
-
-    def _is_open(self, request_id: RequestId) -> bool:
-        return any(request.id == request_id and request.state.is_open for request in self.snapshot.requests)
+    async def _apply_at_rest(self, decide: Decide) -> None:
+        await apply_at_rest(self._writer, self.cancel, decide)
 
     def _require(self, command: Command) -> None:
         if not self.can(command):

@@ -16,6 +16,11 @@ from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Changes, Snapshot
 
+_STATE_OF = {
+    RequestKind.LOCK: SessionState.LOCKING,
+    RequestKind.SUMMARY: SessionState.SUMMARIZING,
+    RequestKind.NARRATIVE: SessionState.NARRATING,
+}
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
 
 
@@ -28,6 +33,9 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
     """
     mended = snapshot
     parts: list[Changes] = []
+    if snapshot.session.state is SessionState.RESETTING:
+        parts.append(_with_state(snapshot.session, _before_reset(snapshot), now))
+        mended = snapshot.after(parts[0])
     for request in reversed([request for request in snapshot.requests if request.state.is_open]):
         change = _interrupted(mended, request, now, backoff)
         parts.append(change)
@@ -120,8 +128,6 @@ def _standing(snapshot: Snapshot, now: datetime) -> Changes | None:
         request.kind is RequestKind.SUMMARY and request.state.is_open for request in snapshot.requests
     )
     match session.state:
-        case SessionState.RESETTING:
-            return _with_state(session, _before_reset(snapshot), now)
         case SessionState.SUMMARIZING if not has_summary:
             if session.due_chunk is None:
                 return _with_state(session, SessionState.ACTIVE, now)
@@ -138,6 +144,9 @@ def _before_reset(snapshot: Snapshot) -> SessionState:
     """Where a chapter stood whose reset was not completed. An end that left no trace is only missed:
     nothing is unsummarised then, so ending the chapter again costs nothing."""
     session = snapshot.session
+    for request in snapshot.requests:
+        if request.state.is_open and request.kind in _STATE_OF:
+            return _STATE_OF[request.kind]
     if not session.tab1_locked:
         return SessionState.DRAFT_TAB1
     has_ended = snapshot.draft_count or session.boundary % session.limits.chunk_size

@@ -139,6 +139,24 @@ def test_a_reset_that_was_not_completed_leaves_the_chapter_as_it_was() -> None:
     assert all(now is before for now, before in states), states
 
 
+def test_a_reset_that_was_not_completed_while_something_was_open_leaves_that_as_a_crash_does() -> None:
+    locking, summing, telling = Simulation(), active(), active()
+    locking.set_up()
+    locking.lock()
+    locking.begin()
+    summing.play(7, with_summaries=False)
+    telling.play(7)
+    telling.store(commands.end_chapter(telling.snapshot, telling.now))
+    telling.store(commands.build_narrative(telling.snapshot, telling.now)[0])
+    states = []
+    for simulation in (locking, summing, telling):
+        resetting(simulation).crash_and_open()
+        states.append(simulation.state)
+    assert states == [SessionState.DRAFT_TAB1, SessionState.SUMMARIZING, SessionState.ENDED]
+    summing.settle()
+    assert summing.snapshot.session.boundary == 7
+
+
 def test_recovering_twice_changes_nothing_more() -> None:
     simulation = active()
     simulation.play(7, with_summaries=False)

@@ -93,6 +93,25 @@ async def test_a_lock_that_was_stored_without_an_answer_goes_on_and_is_told(stor
         assert session.snapshot.session.state is SessionState.ACTIVE
 
 
+async def test_a_reset_stops_what_was_stored_without_an_answer_and_puts_the_chapter_away_at_rest(
+    store: PostgresStore,
+) -> None:
+    outage = Outage(store, is_late=True)
+    async with window(outage, GatedModel()) as session:
+        await set_up(session)
+        outage.fail(1, AWAY)
+        with pytest.raises(StorageError):
+            await session.lock()
+        fresh = await session.reset()
+        old = (await store.load(session.id)).session
+        assert (old.state, old.tab1_locked) == (SessionState.DRAFT_TAB1, False)
+        assert old.archived_at is not None
+        assert not [one for one in await store.requests(session.id) if one.state.is_open]
+    async with window(store, None, session.id) as restored:
+        await done(restored, await restored.lock())
+    assert (await store.load(fresh)).session.archived_at is None
+
+
 async def test_a_settlement_that_can_never_be_stored_becomes_a_failure_and_the_session_goes_on(
     store: PostgresStore, caplog: pytest.LogCaptureFixture
 ) -> None:
