@@ -29,7 +29,14 @@ ROWS: tuple[tuple[str, str], ...] = (
         "random play: crashes, model faults, outages",
         "{random_crashes:,}, {random_faults:,}, {random_outages:,}",
     ),
-    ("random play: words, of them lost or twice", "{random_words:,}, 0"),
+    (
+        "random play: windows, resets, streams that broke off",
+        "{random_windows:,}, {random_resets:,}, {random_cut_streams:,}",
+    ),
+    (
+        "random play: words typed, and confirmed, of these lost, told twice",
+        "{random_words:,}, {random_confirmed:,}, {random_lost:,}, {random_twice:,}",
+    ),
     (
         "soak: prompts, model faults, store faults",
         "{soak_prompts:,}, {soak_model_faults:,}, {soak_store_faults:,}",

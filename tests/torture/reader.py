@@ -77,8 +77,12 @@ def _is_made(connection: Connection) -> bool:
     return bool(made)
 
 
-def check_session(connection: Connection, session_id: object) -> None:
-    """Hold one session against the rules; every transaction left it whole, so any instant must do."""
+def check_session(connection: Connection, session_id: object, *, may_be_late: bool = False) -> None:
+    """Hold one session against the rules; every transaction left it whole, so any instant must do.
+
+    `may_be_late` says that another window took the session while a call was under way: the answer to it is
+    kept on record, though the prompt was given back and asked again.
+    """
 
     def rows(query: LiteralString) -> list[TupleRow]:
         return connection.execute(query, {"id": session_id}).fetchall()
@@ -105,8 +109,9 @@ def check_session(connection: Connection, session_id: object) -> None:
     )
     answered = Counter(request_id for request_id, agent in good if agent != 9)
     done = {request_id for kind, held, request_id, _ in requests if held == "done" and kind != "narrative"}
-    assert set(answered) == done, "a request is done exactly when an answer to it is on record"
-    assert all(count == 1 for count in answered.values()), "no answer was stored twice"
+    assert done <= set(answered), "a request is done when an answer to it is on record"
+    assert may_be_late or set(answered) == done, "an answer is on record exactly when its request is done"
+    assert may_be_late or all(count == 1 for count in answered.values()), "no answer was stored twice"
     versions = rows("SELECT version FROM narrative_draft WHERE session_id = %(id)s ORDER BY 1")
     assert [version for (version,) in versions] == list(range(1, len(versions) + 1))
     assert not versions or state in ("ENDED", "NARRATING", "RESETTING")

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.store.servers import private_server
-from tests.torture.random_play import Figures, RandomPlay
+from tests.torture.random_play import RandomPlay
+from tests.torture.random_windows import Figures
 
 RUNS = int(os.environ.get("STORYENGINE_RANDOM_RUNS", "0"))
 """How many runs of fifty steps `make torture` wants; it gives a seed by `--hypothesis-seed`."""
@@ -44,3 +45,5 @@ def test_whatever_the_gm_the_models_and_the_machine_do_the_rules_hold_and_no_wor
     run_state_machine_as_test(played, settings=profile)
     print("figures", json.dumps({name: n for name, n in vars(Figures).items() if isinstance(n, int)}))
     assert Figures.steps >= 20 * (RUNS or 12) / 2
+    assert (Figures.lost, Figures.twice) == (0, 0)
+    assert Figures.confirmed > 0
