@@ -40,6 +40,7 @@ class AgentPanel(Vertical):
             classes="identity",
         )
         self._counter = CharCounter(limits.identity, length=len(identity))
+        self._clash = ""
 
     def compose(self) -> ComposeResult:
         """Compose the line of the name and the identity below it."""
@@ -77,11 +78,23 @@ class AgentPanel(Vertical):
         """Let the text be changed, or only be read and copied."""
         self._name_field.read_only = self._identity_area.read_only = is_read_only
 
-    def say_problem(self, sentence: str) -> None:
-        """Say what is wrong with the name; nothing when it is empty."""
+    def say_clash(self, name: str) -> None:
+        """Say that another character is called `name`; nothing when it is empty."""
+        self._clash = f"Another character is called {name}; choose another name." if name else ""
+        self._show_problem()
+
+    def _show_problem(self) -> None:
+        """Say what is wrong, in a line of its own: name and identity have no border to say it on."""
+        sentences = [self._clash] if self._clash else []
+        if self._name_field.says_full:
+            sentences.append(
+                f"A name has at most {self._name_field.limit} characters; the rest was not taken."
+            )
+        if self._identity_area.says_full:
+            sentences.append(f"{self._identity_area.full_sentence}.")
         line = self.query_one(".problem", Static)
-        line.update(sentence)
-        line.display = bool(sentence)
+        line.update("\n".join(sentences))
+        line.display = bool(sentences)
 
     @property
     def fields(self) -> tuple[CappedTextArea, CappedTextArea]:
@@ -99,13 +112,12 @@ class AgentPanel(Vertical):
     @on(CappedTextArea.LimitReached)
     def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
         event.stop()
-        if event.text_area is self._name_field:
-            self.say_problem(f"A name has at most {event.limit} characters; the rest was not taken.")
-        else:
-            event.text_area.say_full(event.refused)
+        event.text_area.say_full(event.refused)
+        self._show_problem()
 
     @on(CappedTextArea.Edited)
     def _tell(self, event: CappedTextArea.Edited) -> None:
         event.stop()
         self._counter.show(self._identity_area.length)
+        self._show_problem()
         self.post_message(self.Edited(self))

@@ -272,8 +272,7 @@ class SetupPane(EnginePane):
         switcher.set_entries(entries)
         switcher.active = self._slot.colour
         for slot, panel in self._panels.items():
-            clash = doubles.get(slot, "")
-            panel.say_problem(f"Another character is called {clash}; choose another name." if clash else "")
+            panel.say_clash(doubles.get(slot, ""))
 
     def _show_lock_failure(self, request: Request | None) -> None:
         banner = self.query_one("#lock-banner", Banner)

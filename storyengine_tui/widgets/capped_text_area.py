@@ -82,9 +82,14 @@ class CappedTextArea(TextArea):
             disabled=disabled,
         )
         self.limit = limit
-        self.says_full = False
+        self.full_sentence = ""
         self.cursor_blink = False
         self.move_cursor(self.document.end)
+
+    @property
+    def says_full(self) -> bool:
+        """Whether it says that something was not taken."""
+        return bool(self.full_sentence)
 
     @property
     def length(self) -> int:
@@ -122,7 +127,7 @@ class CappedTextArea(TextArea):
         result = super().edit(edit)
         self._refuse(len(text) - len(taken))
         if self.says_full and len(taken) == len(text):
-            self.says_full, self.border_subtitle = False, ""
+            self.full_sentence = self.border_subtitle = ""
         if taken or result.replaced_text:
             self.post_message(self.Edited(self, self.text))
         return result
@@ -163,9 +168,12 @@ class CappedTextArea(TextArea):
         self._tell_if_edited(before)
 
     def say_full(self, refused: int) -> None:
-        """Say on the border how much was not taken; the next edit that fits takes it away."""
-        self.border_subtitle = f"Full: {self.limit:,} characters fit, {refused:,} were not taken"
-        self.says_full = True
+        """Say how much was not taken; the next edit that fits takes it away.
+
+        It stands on the border; whose text area has none shows `full_sentence` in a place of its own.
+        """
+        self.full_sentence = f"Full: {self.limit:,} characters fit, {refused:,} were not taken"
+        self.border_subtitle = self.full_sentence
 
     def _tell_if_edited(self, before: str) -> None:
         text = self.text

@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from sqlalchemy import make_url
+from textual.app import App
 from textual.pilot import Pilot
 
 from core.engine.commands import Tab1Edit
@@ -131,6 +132,12 @@ async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str = "") 
         assert time.monotonic() < deadline, what or f"not within {PATIENCE:.0f} s"
         await pilot.pause(0.01)
     await pilot.pause()
+
+
+def screen_text(app: App[Any]) -> str:
+    """Return what stands on the screen, row by row, as a person reads it."""
+    rows = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in row).rstrip() for row in rows)
 
 
 async def opened(pilot: Pilot[Any]) -> StoryEngineApp:

@@ -18,7 +18,7 @@ from storyengine_tui.screens.definition_cell import DEFAULT_DEFINITION, typed_de
 from storyengine_tui.screens.draft_view import LiveDraft
 from storyengine_tui.screens.narrative_status import NOTHING_PLAYED, READ_ONLY, why_no_build
 from tests.core.samples import session as sample_session
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import (
@@ -55,6 +55,8 @@ async def test_what_is_typed_is_stored_within_its_limit_and_shown_again(desktop:
         page.definition.focus()
         page.app.post_message(events.Paste("x" * 6_000))
         await page.until(lambda: page.definition.length == 5_000)
+        said = "Full: 5,000 characters fit, 1,004 were not taken"
+        await page.until(lambda: said in screen_text(page.app))
         assert str(page.pane.query_one("#definition-counter").render()) == "5,000/5,000"
         session_id = page.session.id
     async with desktop.engine() as engine:

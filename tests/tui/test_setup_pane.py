@@ -17,7 +17,7 @@ from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.line_field import LineField
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -63,14 +63,39 @@ async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(d
         area.focus()
         await paste(pilot, "x" * 6_000)
         assert area.length == 5_000
-        assert str(area.border_subtitle) == "Full: 5,000 characters fit, 1,000 were not taken"
         await pilot.press("y")
         assert area.length == 5_000
         assert str(app.chapter.query_one("#world-counter", CharCounter).content) == "5,000/5,000"
         await pilot.press("ctrl+z", "ctrl+y")
         assert area.length == 5_000
+        await app.close_everything()
+
+
+FULL = "Full: 5,000 characters fit, 1,000 were not taken"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(
+    desktop: Desktop, size: tuple[int, int]
+) -> None:
+    async with desktop.app().run_test(size=size) as pilot:
+        app = await opened(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        areas = [app.chapter.query_one(f"#{name}", CappedTextArea) for name in ("world", "chapter")]
+        areas.append(panel(app).fields[1])
+        for area in areas:
+            area.focus()
+            await paste(pilot, "x" * 6_000)
+            await until(pilot, lambda: FULL in screen_text(app), "what was not taken is not said")
+            await pilot.press("backspace")
+            await until(pilot, lambda: FULL not in screen_text(app))
+        panel(app).focus_name()
+        await paste(pilot, "y" * 60)
+        too_long = "A name has at most 40 characters; the rest was not taken."
+        await until(pilot, lambda: too_long in screen_text(app))
         await pilot.press("backspace")
-        assert not area.border_subtitle
+        await until(pilot, lambda: too_long not in screen_text(app))
         await app.close_everything()
 
 
