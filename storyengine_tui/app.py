@@ -182,7 +182,7 @@ class StoryEngineApp(OverlayApp):
 
     async def reconfigure(self, configuration: Configuration) -> None:
         """Go on with other settings: everything is stored, and the engine starts anew."""
-        await self.desk.close()
+        await self.desk.close(insists=True)
         self.desk.engine = None
         await self._runtime.stop()
         self._take(configuration)
@@ -224,7 +224,7 @@ class StoryEngineApp(OverlayApp):
         kept = "" if self.session is None else stopped_by_leaving(self.session)
         self.chapter.show_progress(f"{kept} {STORING}".strip())
         try:
-            await self.desk.close()
+            await self.desk.close(insists=not is_forced)
         except StoryEngineError as error:
             if not is_forced:
                 self._is_leaving = False

@@ -49,6 +49,7 @@ class Desk:
         async with self._mutex:
             if self.session is not None and self.session.id == session_id:
                 return
+            await self._chapter.insist()
             await self._close()
             self._chapter.show_progress("Opening the chapter …")
             try:
@@ -64,9 +65,14 @@ class Desk:
             panel = LastPanel.of(self.session.snapshot.session)
             write_last_session(self.paths, self.session.id, panel)
 
-    async def close(self) -> None:
-        """Store what is typed, settle what runs, give the writer's lock back."""
+    async def close(self, *, insists: bool = False) -> None:
+        """Store what is typed, settle what runs, give the writer's lock back.
+
+        Where it `insists`, it raises StoryEngineError over what is typed and cannot be stored as it stands.
+        """
         async with self._mutex:
+            if insists:
+                await self._chapter.insist()
             await self._close()
 
     async def _close(self) -> None:
@@ -115,7 +121,7 @@ class Desk:
         if session is None or session.id != session_id:
             await self.require_engine().archive(session_id)
             return
-        await self._chapter.flush()
+        await self._chapter.insist()
         # Archived before it is closed: who waits to take over would have it in between.
         await session.archive()
         await self.close()

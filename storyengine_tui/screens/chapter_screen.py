@@ -190,6 +190,14 @@ class ChapterScreen(TroubledScreen):
         if self._session is not None:
             await self._pages.flush()
 
+    async def insist(self) -> None:
+        """Store what is typed; raises StoryEngineError, and goes there, where some of it cannot be."""
+        await self.flush()
+        tab, why = await self._pages.go_to_unstorable()
+        if why:
+            self._open_tab(tab)
+            raise StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, why)
+
     async def detach(self) -> None:
         """Store what is typed and let go of the session; raises StoryEngineError when that fails."""
         if self._session is None:

@@ -115,6 +115,10 @@ class EnginePane(VerticalScroll, can_focus=False):
     async def flush(self) -> None:
         """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
 
+    async def go_to_unstorable(self) -> str:
+        """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
+        return ""
+
     async def perform(self, command: Awaitable[T]) -> T | None:
         """Await a command of the session; what it refuses is posted as CommandFailed and gives None."""
         try:

@@ -9,6 +9,7 @@ from core.session import SessionState
 from core.slot import Slot, first_slots
 from core.store import Snapshot
 from core.text import clean, clean_line
+from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +43,23 @@ class TypedSetup:
             agent_count=None if first_slots(self.agent_count) == session.slots else self.agent_count,
         )
         return None if edit == Tab1Edit() else edit
+
+    def entries(self, snapshot: Snapshot) -> list[PanelEntry]:
+        """Return the entries that switch between the characters' panels; `✎` marks one with an identity."""
+        entries = []
+        for slot in first_slots(self.agent_count):
+            name = self.names.get(slot, snapshot.session.names.get(slot, "")).strip()
+            has_identity = self.identities.get(slot, snapshot.tab1.identities.get(slot, "")).strip()
+            entries.append(
+                PanelEntry(
+                    key=slot.colour,
+                    number=int(slot),
+                    name=name or slot.default_name,
+                    style=f"$slot-{slot.colour}",
+                    mark="✎" if has_identity else "",
+                )
+            )
+        return entries
 
     def doubles(self, snapshot: Snapshot) -> dict[Slot, str]:
         """Return the changed names that cannot be stored now, for another character has them."""

@@ -28,7 +28,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 
 _LIMITS = Limits()
 
@@ -145,16 +145,23 @@ class SetupPane(EnginePane):
         except StoryEngineError as error:
             self.post_message(self.CommandFailed(error))
             return False
-        for slot, name in self._typed().doubles(self.session.snapshot).items():
-            self._say(f"Two characters cannot both be called {name}; choose another name.")
-            await self._show_panel(slot)
-            self._panels[slot].focus_name()
+        if double := await self.go_to_unstorable():
+            self._say(double)
             return False
         if self.session.snapshot.tab1.is_blank:
             self._say("Write a world or a chapter first; there is nothing to lock yet.")
             self._world.focus()
             return False
         return True
+
+    async def go_to_unstorable(self) -> str:
+        """Go to a name that another character has."""
+        doubles = self._typed().doubles(self.session.snapshot) if self._is_editable else {}
+        for slot, name in doubles.items():
+            await self._show_panel(slot)
+            self._panels[slot].focus_name()
+            return f"Two characters cannot both be called {name}; choose another name."
+        return ""
 
     @property
     def _is_editable(self) -> bool:
@@ -182,7 +189,7 @@ class SetupPane(EnginePane):
 
     def _say_saved(self) -> None:
         has_double = self.has_session and self._typed().doubles(self.session.snapshot)
-        self._show_saved("name open" if has_double else "stored")
+        self._show_saved("name taken" if has_double else "stored")
         self.post_message(self.Stored())
 
     def _say_unsaved(self, error: StoryEngineError) -> None:
@@ -255,21 +262,8 @@ class SetupPane(EnginePane):
     def _show_entries(self) -> None:
         snapshot, typed = self.session.snapshot, self._typed()
         doubles = typed.doubles(snapshot)
-        entries = []
-        for slot in first_slots(self._agent_count):
-            name = typed.names.get(slot, snapshot.session.names.get(slot, "")).strip()
-            has_identity = typed.identities.get(slot, snapshot.tab1.identities.get(slot, "")).strip()
-            entries.append(
-                PanelEntry(
-                    key=slot.colour,
-                    number=int(slot),
-                    name=name or slot.default_name,
-                    style=f"$slot-{slot.colour}",
-                    mark="✎" if has_identity else "",
-                )
-            )
         switcher = self.query_one("#panels", PanelSwitcher)
-        switcher.set_entries(entries)
+        switcher.set_entries(typed.entries(snapshot))
         switcher.active = self._slot.colour
         for slot, panel in self._panels.items():
             panel.say_clash(doubles.get(slot, ""))

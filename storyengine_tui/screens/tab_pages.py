@@ -113,6 +113,13 @@ class TabPages:
             await self._pages[tab].flush()
             flushed.add(tab)
 
+    async def go_to_unstorable(self) -> tuple[str, str]:
+        """Go to what is typed and cannot be stored as it stands; return its tab and why not, or nothing."""
+        for tab in sorted(self._attached):
+            if why := await self._pages[tab].go_to_unstorable():
+                return tab, why
+        return "", ""
+
     def detach(self) -> None:
         """Let go of the session; what was typed has been flushed."""
         for tab in self._attached:

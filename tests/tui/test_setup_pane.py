@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from textual import events
 from textual.pilot import Pilot
-from textual.widgets import Select, Static
+from textual.widgets import Button, Select, Static
 
 from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
@@ -206,6 +206,57 @@ async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: 
         await until(pilot, lambda: app.focused is field)
         assert app.screen is app.chapter
         await app.close_everything()
+
+
+async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        field = panel(app).query_one(LineField)
+        field.focus()
+        field.select_all()
+        await paste(pilot, "Agent Orange")
+        await until(pilot, lambda: session_of(app).snapshot.session.names[Slot.RED] == "Agent Orange")
+        await pilot.press("ctrl+n")
+        double = panel(app).query_one(LineField)
+        double.select_all()
+        await paste(pilot, "agent orange")
+        await until(pilot, lambda: "name taken" in screen_text(app))
+        await pilot.press("f4")
+        before = session_of(app).id
+        said = "Two characters cannot both be called agent orange"
+        for leave in ("ctrl+q", "new"):
+            if leave == "new":
+                app.action_new_chapter()
+            else:
+                await pilot.press("f4", leave)
+            await until(pilot, lambda: said in screen_text(app), "nothing is said")
+            assert app.is_running
+            assert session_of(app).id == before
+            assert app.chapter.active_tab == "setup"
+            await until(pilot, lambda: app.focused is double)
+            await pilot.press("end", "x", "backspace")
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "Quit without storing it" in screen_text(app))
+        await pilot.press("end", *" 2", "ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    async with desktop.engine() as engine:
+        stored = (await engine.store.load(before)).session
+        assert stored.names[Slot.ORANGE] == "agent orange 2"
+
+
+async def test_a_double_name_is_dropped_when_the_gm_says_so(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        panel(app).focus_name()
+        panel(app).fields[0].select_all()
+        await paste(pilot, "agent yellow")
+        await pilot.press("ctrl+q")
+        trouble = app.chapter.query_one("#trouble")
+        await until(pilot, lambda: len(trouble.query(Button)) == 2)
+        trouble.query(Button).last().press()
+        await until(pilot, lambda: not app.is_running)
 
 
 async def test_what_is_typed_is_stored_when_the_program_ends_at_once(desktop: Desktop) -> None:

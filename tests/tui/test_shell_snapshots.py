@@ -170,7 +170,7 @@ def test_setup_double_name(shown: Shown, size: tuple[int, int]) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("tab", "tab", "tab", "ctrl+u", *"AGENT", "space", *"yellow")
         saved = app.chapter.query_one("#saved", Static)
-        await until(pilot, lambda: str(saved.content) == "name open")
+        await until(pilot, lambda: str(saved.content) == "name taken")
 
     assert shown(size, act)
 
