@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -24,6 +24,7 @@ from storyengine_tui.early_keys import EarlyKeys
 from storyengine_tui.last_session import LastPanel
 from storyengine_tui.screens.early_panel import EarlyPanel
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.rows import fit_rows
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.troubled_screen import TroubledScreen
 from storyengine_tui.screens.writer_banner import WriterBanner
@@ -56,8 +57,6 @@ class ChapterScreen(TroubledScreen):
         Binding("ctrl+r", "start", "Retry", show=False),
         Binding("ctrl+t", "take_over", "Take over", show=False),
     ]
-
-    VERTICAL_BREAKPOINTS = [(0, "-short"), (36, "-tall")]  # noqa: RUF012 - by rows
 
     @dataclass
     class Replaced(Message):
@@ -100,10 +99,14 @@ class ChapterScreen(TroubledScreen):
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
-        yield EarlyPanel(id="early")
+        yield EarlyPanel(id="early", classes="grows")
         yield from self.compose_trouble()
         yield WriterBanner(id="writer")
         yield KeyLine()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give what grows its height before the page is laid out for the new size."""
+        fit_rows(self, event.size.height)
 
     @property
     def has_no_field_yet(self) -> bool:

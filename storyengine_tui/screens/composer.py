@@ -25,8 +25,8 @@ class Composer(Vertical):
     class Picked(Message):
         """The GM chose another panel."""
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
         self._areas: dict[Slot, PromptArea] = {}
         self._roster: tuple[tuple[Slot, str], ...] = ()
         self._sending_changed = asyncio.Event()

@@ -3,6 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
+from core.slot import Slot
 from storyengine_tui.last_session import LastPanel
 from storyengine_tui.theme import slot_class
 
@@ -16,7 +17,7 @@ class EarlyPanel(Static):
     def show_for(self, panel: LastPanel) -> None:
         """Stand in for this panel."""
         self.border_title = Content(f"To {int(panel.slot)} {panel.name}")
-        self.set_classes(slot_class(panel.slot))
+        self.remove_class(*map(slot_class, Slot)).add_class(slot_class(panel.slot))
         self.show_text("")
         self.display = True
 

@@ -1,21 +1,78 @@
 """A screen that paints what changed, and no more."""
 
+import asyncio
+
+from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 
 from storyengine_tui.few_bytes import is_wanted
 
+MOST_LAYOUTS = 2
+"""How often a page is laid out anew for what its widgets ask for at their new sizes, before it is painted."""
+FRAME = 1 / 60
+
 
 class LeanScreen(Screen[ScreenResultType]):
-    """Does less for each paint than Textual's screen, where painting by difference is wanted as well."""
+    """Does less for each paint than Textual's screen, where painting by difference is wanted as well.
+
+    After a layout Textual paints, tells each widget its size, and paints what they make of it. Here they are
+    told first, so that there is one paint, and nothing flickers between the old and the new.
+    """
 
     # Textual paints a whole screen anew for a new focus; what looks different by it paints itself.
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(self) -> None:
         super().__init__()
-        if is_wanted():
+        self._is_lean = is_wanted()
+        self._is_settling = False
+        self._layouts_left = 0
+        if self._is_lean:
             from storyengine_tui.screen_updates import FrontCompositor
 
             self._compositor = FrontCompositor()
+
+    def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
+        was_settling, self._is_settling = self._is_settling, self._is_lean
+        super()._refresh_layout(size, scroll)
+        if self._is_settling and not was_settling:
+            self._layouts_left = MOST_LAYOUTS
+            self._settle()
+
+    def _screen_resized(self, size: Size) -> None:
+        # Told its own size by the layout for it, Textual's screen lays out once more.
+        if not (self._is_settling and size == self._compositor.size):
+            super()._screen_resized(size)
+
+    def _settle(self) -> None:
+        if not self.call_later(self._let_widgets_hear):
+            self._is_settling = False
+
+    async def _let_widgets_hear(self) -> None:
+        # Every widget hears of its size; what it asks for then stands before our own message to ourselves.
+        await asyncio.sleep(0)
+        self.call_later(self._paint_settled)
+
+    def _paint_settled(self) -> None:
+        if self.app._batch_count:
+            self.set_timer(FRAME, self._paint_settled)
+            return
+        if self._layout_required and self._layouts_left:
+            self._layouts_left -= 1
+            self._on_timer_update()
+            self._settle()
+            return
+        self._is_settling = False
+        self._compositor.update_widgets(self._dirty_widgets)
+        self._compositor_refresh()
+
+    def _compositor_refresh(self) -> None:
+        if not self._is_settling:
+            super()._compositor_refresh()
+
+    async def _invoke_and_clear_callbacks(self) -> None:
+        # They wait for what is still to be painted.
+        if not self._is_settling:
+            await super()._invoke_and_clear_callbacks()

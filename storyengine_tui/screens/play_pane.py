@@ -80,8 +80,8 @@ class PlayPane(PromptingPane):
         yield Static(id="play-note", markup=False)
         yield Reading(id="reading")
         yield PlayNotes(id="play-notes")
-        yield PromptQueue(id="prompt-queue")
-        yield Composer(id="composer")
+        yield PromptQueue(id="prompt-queue", classes="grows")
+        yield Composer(id="composer", classes="grows")
         with Horizontal(id="play-deeds"):
             yield Static(KEYS, id="play-keys", markup=False)
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)

@@ -86,14 +86,14 @@ class SetupPane(EnginePane):
         with Horizontal(classes="line"):
             yield Static("Number of agents ", classes="label")
             yield self._count
-        with Vertical(id="cast"):
+        with Vertical(id="cast", classes="grows"):
             yield SlotEntries(id="panels")
         with Horizontal(id="deeds"):
             yield Button("Go on to 2 Play", id="go-on", compact=True)
             yield Button("Reset Chapter", id="reset", compact=True)
 
     def _cell(self, label: str, area: CappedTextArea, limit: int) -> ComposeResult:
-        with Vertical(classes="cell"):
+        with Vertical(classes="cell grows"):
             with Horizontal(classes="line"):
                 yield Static(label, classes="label")
                 yield Static(classes="gap")

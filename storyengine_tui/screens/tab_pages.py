@@ -10,6 +10,8 @@ from textual import on
 from textual.screen import Screen
 from textual.widgets import TabPane
 
+from storyengine_tui.screens.rows import fit_rows
+
 if TYPE_CHECKING:
     from core.engine.notices import Notice
     from core.engine.open_session import OpenSession
@@ -74,6 +76,7 @@ class TabPages:
                 page: EnginePane = getattr(module, _CLASSES[tab])()
                 page.display = False
                 await self._screen.query_one(f"#{tab}", TabPane).mount(page)
+                fit_rows(page, self._screen.size.height)
                 self._pages[tab] = page
             return self._pages[tab]
 

@@ -148,10 +148,16 @@ class CappedTextArea(TextArea):
         return super().scroll_cursor_visible(center, animate)
 
     def _rewrap_and_refresh_virtual_size(self) -> None:
-        """Wrap the text anew, and paint what was painted before that.
+        """Wrap the text where it is not wrapped so already, and paint what was painted before that.
 
-        Textual only wraps. A start under load was painted between its layout and this, once in twenty.
+        Textual wraps all of it whenever it is told its size, as for every visit to a page; edits keep it
+        wrapped in between. And it only wraps: a start under load was painted between its layout and this,
+        once in twenty.
         """
+        wrapped = self.wrapped_document
+        if (wrapped._width, wrapped._tab_width) == (self.wrap_width, self.indent_width):
+            self._refresh_size()
+            return
         super()._rewrap_and_refresh_virtual_size()
         self.refresh()
 

@@ -12,7 +12,6 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from core.slot import Slot
 from core.transcript import PieceKind
 from storyengine_tui.widgets.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
 from storyengine_tui.widgets.wrap import Span, fragments
@@ -27,7 +26,6 @@ class LineView(ScrollView):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "transcript-view--aside",
         "transcript-view--gm",
-        *(f"transcript-view--{slot.colour}" for slot in Slot),
     }
 
     has_more_below: reactive[bool] = reactive(False, repaint=False, init=False)

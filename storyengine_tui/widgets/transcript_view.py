@@ -1,6 +1,7 @@
 """The transcript of tab 2: a window of what is stored, and the reply that streams in below it."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from textual.timer import Timer
 
@@ -19,6 +20,9 @@ class TranscriptView(SelectableLineView):
     holds it in its place. The first token is painted at once, the following ones at most
     `frames_per_second` times a second.
     """
+
+    # Here and not for all that shows lines: each is styled anew whenever the view gains or loses the focus.
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript-view--{slot.colour}" for slot in Slot}
 
     def __init__(
         self, *, frames_per_second: float = 30, id: str | None = None, classes: str | None = None

@@ -12,10 +12,16 @@ from typing import Any
 
 import psycopg
 import pytest
+from textual import events
 from textual.app import App, ComposeResult
+from textual.containers import Vertical
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 from textual.strip import Strip
+from textual.widgets import Static
 
 from core.slot import Slot
+from storyengine_tui.screens.rows import TALL, fit_rows
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.transcript_view import TranscriptView
 from tests.tui import chapter
@@ -109,6 +115,43 @@ async def test_tokens_of_one_frame_are_painted_once() -> None:
         view._frame_over()
         await pilot.pause()
         assert 0 < view.painted <= 4
+
+
+class GrowingApp(App[None]):
+    """Much that stays as it is, and something that is higher where there is room."""
+
+    CSS = "#growing { height: 2; &.-tall { height: 5; } }"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="growing", classes="grows"):
+            for number in range(30):
+                yield Static(f"line {number}")
+
+    def on_resize(self, event: events.Resize) -> None:
+        fit_rows(self.screen, event.size.height)
+
+
+@pytest.mark.anyio
+async def test_more_rows_style_only_what_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual's breakpoints style every widget of every page anew: two thirds of all work for a new size."""
+    styled: list[str | None] = []
+    apply = Stylesheet.apply
+
+    def counted(self: Stylesheet, node: DOMNode, **options: Any) -> None:
+        styled.append(node.id)
+        apply(self, node, **options)
+
+    app = GrowingApp()
+    async with app.run_test(size=(80, TALL - 1)) as pilot:
+        growing = app.query_one("#growing")
+        monkeypatch.setattr(Stylesheet, "apply", counted)
+        heights = [growing.size.height]
+        for rows in (TALL, TALL + 4, TALL - 1):
+            await pilot.resize_terminal(80, rows)
+            await pilot.pause()
+            heights.append(growing.size.height)
+    assert heights == [2, 5, 5, 2]
+    assert styled == ["growing", "growing"]
 
 
 @pytest.mark.anyio

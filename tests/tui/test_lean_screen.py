@@ -1,9 +1,11 @@
 """A screen that paints what changed, and no more, shows the same as Textual's own."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 from rich.color import ColorSystem
+from textual import events
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -119,6 +121,63 @@ async def test_another_focus_paints_the_two_fields_and_no_others(monkeypatch: py
         await pilot.pause()
         assert {"first", "second"} <= asked
         assert not asked & {"scrolled", "left", "right", "above"}
+
+
+class Hearing(Static):
+    """Shows what size it was told, once it was told; where that is its own doing, it asks for more room."""
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.update(f"told {event.size.width}", layout=False)
+        self.query_ancestor(Turning).query_one("#tail", Static).styles.height = 2 + event.size.width % 2
+
+
+class Turning(LeanScreen[None]):
+    """Two pages, of which one shows."""
+
+    CSS = ".page { height: 1fr; }"
+
+    def compose(self) -> ComposeResult:
+        yield Vertical(Hearing(id="hearing"), id="first", classes="page")
+        yield Vertical(Static("second"), id="second", classes="page")
+        yield Static("tail", id="tail")
+
+    def turn(self, page: str) -> None:
+        for one in ("first", "second"):
+            self.query_one(f"#{one}").display = one == page
+
+
+class TurningApp(App[None]):
+    def get_default_screen(self) -> Screen[None]:
+        return Turning()
+
+
+def text_of(update: object) -> str:
+    return "\n".join("".join(cell.text for cell in row if cell) for row in shown(update))
+
+
+async def test_what_widgets_make_of_their_new_size_is_painted_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    updates: list[str] = []
+    render_update = FrontCompositor.render_update
+
+    def kept(self: FrontCompositor, *arguments: Any, **options: Any) -> Any:
+        update = render_update(self, *arguments, **options)
+        if update is not None:
+            updates.append(text_of(update))
+        return update
+
+    async with TurningApp().run_test(size=SIZE) as pilot:
+        screen = pilot.app.screen
+        assert isinstance(screen, Turning)
+        screen.turn("second")
+        await pilot.pause()
+        await pilot.resize_terminal(SIZE[0] - 1, SIZE[1])
+        monkeypatch.setattr(FrontCompositor, "render_update", kept)
+        screen.turn("first")
+        await pilot.pause(0.2)
+    assert len(updates) == 1
+    assert f"told {SIZE[0] - 1}" in updates[0]
 
 
 async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 from textual import events
+from textual.document._wrapped_document import WrappedDocument
 
 from storyengine_tui.widgets.capped_text_area import CappedTextArea, ComposerTextArea, fitting
 from tests.tui.widget_app import WidgetApp
@@ -241,3 +242,31 @@ async def test_what_was_painted_before_its_text_was_wrapped_is_painted_again() -
         area.post_message(events.Resize(area.size, area.virtual_size))
         await pilot.pause()
         assert "a&#160;long&#160;line&#160;of&#160;words" in app.export_screenshot()
+
+
+async def test_a_text_is_wrapped_for_another_width_and_not_for_every_visit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrapped: list[int] = []
+    wrap = WrappedDocument.wrap
+
+    def counted(self: WrappedDocument, width: int, tab_width: int | None = None) -> None:
+        wrapped.append(width)
+        wrap(self, width, tab_width)
+
+    app = area_app("the lamp went out " * 40, limit=5_000)
+    async with app.running() as pilot:
+        area = area_of(app)
+        area.insert("and nobody saw who had climbed the stair ", (0, 20))
+        monkeypatch.setattr(WrappedDocument, "wrap", counted)
+        for _ in range(3):
+            area.display = False
+            await pilot.pause()
+            area.display = True
+            await pilot.pause()
+        assert wrapped == []
+        await pilot.resize_terminal(40, 20)
+        await pilot.pause()
+        assert set(wrapped) == {area.wrap_width}
+        fresh = WrappedDocument(area.document, area.wrap_width, area.indent_width)
+        assert area.wrapped_document.lines == fresh.lines

@@ -1,0 +1,20 @@
+"""What is higher where the terminal has the rows for it."""
+
+from typing import Final
+
+from textual.widget import Widget
+
+TALL: Final = 36
+
+
+def fit_rows(root: Widget, rows: int) -> None:
+    """Make what has the class `grows` as high as it is in a terminal of so many rows, by the class `-tall`.
+
+    A class of the screen, as Textual's breakpoints are, would say the same, and would have the styles of
+    all widgets of all pages worked out anew. Nothing within what grows depends on it.
+    """
+    is_tall = rows >= TALL
+    for widget in root.query(".grows"):
+        if widget.has_class("-tall") is not is_tall:
+            widget.set_class(is_tall, "-tall", update=False)
+            widget.app.stylesheet.apply(widget)
