@@ -10,6 +10,7 @@ A terminal whose line cuts what is sent: see `storyengine_tui.terminal_input`.
 import os
 import sys
 from contextlib import suppress
+from threading import current_thread
 from typing import Any, TextIO, cast
 
 from textual.driver import Driver
@@ -54,7 +55,17 @@ def hardy(driver_class: type[Driver]) -> type[Driver]:
             self._file = cast(Any, HardyFile(cast(TextIO, self._file)))
 
         def run_input_thread(self) -> None:
-            """Read the terminal as Textual does, but for pastes."""
-            read_terminal(self.fileno, PasteParser(self._debug), self.process_message, self.exit_event)
+            """Read the terminal as Textual does, but for pastes.
+
+            A line that drops also sends SIGCONT, upon which Textual begins another thread. It waits for the
+            newest alone and takes the word to end back then, so that the one before might never hear it.
+            """
+            thread = current_thread()
+            read_terminal(
+                self.fileno,
+                PasteParser(self._debug),
+                self.process_message,
+                lambda: self.exit_event.is_set() or self._key_thread is not thread,
+            )
 
     return HardyDriver

@@ -11,7 +11,6 @@ import selectors
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
-from threading import Event
 from typing import Final
 
 from textual._xterm_parser import XTermParser
@@ -91,9 +90,9 @@ def _without_beginning_of(mark: str, text: str, *, least: int) -> tuple[str, str
 
 
 def read_terminal(
-    descriptor: int, parser: PasteParser, take: Callable[[Message], object], end: Event
+    descriptor: int, parser: PasteParser, take: Callable[[Message], object], is_over: Callable[[], bool]
 ) -> None:
-    """Read the terminal in a thread of its own until `end`, and hand on what was typed, pasted and clicked.
+    """Read the terminal in a thread of its own until it is over; hand on what is typed, pasted and clicked.
 
     The parser is asked for what has waited only when nothing is there to be read: on a busy machine the
     second half of a key may be there long before anybody comes to read it.
@@ -104,13 +103,13 @@ def read_terminal(
     # Not the default one: not every system lets a terminal be watched with that.
     with selectors.SelectSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
-        while not end.is_set():
+        while not is_over():
             if not selector.select(MOMENT):
                 messages = parser.tick()
             elif data := os.read(descriptor, LONGEST_READ):
                 messages = parser.feed(decode(data))
             else:
-                end.wait(MOMENT)  # Its other end is closed, which does not wait to be read.
+                time.sleep(MOMENT)  # Its other end is closed, which does not wait to be read.
                 messages = parser.tick()
             for message in messages:
                 take(message)

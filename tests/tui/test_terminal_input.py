@@ -3,13 +3,16 @@
 import os
 import threading
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste
 from textual.message import Message
 
+from storyengine_tui.driver import hardy
 from storyengine_tui.terminal_input import END, SILENCE, START, PasteParser, read_terminal
 
 PASTED = st.text(st.characters(codec="utf-8", exclude_characters="\x00")).filter(
@@ -98,7 +101,7 @@ def test_letters_that_a_line_cuts_in_two_are_put_together_again() -> None:
         if isinstance(message, Key):
             enough.set()
 
-    thread = threading.Thread(target=read_terminal, args=(reader, PasteParser(), take, end))
+    thread = threading.Thread(target=read_terminal, args=(reader, PasteParser(), take, end.is_set))
     thread.start()
     data = f"{START}„Gute Nacht“ 👩‍🚀{END}".encode()
     for byte in data:
@@ -110,3 +113,24 @@ def test_letters_that_a_line_cuts_in_two_are_put_together_again() -> None:
     os.close(writer)
     os.close(reader)
     assert [message.text for message in came if isinstance(message, Paste)] == ["„Gute Nacht“ 👩‍🚀"]
+
+
+def test_a_line_that_drops_leaves_no_thread_behind_that_reads_it() -> None:
+    """It also sends SIGCONT, upon which Textual begins a second thread and forgets the first."""
+    reader, writer = os.pipe()
+    driver_class = hardy(LinuxDriver)
+    driver: Any = driver_class.__new__(driver_class)
+    driver._debug, driver.fileno, driver.exit_event = False, reader, threading.Event()
+    os.close(writer)
+    threads = []
+    for _ in range(2):
+        driver._key_thread = threading.Thread(target=driver.run_input_thread, daemon=True)
+        driver._key_thread.start()
+        threads.append(driver._key_thread)
+    threads[0].join(30)
+    assert not threads[0].is_alive(), "the second reads alone"
+    assert threads[1].is_alive()
+    driver.exit_event.set()
+    threads[1].join(30)
+    os.close(reader)
+    assert not threads[1].is_alive()
