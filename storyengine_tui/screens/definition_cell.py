@@ -13,6 +13,7 @@ from core.limits import Limits
 from core.session import Session
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.entry_field import FormField
 
 DEFAULT_DEFINITION = (
     "Left empty: third person and past tense, in the tone of your world; scenes with dialogue; game "
@@ -74,7 +75,7 @@ class DefinitionCell(Vertical):
         yield CappedTextArea(limit=limit, placeholder=DEFAULT_DEFINITION, id="definition")
         with Horizontal(classes="line"):
             yield Static("Target ", classes="label")
-            yield Input(
+            yield FormField(
                 id="target", compact=True, max_length=5, restrict=r"[0-9]*", placeholder="–", valid_empty=True
             )
             yield Static(f" words (optional, up to {self._limits.draft_words:,})", classes="gap")
@@ -142,11 +143,6 @@ class DefinitionCell(Vertical):
         event.stop()
         self._show_why()
         self.post_message(self.Edited())
-
-    @on(Input.Submitted, "#target")
-    def _heed_enter(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.screen.focus_next()
 
     @on(Button.Pressed, "#build")
     def _build(self, event: Button.Pressed) -> None:

@@ -17,6 +17,7 @@ from core.memory import BlockType, MemoryBlock
 from storyengine_tui.screens.memory_outline import MemoryForm, Names, all_text, passages_of
 from storyengine_tui.screens.memory_pages import MemoryPages
 from storyengine_tui.screens.passage_view import Keyed, PassageView, pattern_of
+from storyengine_tui.widgets.entry_field import EntryField
 from storyengine_tui.widgets.line_view import LineView
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 
@@ -81,7 +82,9 @@ class MemoryCell(Vertical):
             yield PassageView(id="memory-view")
             with Horizontal(classes="foot"):
                 yield PanelSwitcher(ENTRIES, id="memory-forms")
-                yield Input(placeholder="/ searches", id="memory-search", compact=True, select_on_focus=False)
+                yield EntryField(
+                    placeholder="/ searches", id="memory-search", compact=True, select_on_focus=False
+                )
                 yield Static("", id="memory-found", markup=False)
                 yield Static("↓ more", id="memory-more", markup=False)
                 yield Button("Copy all", id="memory-copy", compact=True)

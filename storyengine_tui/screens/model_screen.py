@@ -24,6 +24,7 @@ from storyengine_tui.consenting import ask, have_weights
 from storyengine_tui.local_weights import are_missing
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.entry_field import FormField
 from storyengine_tui.widgets.key_line import KeyLine
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
@@ -74,12 +75,12 @@ class ModelScreen(Screen[Configuration | None]):
                 )
             with Horizontal(classes="line service"):
                 yield Static("Address", classes="label")
-                yield Input(self._now.base_url, compact=True, id="address", select_on_focus=False)
+                yield FormField(self._now.base_url, compact=True, id="address", select_on_focus=False)
             yield self._note("consent", "service")
             yield self._note("key-source", "service")
             with Horizontal(classes="line service"):
                 yield Static("New key", classes="label")
-                yield Input(
+                yield FormField(
                     password=True,
                     compact=True,
                     id="key",
@@ -89,7 +90,7 @@ class ModelScreen(Screen[Configuration | None]):
             for role, label in ROLES.items():
                 with Horizontal(classes="line service"):
                     yield Static(label, classes="label")
-                    yield Input(self._now.models.get(role, ""), compact=True, id=f"model-{role.value}")
+                    yield FormField(self._now.models.get(role, ""), compact=True, id=f"model-{role.value}")
             yield Static("", id="models", markup=False)
             with Horizontal(id="deeds"):
                 yield Button("Test (F8)", id="test", compact=True)
@@ -184,11 +185,6 @@ class ModelScreen(Screen[Configuration | None]):
     def _heed_address(self, event: Input.Changed) -> None:
         event.stop()
         self._show_consent(self._typed)
-
-    @on(Input.Submitted)
-    def _heed_enter(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.focus_next()
 
     # Trying and connecting
 

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from core.password import PasswordGate, PasswordRefusedError
+from storyengine_tui.widgets.entry_field import EntryField
 
 
 class PasswordScreen(Screen[None]):
@@ -30,7 +31,7 @@ class PasswordScreen(Screen[None]):
         """Compose the field and, below it, why it is still there."""
         with Vertical(id="gate"):
             yield Static("Story Engine is locked.", id="title")
-            yield Input(password=True, placeholder="Password", id="password")
+            yield EntryField(password=True, placeholder="Password", id="password")
             yield Static("Enter tries it, Ctrl+Q leaves.", id="said", markup=False)
 
     def action_try(self) -> None:

@@ -12,6 +12,7 @@ from textual.widgets.text_area import Edit, EditResult
 
 from core.grapheme import head, is_safe_cut
 from core.text import clean
+from storyengine_tui.widgets.keys_at_once import act_at_once
 
 
 def fitting(text: str, room: int) -> str:
@@ -97,15 +98,8 @@ class CappedTextArea(TextArea):
         return len(self.text)
 
     async def on_key(self, event: events.Key) -> None:
-        """Act on a key at once: a binding waits until it has bubbled up, and what is typed next overtakes it.
-
-        A slow line brings many keys in one packet; a Backspace among them deletes what stood before it.
-        """
-        for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            if await self.app.run_action(binding.action, self):
-                event.stop()
-                event.prevent_default()
-                return
+        """Act on a key before the next one comes."""
+        await act_at_once(self, event)
 
     def load_text(self, text: str) -> None:
         """Show another text from its end, and forget what could be undone."""
