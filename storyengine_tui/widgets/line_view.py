@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,6 +15,9 @@ from textual.strip import Strip
 from core.transcript import PieceKind
 from storyengine_tui.widgets.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
 from storyengine_tui.widgets.wrap import Span, fragments
+
+MOST_STRIPS: Final = 512
+"""Painted lines that are kept; each is some kilobytes, and an evening shows thousands of them."""
 
 
 class LineView(ScrollView):
@@ -177,6 +180,8 @@ class LineView(ScrollView):
             return self._painted(line, parts)
         strip = self._strips.get(line)
         if strip is None:
+            if len(self._strips) >= MOST_STRIPS:
+                self._strips.clear()
             strip = self._strips[line] = self._painted(line, [])
         return strip
 

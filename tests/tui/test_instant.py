@@ -23,6 +23,7 @@ from textual.widgets import Static
 from core.slot import Slot
 from storyengine_tui.screens.rows import TALL, fit_rows
 from storyengine_tui.theme import STORY_THEME, theme_variables
+from storyengine_tui.widgets.line_view import MOST_STRIPS
 from storyengine_tui.widgets.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.engine_app import Desktop, make_active, opened
@@ -94,6 +95,20 @@ async def test_a_token_paints_its_own_line_whatever_is_above_it() -> None:
     assert short == await lines_painted_by_tokens(LONG, 40)
     # Its line, and now and then the next.
     assert short <= 2 * 40
+
+
+@pytest.mark.anyio
+async def test_what_was_shown_earlier_is_kept_in_no_more_than_so_many_lines() -> None:
+    app = CountedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = app.query_one(CountedView)
+        view.show_window(chapter.window(LONG))
+        await pilot.pause()
+        assert view.lines.height > MOST_STRIPS
+        for y in range(view.lines.height - 1, -1, -30):
+            view.scroll_to(y=y, animate=False, force=True)
+            await pilot.pause()
+        assert view.painted > MOST_STRIPS >= len(view._strips)
 
 
 @pytest.mark.anyio
