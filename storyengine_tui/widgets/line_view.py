@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from rich.segment import Segment
 from rich.style import Style
@@ -53,6 +53,9 @@ class LineView(ScrollView):
         self._is_following = True
         self._top: list[tuple[int, Mark]] = []
         self._strips: dict[int, Strip] = {}
+        self._framed: dict[int, Strip] = {}
+        """The same lines with what stands left and right of them, as they were painted last."""
+        self._framed_width = 0
         self._styles_of: dict[str, Style] = {}
 
     @property
@@ -84,10 +87,11 @@ class LineView(ScrollView):
 
     def _paint_from(self, dirty: int, old_height: int) -> None:
         height = self.lines.height
-        if dirty == 0:
-            self._strips.clear()
-        for y in range(dirty, max(height, old_height)):
-            self._strips.pop(y, None)
+        for kept in (self._strips, self._framed):
+            if dirty == 0:
+                kept.clear()
+            for y in range(dirty, max(height, old_height)) if kept else ():
+                kept.pop(y, None)
         if not self._width:
             return
         if Size(self._width, height) != self.virtual_size:
@@ -97,7 +101,7 @@ class LineView(ScrollView):
         first = max(dirty - self.scroll_offset.y, 0)
         last = min(max(height, old_height) - self.scroll_offset.y, self.size.height)
         if first < last:
-            self.refresh(Region(0, first, self.size.width, last - first))
+            self.refresh(Region(0, first, self._width, last - first))
 
     # Keeping the place
 
@@ -170,13 +174,42 @@ class LineView(ScrollView):
         """Forget what was painted in other colours."""
         super().notify_style_update()
         self._strips.clear()
+        self._framed.clear()
         self._styles_of.clear()
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Paint anew: what is named, or all of it, whatever was painted before."""
+        if repaint and not regions:
+            self._framed.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows of what is in sight. A line that has only moved is not made anew, as Textual would."""
+        width, top = self.outer_size.width, self.scroll_offset.y
+        if self.gutter.height:
+            return super().render_lines(crop)
+        if width != self._framed_width or len(self._framed) >= MOST_STRIPS:
+            self._framed.clear()
+            self._framed_width = width
+        rows = [self._framed.get(top + y) for y in crop.line_range]
+        missing = [y for y, strip in zip(crop.line_range, rows, strict=True) if strip is None]
+        if missing:
+            made = super().render_lines(Region(0, missing[0], width, missing[-1] + 1 - missing[0]))
+            for y, strip in enumerate(made, missing[0]):
+                rows[y - crop.y] = strip
+                if top + y in self._strips:
+                    self._framed[top + y] = strip
+        begin, end = crop.column_span
+        return [strip.crop(begin, end) for strip in rows if strip is not None]
 
     def render_line(self, y: int) -> Strip:
         """Return row `y` of what is in sight."""
         line = y + self.scroll_offset.y
         parts = self.highlights(line)
         if parts:
+            self._strips.pop(line, None)
             return self._painted(line, parts)
         strip = self._strips.get(line)
         if strip is None:

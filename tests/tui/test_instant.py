@@ -53,11 +53,15 @@ def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
 class CountedView(TranscriptView):
     """Counts the lines that are painted anew."""
 
-    painted = 0
+    painted = rendered = 0
 
     def _painted(self, line: int, parts: list) -> Strip:  # type: ignore[type-arg]
         self.painted += 1
         return super()._painted(line, parts)
+
+    def render_line(self, y: int) -> Strip:
+        self.rendered += 1
+        return super().render_line(y)
 
 
 class CountedApp(App[None]):
@@ -95,6 +99,57 @@ async def test_a_token_paints_its_own_line_whatever_is_above_it() -> None:
     assert short == await lines_painted_by_tokens(LONG, 40)
     # Its line, and now and then the next.
     assert short <= 2 * 40
+
+
+@pytest.mark.anyio
+async def test_a_line_that_has_only_moved_is_not_made_anew() -> None:
+    """Every tenth token moves all lines up by one, and a key that comes then waits for it."""
+    app = CountedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = app.query_one(CountedView)
+        view.show_window(chapter.window(LONG))
+        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
+        await pilot.pause()
+        height, view.rendered = view.lines.height, 0
+        for _ in range(60):
+            view.stream("token ")
+            view._paint_pending()
+            await pilot.pause()
+        assert view.lines.height >= height + 3, "it has moved"
+        assert view.rendered <= 60 + 2 * 4 < view.size.height * 4
+
+
+@pytest.mark.anyio
+async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() -> None:
+    app = CountedApp()
+    async with app.run_test(size=(120, 40)) as pilot:
+        view = app.query_one(CountedView)
+        view.show_window(chapter.window(LONG))
+        view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
+        view.focus()
+        for step in (
+            lambda: view.stream("word " * 40),
+            lambda: view.scroll_relative(y=-9, animate=False),
+            lambda: view.stream("word " * 40),
+            view.action_mark,
+            lambda: view.action_extend_selection("up"),
+            lambda: view.scroll_relative(y=4, animate=False),
+            view.stop_marking,
+            lambda: app.screen.set_focus(None),
+            view.follow,
+            lambda: view.settle(chapter.window(LONG)),
+            lambda: setattr(app, "theme", "textual-light"),
+            lambda: view.show_window(chapter.window(SHORT)),
+        ):
+            step()
+            view._frame_over()
+            await pilot.pause()
+            whole = view.outer_size.region
+            kept = [strip.text for strip in view.render_lines(whole)], view.render_lines(whole)
+            view.refresh()
+            fresh = view.render_lines(whole)
+            assert kept == ([strip.text for strip in fresh], fresh)
+            await pilot.pause()
 
 
 @pytest.mark.anyio
