@@ -7,6 +7,7 @@ tests/store/test_growth.
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() 
         view.show_window(chapter.window(LONG))
         view.begin_reply(Slot.BLUE, "Agent Blue", "And then?")
         view.focus()
-        for step in (
+        steps: list[Callable[[], object]] = [
             lambda: view.stream("word " * 40),
             lambda: view.scroll_relative(y=-9, animate=False),
             lambda: view.stream("word " * 40),
@@ -140,7 +141,8 @@ async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() 
             lambda: view.settle(chapter.window(LONG)),
             lambda: setattr(app, "theme", "textual-light"),
             lambda: view.show_window(chapter.window(SHORT)),
-        ):
+        ]
+        for step in steps:
             step()
             view._frame_over()
             await pilot.pause()
