@@ -98,8 +98,8 @@ class StoryEngineApp(OverlayApp):
         self._is_leaving = False
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Give every theme our own variables."""
-        return theme_variables()
+        """Give every theme our own variables, in colours that the terminal has."""
+        return theme_variables(self.console.color_system)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the platform's driver, which outlives its terminal."""

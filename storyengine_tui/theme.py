@@ -2,8 +2,9 @@
 
 The slot colours were chosen by computation: each is at least 4.5 : 1 against black and looks like its
 name, and the smallest OKLab distance between any two of them, and to the GM's white, is as large as a
-search could make it, in common vision and as protanopia, deuteranopia and tritanopia see them. A test
-computes all of it again.
+search could make it, in common vision and as protanopia, deuteranopia and tritanopia see them. What a
+terminal of 256 colours makes of them is as readable; one of 16 is given colours that it has. A test computes
+all of it again.
 """
 
 from collections.abc import Mapping
@@ -20,11 +21,24 @@ SLOT_COLOURS: Final[Mapping[Slot, str]] = MappingProxyType(
         Slot.ORANGE: "#ee9828",
         Slot.YELLOW: "#ffd91f",
         Slot.GREEN: "#79e0b5",
-        Slot.BLUE: "#1972fc",
-        Slot.INDIGO: "#a99bf8",
+        Slot.BLUE: "#1f82ff",
+        Slot.INDIGO: "#b0a4e6",
         Slot.VIOLET: "#ae63a2",
     }
 )
+
+FEW_SLOT_COLOURS: Final[Mapping[Slot, str]] = MappingProxyType(
+    {
+        Slot.RED: "#ff5555",
+        Slot.ORANGE: "#aa5500",
+        Slot.YELLOW: "#ffff55",
+        Slot.GREEN: "#00aa00",
+        Slot.BLUE: "#00aaaa",
+        Slot.INDIGO: "#5555ff",
+        Slot.VIOLET: "#ff55ff",
+    }
+)
+"""For a terminal of 16 colours: seven of them. The nearest to the others would be grey for three slots."""
 
 _ROLES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -80,9 +94,13 @@ STORY_THEME: Final = Theme(
 )
 
 
-def theme_variables() -> dict[str, str]:
-    """Return our own variables, for `App.get_theme_variable_defaults`: then every theme has them."""
-    return {**{f"slot-{slot.colour}": colour for slot, colour in SLOT_COLOURS.items()}, **_ROLES}
+def theme_variables(color_system: str | None = None) -> dict[str, str]:
+    """Return our own variables, for `App.get_theme_variable_defaults`: then every theme has them.
+
+    `color_system` is Rich's name of what the terminal can show.
+    """
+    colours = FEW_SLOT_COLOURS if color_system == "standard" else SLOT_COLOURS
+    return {**{f"slot-{slot.colour}": colour for slot, colour in colours.items()}, **_ROLES}
 
 
 def slot_class(slot: Slot) -> str:

@@ -7,14 +7,13 @@ from typing import ClassVar, NamedTuple
 
 from rich.style import Style
 
+from core.slot import Slot
 from core.transcript import PieceKind
 from storyengine_tui.screens.memory_outline import Names, Passage, find_names
 from storyengine_tui.screens.pinned_view import PinnedView
-from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.transcript_lines import Paragraph, Place, Spot
 
 _HEADING = Style(bold=True)
-_NAMES = {slot: Style(color=colour) for slot, colour in SLOT_COLOURS.items()}
 
 
 class Match(NamedTuple):
@@ -155,8 +154,11 @@ class PassageView(PinnedView):
         parts = self._named.get(index)
         if parts is None:
             names = find_names(passage.text, self._names)
-            parts = self._named[index] = [(begin, end, _NAMES[slot]) for begin, end, slot in names]
+            parts = self._named[index] = [(begin, end, self._colour_of(slot)) for begin, end, slot in names]
         return [(0, passage.heading, _HEADING), *parts] if passage.heading else parts
+
+    def _colour_of(self, slot: Slot) -> Style:
+        return Style(color=self.app.theme_variables[f"slot-{slot.colour}"])
 
 
 def _without_overlap(parts: Iterable[tuple[int, int, Style]]) -> list[tuple[int, int, Style]]:

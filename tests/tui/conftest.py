@@ -14,6 +14,8 @@ def _still_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clear what changes colours or output behind a test's back."""
     for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS", "TMUX", "STORYENGINE_PLAIN_OUTPUT"):
         monkeypatch.delenv(name, raising=False)
+    # The terminal that the tests run in may have fewer, and the program takes those that there are.
+    monkeypatch.setattr("textual.constants.COLOR_SYSTEM", "truecolor")
 
 
 @pytest.fixture

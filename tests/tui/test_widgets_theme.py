@@ -1,11 +1,26 @@
 """The colours: readable on black, and told apart by as many eyes as seven can be (design 10)."""
 
+from contextlib import AbstractAsyncContextManager
 from itertools import combinations
+from pathlib import Path
 
 import pytest
+from rich._palettes import EIGHT_BIT_PALETTE
+from rich.color import Color, ColorSystem
 
+from core.engine.engine import Engine
+from core.paths import Paths
+from core.settings import Settings
 from core.slot import Slot
-from storyengine_tui.theme import SLOT_COLOURS, STORY_THEME, slot_class, theme_variables
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.theme import (
+    FEW_SLOT_COLOURS,
+    SLOT_COLOURS,
+    STORY_THEME,
+    slot_class,
+    theme_variables,
+)
 from tests.tui.colour_vision import VISIONS, contrast, distance, hue
 
 BLACK, WHITE = "#000000", "#ffffff"
@@ -35,6 +50,54 @@ def test_slot_colours_and_the_white_of_the_gm_are_told_apart(vision: str) -> Non
         for one, other in combinations([*SLOT_COLOURS.values(), WHITE], 2)
     )
     assert closest[0] >= APART, closest
+
+
+def reduced(colour: str, system: ColorSystem) -> int:
+    """Return the number of the colour that Rich has the terminal show."""
+    number = Color.parse(colour).downgrade(system).number
+    assert number is not None
+    return number
+
+
+def of_256(colour: str) -> str:
+    """Return what a terminal of 256 colours shows."""
+    return EIGHT_BIT_PALETTE[reduced(colour, ColorSystem.EIGHT_BIT)].hex
+
+
+@pytest.mark.parametrize("slot", Slot)
+def test_a_slot_colour_is_readable_on_black_in_256_colours(slot: Slot) -> None:
+    assert contrast(of_256(SLOT_COLOURS[slot]), BLACK) >= 4.5
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_slot_colours_and_white_are_told_apart_in_256_colours(vision: str) -> None:
+    shown = [*map(of_256, SLOT_COLOURS.values()), WHITE]
+    assert min(distance(one, other, vision) for one, other in combinations(shown, 2)) >= 0.09
+
+
+def test_seven_of_16_colours_are_told_apart_and_none_is_the_grey_of_asides_or_the_white_of_the_gm() -> None:
+    variables = theme_variables("standard")
+    numbers = [reduced(variables[f"slot-{slot.colour}"], ColorSystem.STANDARD) for slot in Slot]
+    assert len(set(numbers)) == len(Slot)
+    assert not {0, 7, 8, 15} & set(numbers)
+    # What they look like is the terminal's own. In the colours of a VGA card, the brown that stands for
+    # orange and the blue that stands for indigo have 4.0 and 4.1: no other two of 16 are like their names.
+    assert all(contrast(colour, BLACK) >= 4 for colour in FEW_SLOT_COLOURS.values())
+    dim = {slot for slot, colour in FEW_SLOT_COLOURS.items() if contrast(colour, BLACK) < 4.5}
+    assert dim == {Slot.ORANGE, Slot.INDIGO}
+
+
+def test_the_program_takes_the_colours_that_its_terminal_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(_: Configuration) -> AbstractAsyncContextManager[Engine]:
+        raise NotImplementedError
+
+    paths = Paths(*(tmp_path / name for name in ("data", "config", "logs", "downloads")))
+    for system, colours in (("standard", FEW_SLOT_COLOURS), ("256", SLOT_COLOURS)):
+        monkeypatch.setattr("textual.constants.COLOR_SYSTEM", system)
+        app = StoryEngineApp(never, Configuration(paths, Settings(_env_file=None)))
+        assert {slot: app.theme_variables[f"slot-{slot.colour}"] for slot in Slot} == colours
 
 
 @pytest.mark.parametrize("slot", Slot)
