@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -22,7 +23,6 @@ from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.desk import Desk
 from storyengine_tui.driver import hardy
 from storyengine_tui.last_session import read_last_panel
-from storyengine_tui.leaving import STORING, stopped_by_leaving
 from storyengine_tui.overlays import OverlayApp
 from storyengine_tui.palette import commands_of
 from storyengine_tui.runtime import EngineFailed, EngineReady, Runtime
@@ -42,6 +42,15 @@ LONGEST_CLOSE = 5.0
 STARTING = 5.0
 """Seconds in which nearly all is made that stays until the end."""
 
+STYLES = Path(__file__).parent
+LATER_STYLES = (
+    "widgets/widgets.tcss",
+    "screens/setup_pane.tcss",
+    "screens/play_pane.tcss",
+    "screens/narrative_pane.tcss",
+)
+"""Looks of what no first paint shows; to parse them takes as long as a fifth of that paint."""
+
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
 
@@ -50,12 +59,9 @@ class StoryEngineApp(OverlayApp):
 
     TITLE = "Story Engine"
     CSS_PATH: ClassVar[CSSPathType] = [
-        "widgets/widgets.tcss",
+        "widgets/notes.tcss",
         "app.tcss",
         "screens/chapter_screen.tcss",
-        "screens/setup_pane.tcss",
-        "screens/play_pane.tcss",
-        "screens/narrative_pane.tcss",
     ]
     HELP = "Every text is stored by itself. Ctrl+P finds every command by its name."
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -128,11 +134,16 @@ class StoryEngineApp(OverlayApp):
     def on_mount(self) -> None:
         """Paint, then start the engine."""
         self._terminal.heed_hang_up()
+        self.call_after_refresh(self._read_later_styles)
         self.set_timer(STARTING, _look_for_garbage)
         if self.unread is None:
             self.pass_gate(self.start_engine)
         else:
             self.call_after_refresh(self._begin_reading, self.unread)
+
+    def _read_later_styles(self) -> None:
+        for path in LATER_STYLES:
+            self.stylesheet.read(STYLES / path)
 
     def _begin_reading(self, unread: Unread) -> None:
         self.do(self._read_settings(unread), group="settings")
@@ -218,6 +229,8 @@ class StoryEngineApp(OverlayApp):
 
     async def leave(self, *, is_forced: bool = False) -> None:
         """Store everything and end. Forced, as by a dropped line, it ends whatever cannot be stored."""
+        from storyengine_tui.leaving import STORING, stopped_by_leaving
+
         if self._is_leaving:
             return
         self._is_leaving = True

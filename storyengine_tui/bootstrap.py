@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-HEAVY = ("db.store", "core.engine.engine", "core.providers.make")
+HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.make")
 """What an engine is made of."""
 START_TIMEOUT = 120.0
 """Seconds that the private server may take to come up, its very first start included."""

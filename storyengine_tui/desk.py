@@ -4,7 +4,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from core.ids import SessionId
-from core.machine import Command
 from core.paths import Paths
 from storyengine_tui.last_session import LastPanel, read_last_session, write_last_session
 from storyengine_tui.screens.chapter_screen import ChapterScreen
@@ -149,6 +148,8 @@ class Desk:
             await self.require_engine().retitle(session_id, title)
 
     async def _is_untouched(self) -> bool:
+        from core.machine import Command
+
         session = self.session
         if session is None or not session.can(Command.EDIT_TAB1):
             return False

@@ -15,9 +15,7 @@ from textual.widgets import Static, TabbedContent
 from textual.worker import Worker
 
 from core.errors import ErrorCode, StoryEngineError
-from core.event import Event
 from core.ids import RequestId, SessionId
-from core.request import Request, RequestKind
 from core.session import SessionState, title_from
 from storyengine_tui.consenting import may_call, mend
 from storyengine_tui.early_keys import EarlyKeys
@@ -35,6 +33,8 @@ if TYPE_CHECKING:
     from core.engine import notices
     from core.engine.listeners import Listener
     from core.engine.open_session import OpenSession
+    from core.event import Event
+    from core.request import Request
     from core.store import Holder
     from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.setup_pane import SetupPane
@@ -255,7 +255,7 @@ class ChapterScreen(TroubledScreen):
             case _:
                 pass
 
-    def _tell_of_reply(self, events: tuple[Event, ...]) -> None:
+    def _tell_of_reply(self, events: "tuple[Event, ...]") -> None:
         slot = events[-1].slot
         if self._session is not None and slot is not None:
             name = self._session.snapshot.session.name_of(slot)
@@ -334,11 +334,13 @@ class ChapterScreen(TroubledScreen):
         if is_locked:
             self._open_tab("play")
 
-    def _may_be_mended(self, request: Request, error: StoryEngineError) -> bool:
+    def _may_be_mended(self, request: "Request", error: StoryEngineError) -> bool:
         """Whether a call may have failed for want of consent, or of the local model's weights.
 
         A summary is tried again by itself, and must not ask for the weights each time.
         """
+        from core.request import RequestKind
+
         if self._session is None or self._session.is_read_only:
             return False
         is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and request.kind is not RequestKind.SUMMARY

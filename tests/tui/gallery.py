@@ -24,7 +24,7 @@ from tests.tui.widget_app import WIDGET_STYLES
 class GalleryApp(FewBytesApp, ClipboardApp):
     """Plays a page of a chapter that stands still."""
 
-    CSS_PATH: ClassVar = [WIDGET_STYLES]
+    CSS_PATH: ClassVar = WIDGET_STYLES
     CSS = """
     .page { background: $page-play; padding: 0 1; }
     TranscriptView { height: 1fr; }

@@ -49,7 +49,8 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 def styles_of(page: str) -> list[str | PurePath]:
     """Return the style sheets that a page needs."""
     package = Path(storyengine_tui.__file__).parent
-    return [package / name for name in ("app.tcss", "widgets/widgets.tcss", f"screens/{page}.tcss")]
+    names = ("app.tcss", "widgets/notes.tcss", "widgets/widgets.tcss", f"screens/{page}.tcss")
+    return [package / name for name in names]
 
 
 class PageApp(App[None]):

@@ -17,7 +17,7 @@ from textual.widgets import Static
 from core.slot import Slot
 from core.transcript import Window, render_window
 from storyengine_tui import terminal_rows
-from storyengine_tui.few_bytes import SWITCH, FewBytesApp, is_wanted
+from storyengine_tui.few_bytes import SWITCH, FewBytesApp, installed_version, is_wanted
 from storyengine_tui.terminal_rows import Cell, Look, Patch, Run, TerminalRows, cells_of
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
@@ -214,7 +214,7 @@ WORDS = "The tide turns and 海 the bell rings, twice, for those who are late. "
 class ComparedApp(FewBytesApp):
     """Feeds two terminals, one plainly and one by difference."""
 
-    CSS_PATH = [WIDGET_STYLES]  # noqa: RUF012
+    CSS_PATH = WIDGET_STYLES
     CSS = "#end { height: 3; } TranscriptView { height: 1fr; }"
 
     def __init__(self) -> None:
@@ -340,7 +340,8 @@ def test_it_steps_aside_for_another_textual_and_when_it_is_turned_off(
 
 
 def test_the_installed_textual_is_one_that_was_tested() -> None:
-    assert is_wanted(textual.__version__), "test few_bytes with this Textual, then change TESTED_WITH"
+    assert installed_version() == textual.__version__
+    assert is_wanted(), "test few_bytes with this Textual, then change TESTED_WITH"
 
 
 def test_turned_off_it_hands_textual_what_textual_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,7 @@ HEAVY = {
     *("alembic", "argon2", "db", "httpx", "keyring", "openai", "psycopg", "sqlalchemy", "sqlmodel", "typer"),
     *("pydantic", "pydantic_settings"),
     *("core.context", "core.engine.engine", "core.engine.notices", "core.export"),
+    *("core.machine", "core.request", "importlib.metadata", "uuid6"),
     *(f"storyengine_tui.screens.{tab}_pane" for tab in ("setup", "play", "narrative")),
 }
 LONG, SHORT = 150, 15
@@ -49,6 +50,21 @@ def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=60
     )
     assert not HEAVY & set(json.loads(done.stdout))
+
+
+@pytest.mark.anyio
+async def test_the_first_paint_styles_nothing_that_it_does_not_show(desktop: Desktop) -> None:
+    """A fifth of the paint was parsing the looks of the three pages, which come later."""
+    app = desktop.app()
+    shown_first = {Path(file).name for file, _ in app.stylesheet.source} | {
+        path.name for path in app.css_path
+    }
+    assert shown_first == {"notes.tcss", "app.tcss", "chapter_screen.tcss"}
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        styled = {Path(file).name for file, _ in app.stylesheet.source}
+        assert styled >= {"widgets.tcss", "setup_pane.tcss", "play_pane.tcss", "narrative_pane.tcss"}
+        await app.close_everything()
 
 
 class CountedView(TranscriptView):
@@ -66,7 +82,7 @@ class CountedView(TranscriptView):
 
 
 class CountedApp(App[None]):
-    CSS_PATH = [WIDGET_STYLES]  # noqa: RUF012
+    CSS_PATH = WIDGET_STYLES
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return theme_variables()

@@ -152,7 +152,7 @@ def test_what_the_environment_overrides_is_said(tmp_path: Path, monkeypatch: pyt
 
 
 class ModelApp(App[None]):
-    CSS_PATH = [WIDGET_STYLES]  # noqa: RUF012
+    CSS_PATH = WIDGET_STYLES
 
     def __init__(self, configuration: Configuration) -> None:
         super().__init__()

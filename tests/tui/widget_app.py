@@ -15,13 +15,14 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 
 MessageType = TypeVar("MessageType", bound=Message)
 
-WIDGET_STYLES = Path(storyengine_tui.widgets.__file__).parent / "widgets.tcss"
+_PACKAGE = Path(storyengine_tui.widgets.__file__).parent
+WIDGET_STYLES: list[str | PurePath] = [_PACKAGE / "notes.tcss", _PACKAGE / "widgets.tcss"]
 
 
 class WidgetApp(App[None]):
     """Shows what `build` returns."""
 
-    CSS_PATH: ClassVar[list[str | PurePath] | None] = [WIDGET_STYLES]
+    CSS_PATH: ClassVar[list[str | PurePath] | None] = WIDGET_STYLES
 
     def __init__(self, build: Callable[[], Sequence[Widget]]) -> None:
         super().__init__()
