@@ -49,15 +49,19 @@ def make_directory(path: Path) -> None:
         directory.mkdir(mode=0o700, exist_ok=True)
 
 
-def write_privately(file: Path, text: str) -> None:
-    """Replace `file` in one step, for its owner alone (`mkstemp` sees to that); raise OSError."""
+def write_privately(file: Path, text: str, *, is_flushed: bool = True) -> None:
+    """Replace `file` in one step, for its owner alone (`mkstemp` sees to that); raise OSError.
+
+    Not flushed, it outlives this program but no power cut, and does not wait for the disk.
+    """
     make_directory(file.parent)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
     try:
         with open(handle, "w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
-            os.fsync(out.fileno())
+            if is_flushed:
+                os.fsync(out.fileno())
         os.replace(name, file)
     except OSError:
         Path(name).unlink(missing_ok=True)

@@ -247,7 +247,7 @@ class StoryEngineApp(OverlayApp):
         except BaseException:  # a bug; the GM can go on, and leave again
             self._is_leaving = False
             raise
-        self.chapter.early.keep(self.desk.paths.early_text)
+        self.chapter.early.keep()
         await self._runtime.stop()
         # After the screen is gone, for it may close faster than it can be read.
         self.exit(message=Text(kept) if kept else None)

@@ -12,7 +12,11 @@ log = logging.getLogger(__name__)
 
 
 class EarlyKeys:
-    """The text of keys and pastes, as a field would have taken them."""
+    """The text of keys and pastes, as a field would have taken them.
+
+    A start may take seconds, and be killed: so what is typed is in a file as well, key by key, until the
+    field that got it has stored it. Rather twice than lost.
+    """
 
     def __init__(self) -> None:
         self._text = ""
@@ -29,12 +33,14 @@ class EarlyKeys:
                 text = "\n"
             case events.Key(key="backspace"):
                 self._text = self._text[:-1]
+                self._write()
                 return True
             case events.Key(is_printable=True, character=str(text)):
                 pass
             case _:
                 return False
         self._text += text
+        self._write()
         self.has_come = True
         return True
 
@@ -43,34 +49,42 @@ class EarlyKeys:
         """What is kept so far."""
         return self._text
 
-    def keep(self, file: Path) -> None:
-        """Put what no field has taken into a file: the GM leaves before there is one."""
-        text = self.give()
-        if not text:
-            return
-        try:
-            write_privately(file, text)
-        except OSError as error:
-            log.error("what was typed before the chapter was open could not be kept: %s", error)
+    def keep(self) -> None:
+        """Have what no field has taken on the disk: the GM leaves before there is one."""
+        if self._text:
+            self._write(is_flushed=True)
+            self.give()
 
     def recover(self, file: Path) -> None:
         """Take up what was kept in a file at the last start, in front of what is typed now.
 
-        The file stays until that is stored: rather twice than lost.
+        From now on it is kept there. A start that is tried again has it already.
         """
+        if self._file is not None:
+            return
+        self._file, typed = file, self._text
         with suppress(OSError, UnicodeDecodeError):
-            self._text = file.read_text("utf-8") + self._text
-            self._file = file
+            self._text = file.read_text("utf-8") + typed
             self.has_come = True
+        if typed:
+            self._write()
 
     def stored(self) -> None:
         """What the fields hold is stored, and with it what was given."""
         if self._file is not None and not self._text:
-            file, self._file = self._file, None
             with suppress(OSError):
-                file.unlink(missing_ok=True)
+                self._file.unlink(missing_ok=True)
 
     def give(self) -> str:
         """Return what was kept, and keep it no more."""
         text, self._text = self._text, ""
         return text
+
+    def _write(self, *, is_flushed: bool = False) -> None:
+        """Write what is kept; not flushed, it outlives the program, and no key waits for the disk."""
+        if self._file is None:
+            return
+        try:
+            write_privately(self._file, self._text, is_flushed=is_flushed)
+        except OSError as error:
+            log.error("what was typed before the chapter was open could not be kept: %s", error)

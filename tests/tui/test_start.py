@@ -13,7 +13,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from core.engine.engine import Engine
-from core.errors import ErrorCode, StoryEngineError
+from core.errors import ErrorCode, StorageError, StoryEngineError
 from core.ids import SessionId, new_uuid
 from core.paths import Paths
 from core.providers.script import Pace, Script
@@ -184,6 +184,31 @@ async def test_what_was_typed_into_a_start_that_was_left_is_there_at_the_next(de
         assert session.snapshot.unsent.get(session.snapshot.session.next_slot) == "Go!", (
             "stored before it goes"
         )
+
+
+async def test_what_was_typed_into_a_start_that_is_killed_is_there_at_the_next_and_only_once(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with starting(desktop) as (pilot, gate):
+        await pilot.press("G", "o", "x", "backspace")
+        # A kill -9 now would leave what is in the file already.
+        await until(pilot, lambda: desktop.paths.early_text.exists())
+        assert desktop.paths.early_text.read_text() == "Go"
+        assert desktop.paths.early_text.stat().st_mode & 0o777 == 0o600
+        await pilot.press("ctrl+q")
+        gate.set()
+        await until(pilot, lambda: not pilot.app.is_running)
+    desktop.start_errors.append(StorageError(ErrorCode.STORAGE_LOAD_FAILED))
+    async with desktop.app().run_test() as pilot:
+        app = pilot.app
+        assert isinstance(app, StoryEngineApp)
+        await until(pilot, lambda: app.chapter.has_failed_to_start)
+        await pilot.press("ctrl+r")
+        await opened(pilot)
+        await until(pilot, lambda: isinstance(app.focused, PromptArea) and app.focused.text == "Go")
+        await until(pilot, lambda: not desktop.paths.early_text.exists())
+        await app.close_everything()
 
 
 async def test_what_is_typed_while_nothing_has_the_focus_is_no_early_text_once_there_was_a_field(
