@@ -7,7 +7,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, text
 
 from core.engine.notices import TextArrived
 from core.errors import StorageError
@@ -16,13 +15,13 @@ from core.session import SessionState
 from core.slot import Slot
 from db import client_programs
 from db.backup import backup, restore
-from db.connect import open_engine, parse_url
 from db.embedded.binaries import Binaries
 from db.embedded.server import EmbeddedServer
 from db.migrate import HEAD, known_revisions
 from db.store import open_store
 from tests.engine.windows import PATIENCE, GatedModel, chapter, done, listening, play, window
 from tests.store.embedded_fixtures import directory, stop
+from tests.store.older_schema import make_old
 from tests.store.servers import cloned, plain_url, private_server
 from tests.torture.reader import Reader, check_session, digest_of
 
@@ -140,13 +139,7 @@ async def _dump_waits(url: str) -> None:
 async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_program_and_plays_on(
     here: str, there: str, tmp_path: Path, revision: str
 ) -> None:
-    engine = open_engine(parse_url(here))
-    try:
-        async with engine.begin() as connection:
-            await connection.run_sync(_bring_to, revision)
-            await connection.execute(text(_STORY))
-    finally:
-        await engine.dispose()
+    await make_old(here, revision)
     await backup(here, tmp_path / "old.backup")
     await restore(there, tmp_path / "old.backup")
     with psycopg.connect(plain_url(there)) as raw:
@@ -158,16 +151,6 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
         await play(session, 1)
         assert session.snapshot.session.prompt_index == 2
     await store.aclose()
-
-
-def _bring_to(connection: Connection, revision: str) -> None:
-    from alembic import command
-
-    from db.migrate import _config
-
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
 
 
 @pytest.mark.skipif(not OLDER, reason="STORYENGINE_OLDER_PG names no older server")
@@ -216,23 +199,3 @@ async def _play_on_older(
     await server.release_async()
     await asyncio.to_thread(stop, home)
     return digest, session.id
-
-
-_STORY = """
-WITH made AS (
-    INSERT INTO session (id, title, script_key, state, is_ending, prompt_index, boundary, slots, names,
-        tab1_locked, next_slot, definition, chunk_size, limits, created_at, updated_at)
-    VALUES (gen_random_uuid(), 'Old', '', 'ACTIVE', false, 1, 0, '{1,2}', '{}', true, 1, '', 7, '{}',
-        now(), now())
-    RETURNING id
-), tab1 AS (
-    INSERT INTO tab1_input (session_id, world, chapter, identities)
-    SELECT id, 'Ash', 'Dawn', '{}' FROM made
-), locked AS (
-    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, payload, created_at)
-    SELECT id, gen_random_uuid(), 'world_chapter_lock', 0, 0, '{"canon_locks": []}', now() FROM made
-)
-INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)
-SELECT id, gen_random_uuid(), 1, 0, 'user', NULL, 'Who is there?', CAST('{}' AS jsonb), now() FROM made
-UNION ALL SELECT id, gen_random_uuid(), 1, 1, 'agent', 1, 'I am.', CAST('{}' AS jsonb), now() FROM made
-"""

@@ -150,6 +150,10 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresStore, "load", "session loaded")
     seams.around(PostgresStore, "memory", "memory loaded")
     seams.around(PostgresStore, "commit", lambda _, changes, lease: commit_name(changes))
+    seams.around(PostgresStore, "put_save_slot", "save slot stored")
+    seams.around(PostgresStore, "drop_save_slot", "save slot let go")
+    seams.around(PostgresStore, "archive", "chapter archived or restored")
+    seams.around(PostgresStore, "purge", "chapter purged")
     seams.around(db.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.chapter_file, "_move_to_free_name", "chapter file named")
@@ -175,6 +179,10 @@ def commit_name(changes: Changes) -> str:
         return "reply stored, summary due" if is_due else "reply stored"
     if session is not None and session.is_ending and RequestState.PENDING in kinds.values():
         return "end of the chapter wanted"
+    if session is not None and session.state is SessionState.RESETTING:
+        return "reset begun"
+    if session is not None and session.archived_at is not None:
+        return "reset chapter set aside"
     for kind, state in kinds.items():
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
     return "tab 1 stored" if changes.tab1 is not None else "session stored"

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 import psycopg
 
@@ -90,15 +91,11 @@ class Torturer:
         self, points: Iterable[Point], *arguments: str | Path, names_steps: bool = False
     ) -> tuple["subprocess.CompletedProcess[str]", Report]:
         """Run a command of the program under orders, and return how it ended and what it reported."""
-        self._runs += 1
-        report = self.home.work / f"report-{self._runs}"
-        orders = Orders(self.server_home, report, self.random.getrandbits(32), tuple(points), names_steps)
-        file = self.home.work / f"orders-{self._runs}"
-        orders.write(file)
+        command, environment, report = self.ordered(points, *arguments, names_steps=names_steps)
         ended = subprocess.run(
-            [sys.executable, "-m", "tests.torture.dying_program", file, "--", *arguments],
+            command,
             cwd=self.home.work,
-            env={**self.home.environment, "PYTHONPATH": str(ROOT), "STORYENGINE_SUMMARY_BACKOFF": "0.05"},
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -106,12 +103,30 @@ class Torturer:
             check=False,
             start_new_session=True,
         )
+        done = self.take_in(report)
+        self._judge(ended, done)
+        return ended, done
+
+    def ordered(
+        self, points: Iterable[Point], *arguments: str | Path, names_steps: bool = False
+    ) -> tuple[list[str | Path], dict[str, str], Path]:
+        """Return the command that runs the program under orders, its environment, and where it reports."""
+        self._runs += 1
+        report = self.home.work / f"report-{self._runs}"
+        orders = Orders(self.server_home, report, self.random.getrandbits(32), tuple(points), names_steps)
+        file = self.home.work / f"orders-{self._runs}"
+        orders.write(file)
+        command = [sys.executable, "-m", "tests.torture.dying_program", file, "--", *arguments]
+        ours = {"PYTHONPATH": str(ROOT), "STORYENGINE_SUMMARY_BACKOFF": "0.05"}
+        return command, {**self.home.environment, **ours}, report
+
+    def take_in(self, report: Path) -> Report:
+        """Count what a run reported."""
         done = Report.read(report)
         self.figures.runs += 1
         self.figures.killed += done.killed
         self._texts.update(done.texts)
-        self._judge(ended, done)
-        return ended, done
+        return done
 
     def _judge(self, ended: "subprocess.CompletedProcess[str]", done: Report) -> None:
         """A program dies only by our hand; without a server it may refuse, with a sentence."""
@@ -128,23 +143,29 @@ class Torturer:
         file = self.home.data / "logs" / "storyengine.log"
         return file.read_text()[-4_000:] if file.exists() else ""
 
-    def look(self) -> None:
-        """Have the reader look at what is stored now; the server is started again for it."""
+    def look(self, *, only: UUID | None = None) -> None:
+        """Have the reader look at what is stored now, at one session or all; the server is started for it."""
         server = EmbeddedServer(self.server_home)
         url = server.acquire(PATIENCE)
         try:
-            lost = self._reader.check(plain_url(url), self._texts)
+            lost = self._reader.check(plain_url(url), self._texts, only=only)
         finally:
             server.release()
         self.figures.lost += lost
         assert lost == 0, f"{lost} characters that were confirmed are gone"
 
+    def forget(self) -> None:
+        """What was stored so far is taken away by ourselves."""
+        self.figures.looks += self._reader.looks
+        self.figures.rows_seen_again += self._reader.rows
+        self.figures.texts += len(self._texts)
+        self.figures.characters += sum(map(len, self._texts))
+        self._reader = Reader()
+        self._texts.clear()
+
     def close(self) -> KillFigures:
         """Return the figures, once all is done."""
-        self.figures.looks = self._reader.looks
-        self.figures.rows_seen_again = self._reader.rows
-        self.figures.texts = len(self._texts)
-        self.figures.characters = sum(map(len, self._texts))
+        self.forget()
         return self.figures
 
 

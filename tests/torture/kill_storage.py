@@ -1,6 +1,7 @@
-"""Kills while the storage itself is worked on: the first initdb, migration, backup, restore; and while the
-GM types. Each leaves what was there, or what was to be; and doing it again works."""
+"""Kills while the storage itself is worked on: the first initdb, migration, backup, restore. Each leaves what
+was there, or what was to be; and doing it again works."""
 
+import asyncio
 import os
 import random
 import signal
@@ -15,20 +16,21 @@ import psycopg
 from db.embedded.binaries import find_binaries
 from db.embedded.probe import server_processes
 from db.embedded.server import EmbeddedServer
-from db.migrate import HEAD
-from tests.e2e.game_master import GameMaster
-from tests.e2e.program import Machine, chapter_script, machine
+from db.migrate import HEAD, known_revisions
+from tests.e2e.program import chapter_script, machine
+from tests.store.older_schema import make_old
 from tests.store.servers import plain_url
 from tests.torture.dying_program import kill_server
 from tests.torture.kill_matrix import MIGRATES, PATIENCE, KillFigures, Torturer
 from tests.torture.kill_orders import Point, Victim
-from tests.torture.reader import Reader, digest_of
+from tests.torture.reader import digest_of
 
+_OLD_STORY = (
+    "SELECT title, state, session.prompt_index, boundary, world, chapter, payload, event.text, role"
+    " FROM session JOIN tab1_input ON tab1_input.session_id = id"
+    " JOIN memory_block ON memory_block.session_id = id JOIN event ON event.session_id = id ORDER BY ordinal"
+)
 _CLEARED = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
-_BETWEEN_KEYS = 0.05
-"""Seconds between two keys of a GM who never pauses."""
-PROMISED = 1.0
-"""Seconds after which what was typed must be stored."""
 
 
 @contextmanager
@@ -58,6 +60,34 @@ def kill_migrations(torturer: Torturer, most: int | None = None) -> None:
             assert tables_of(url) == whole_schema()
             [(revision,)] = rows(url, "SELECT version_num FROM alembic_version")
             assert revision == HEAD
+
+
+def kill_migrations_of_chapters(torturer: Torturer, most: int | None = None) -> None:
+    """Kill while a schema that holds a chapter is brought up to date: it is the one schema or the other, and
+    the chapter is as it was."""
+    older, story = begin_old(torturer)
+    steps = [step for step in steps_of(torturer, "db", "upgrade") if step.startswith(MIGRATES)]
+    for point in drawn(steps, torturer, most):
+        begin_old(torturer)
+        _, done = torturer.run([point], "db", "upgrade")
+        assert done.killed == [point]
+        with served(torturer) as url:
+            assert tables_of(url) in (older, whole_schema()), "half a schema"
+            assert rows(url, _OLD_STORY) == story
+        ended, _ = torturer.run([], "db", "upgrade")
+        assert ended.returncode == 0, ended.stderr
+        with served(torturer) as url:
+            assert tables_of(url) == whole_schema()
+            assert rows(url, _OLD_STORY) == story
+    clear(torturer)
+
+
+def begin_old(torturer: Torturer) -> tuple[list[object], list[tuple[object, ...]]]:
+    """Leave a database of the oldest schema with a chapter in it; return its tables, and the chapter."""
+    clear(torturer)
+    with served(torturer) as url:
+        asyncio.run(make_old(url, known_revisions()[0]))
+        return tables_of(url), rows(url, _OLD_STORY)
 
 
 def kill_backups(torturer: Torturer, most: int | None = None) -> None:
@@ -159,59 +189,17 @@ def kill_start(home: Path, process: "subprocess.Popen[str]", victim: Victim) -> 
         process.kill()
 
 
-def kill_typing(torturer: Torturer, count: int) -> None:
-    """Kill the screen while the GM types without a pause: what is older than a second is stored."""
-    chance, home = torturer.random, torturer.home
-    home.write("replies.toml", "")
-    play_one(torturer, "Typed", is_ended=False)
-    environment = {
-        "STORYENGINE_PROVIDER": "scripted",
-        "STORYENGINE_SCRIPT": str(home.work / "replies.toml"),
-    }
-    for number in range(count):
-        victim = (Victim.PROGRAM, Victim.ALL)[number % 2]
-        typed = type_until(home, environment, torturer, chance.uniform(1.5, 3.5), victim, f"n{number}")
-        torturer.figures.killed.append(Point("the GM types", victim))
-        with served(torturer) as url:
-            stored = "\n".join(str(text) for (text,) in rows(url, "SELECT text FROM unsent_text"))
-            Reader().check(url)
-        lost = [word for word in typed if word not in stored]
-        torturer.figures.typed += sum(map(len, typed))
-        torturer.figures.typed_lost += sum(map(len, lost))
-        assert not lost, f"typed more than {PROMISED:.0f} s before the kill, and gone: {lost}"
-
-
-def type_until(
-    home: Machine, environment: dict[str, str], torturer: Torturer, seconds: float, victim: Victim, mark: str
-) -> list[str]:
-    """Type words for so long, then kill; return those that were typed more than a second before."""
-    times: list[tuple[float, str]] = []
-    with GameMaster(home, environment) as window:
-        window.wait_for("━ To ")
-        began = time.monotonic()
-        while time.monotonic() - began < seconds:
-            word = f"{mark}w{len(times)}."
-            window.type(f"{word} ")
-            times.append((time.monotonic(), word))
-            time.sleep(_BETWEEN_KEYS * len(word))
-        at = time.monotonic()
-        if victim is Victim.ALL:
-            kill_server(torturer.server_home, with_supervisor=True)
-        window.kill()
-    return [word for when, word in times if at - when > PROMISED]
-
-
-def play_one(torturer: Torturer, title: str, *, is_ended: bool = True) -> None:
-    """Play a chapter to its end, or leave one that can be played on."""
+def play_one(torturer: Torturer, title: str, *, until: str | None = None) -> None:
+    """Play a chapter to its end, or `until` a step, at which the program is killed."""
     prompts = 2
     script = torturer.home.write(f"{title}.toml", chapter_script(title, prompts))
     replies = torturer.home.work / "replies.toml"
     arguments: list[str | Path] = ["play", script, "--provider", "scripted", "--replies", replies]
     arguments += ["--out", torturer.home.out]
-    if is_ended:
+    if until is None:
         assert torturer.run([], *arguments)[0].returncode == 0
         return
-    point = Point("end of the chapter wanted: before", Victim.PROGRAM)
+    point = Point(until, Victim.PROGRAM)
     assert torturer.run([point], *arguments)[1].killed == [point]
 
 

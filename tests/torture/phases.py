@@ -13,17 +13,20 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine
+from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_storage import (
     kill_backups,
     kill_initdbs,
     kill_migrations,
+    kill_migrations_of_chapters,
     kill_restores,
-    kill_typing,
 )
+from tests.torture.kill_typing import kill_typing
 from tests.torture.soak import soak
 
-FULL_KILLS = 12
+FULL_KILLS = 18
+FULL_DEEDS = 16
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
@@ -188,7 +191,10 @@ PHASES: dict[str, Phase] = {
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,
     "soak": long_soak,
-    "migrations and backups": on_machine((kill_migrations, None), (kill_backups, None)),
+    "commands and resets": on_machine((kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS)),
+    "migrations and backups": on_machine(
+        (kill_migrations, None), (kill_migrations_of_chapters, None), (kill_backups, None)
+    ),
     "first starts": first_starts,
     "backups across time": tests_of(
         "backup", "tests/store/test_older_backups.py", "tests/store/test_backup.py"

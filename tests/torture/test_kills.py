@@ -7,13 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.e2e.program import machine
+from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_storage import (
     kill_backups,
     kill_migrations,
+    kill_migrations_of_chapters,
     kill_restores,
-    kill_typing,
 )
+from tests.torture.kill_typing import kill_typing
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +44,27 @@ def test_a_play_that_is_killed_at_named_steps_goes_on_with_nothing_lost_and_noth
 
 def test_a_migration_that_is_killed_has_made_the_whole_schema_or_none(torturer: Torturer) -> None:
     kill_migrations(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_migration_that_is_killed_leaves_the_chapters_of_either_schema_as_they_were(
+    torturer: Torturer,
+) -> None:
+    kill_migrations_of_chapters(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_command_that_is_killed_has_done_all_of_it_or_nothing_and_can_be_given_again(
+    torturer: Torturer,
+) -> None:
+    kill_commands(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_reset_that_is_killed_puts_the_chapter_away_whole_or_leaves_it_to_be_played_on(
+    torturer: Torturer,
+) -> None:
+    kill_resets(torturer, 1)
     held(torturer.close(), 1)
 
 

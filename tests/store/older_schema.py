@@ -1,0 +1,46 @@
+"""A database as an earlier program left it: its schema, and a chapter of one prompt."""
+
+from sqlalchemy import Connection, text
+
+from db.connect import open_engine, parse_url
+
+
+async def make_old(url: str, revision: str) -> None:
+    """Make the schema of that revision in an empty database, with a chapter in it."""
+    engine = open_engine(parse_url(url))
+    try:
+        async with engine.begin() as connection:
+            await connection.run_sync(_bring_to, revision)
+            await connection.execute(text(_STORY))
+    finally:
+        await engine.dispose()
+
+
+def _bring_to(connection: Connection, revision: str) -> None:
+    from alembic import command
+
+    from db.migrate import _config
+
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+_STORY = """
+WITH made AS (
+    INSERT INTO session (id, title, script_key, state, is_ending, prompt_index, boundary, slots, names,
+        tab1_locked, next_slot, definition, chunk_size, limits, created_at, updated_at)
+    VALUES (gen_random_uuid(), 'Old', '', 'ACTIVE', false, 1, 0, '{1,2}', '{}', true, 1, '', 7, '{}',
+        now(), now())
+    RETURNING id
+), tab1 AS (
+    INSERT INTO tab1_input (session_id, world, chapter, identities)
+    SELECT id, 'Ash', 'Dawn', '{}' FROM made
+), locked AS (
+    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, payload, created_at)
+    SELECT id, gen_random_uuid(), 'world_chapter_lock', 0, 0, '{"canon_locks": []}', now() FROM made
+)
+INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)
+SELECT id, gen_random_uuid(), 1, 0, 'user', NULL, 'Who is there?', CAST('{}' AS jsonb), now() FROM made
+UNION ALL SELECT id, gen_random_uuid(), 1, 1, 'agent', 1, 'I am.', CAST('{}' AS jsonb), now() FROM made
+"""

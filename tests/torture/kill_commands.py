@@ -1,0 +1,196 @@
+"""Kills while a chapter is looked after: archived, imported, its save slots kept, restored and let go, and
+reset on the screen. Each leaves the chapter as it was or as it was to be, whole, and can be done again."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import psycopg
+
+from tests.e2e.game_master import GameMaster
+from tests.terminal import Size
+from tests.torture.kill_matrix import ROOT, Torturer
+from tests.torture.kill_orders import Point, Report, Victim
+from tests.torture.kill_storage import clear, drawn, play_one, rows, served, steps_of
+
+_IN_SIGHT = 30.0
+"""Seconds that a reset may take on the screen, its database killed and started again included."""
+RESET = "Reset Chapter"
+ARCHIVED = "SELECT count(*) FROM session WHERE archived_at IS NOT NULL"
+SESSIONS = "SELECT count(*) FROM session"
+HALVES = (
+    "SELECT id FROM session WHERE 2 * prompt_index <> (SELECT count(*) FROM event WHERE session_id = id)"
+    " OR NOT EXISTS (SELECT FROM narrative_draft WHERE session_id = id)"
+    " OR NOT EXISTS (SELECT FROM memory_block WHERE session_id = id)"
+)
+NAMED = "SELECT count(*) FROM save_slot WHERE number >= 10"
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A command, what it changes by one, and the command that takes it back where it cannot be repeated."""
+
+    arguments: tuple[str | Path, ...]
+    counted: str
+    change: int
+    undo: tuple[str | Path, ...] = ()
+
+
+def kill_commands(torturer: Torturer, most: int | None = None) -> None:
+    """Kill each command at the steps that it has of its own."""
+    export = torturer.home.work / "looked-after.json"
+    play_one(torturer, "Looked after")
+    name = session_called(torturer, "Looked after")
+    _do(torturer, "slots", "save", name, "Mine")
+    _do(torturer, "export", name, "--out", export)
+    deeds = (
+        Deed(("archive", name), ARCHIVED, 1, ("restore", name)),
+        Deed(("slots", "restore", name, "10"), SESSIONS, 1),
+        Deed(("import", export), SESSIONS, 1),
+        Deed(("slots", "save", name, "Another"), NAMED, 1, ("slots", "drop", name, "11")),
+        Deed(("slots", "drop", name, "10"), NAMED, -1, ("slots", "save", name, "Mine")),
+    )
+    common = set(steps_of(torturer, "sessions"))
+    points: list[tuple[Deed, Point]] = []
+    for deed in torturer.random.sample(deeds, min(len(deeds), most or len(deeds))):
+        own = [step for step in steps_of(torturer, *deed.arguments) if step not in common]
+        _undo(torturer, deed)
+        points += [(deed, point) for point in drawn(own, torturer, None)]
+    torturer.random.shuffle(points)
+    for deed, point in points[:most]:
+        _kill(torturer, deed, point, UUID(name))
+    clear(torturer)
+    torturer.forget()
+
+
+def _kill(torturer: Torturer, deed: Deed, point: Point, session_id: UUID) -> None:
+    before = _count(torturer, deed)
+    _, done = torturer.run([point], *deed.arguments)
+    assert done.killed == [point]
+    # What was restored from a slot has no calls of its own, so the reader's rules are not for it.
+    torturer.look(only=session_id)
+    with served(torturer) as url:
+        assert rows(url, HALVES) == [], "half a copy"
+    now = _count(torturer, deed)
+    assert now in (before, before + deed.change), "half of it was done"
+    if now == before:
+        _do(torturer, *deed.arguments)
+        assert _count(torturer, deed) == before + deed.change
+    _undo(torturer, deed)
+
+
+def _undo(torturer: Torturer, deed: Deed) -> None:
+    if deed.undo:
+        _do(torturer, *deed.undo)
+
+
+def _do(torturer: Torturer, *arguments: str | Path) -> None:
+    ended, _ = torturer.run([], *arguments)
+    assert ended.returncode == 0, ended.stderr
+
+
+def _count(torturer: Torturer, deed: Deed) -> int:
+    with served(torturer) as url:
+        [(count,)] = rows(url, deed.counted)
+    assert isinstance(count, int)
+    return count
+
+
+def session_called(torturer: Torturer, title: str) -> str:
+    """Return the id of the chapter with this title."""
+    with served(torturer) as url:
+        [found] = [session for session, name in rows(url, "SELECT id, title FROM session") if name == title]
+    assert isinstance(found, UUID)
+    return str(found)
+
+
+def kill_resets(torturer: Torturer, most: int | None = None) -> None:
+    """Kill while a chapter is reset on the screen: it is set aside whole, or can be played on as it was."""
+    begin_reset(torturer, "Learned")
+    done = reset_on_screen(torturer, [], partial(_is_archived, torturer, "Learned"), names_steps=True)
+    first = done.steps.index("save slot stored: before")
+    last = done.steps.index("reset chapter set aside: after")
+    steps = list(dict.fromkeys(done.steps[first : last + 1]))
+    for number, point in enumerate(drawn(steps, torturer, most)):
+        title = f"Reset {number}"
+        begin_reset(torturer, title)
+        reset_on_screen(torturer, [point], partial(_is_archived, torturer, title))
+        torturer.look()
+        if not _is_archived(torturer, title):
+            play_on(torturer, title)
+            torturer.look()
+
+
+def begin_reset(torturer: Torturer, title: str) -> None:
+    """Have a chapter of two prompts, which the screen opens."""
+    torturer.home.write("replies.toml", "")
+    (torturer.home.data / "last-session").unlink(missing_ok=True)
+    play_one(torturer, title, until="end of the chapter wanted: before")
+
+
+def reset_on_screen(
+    torturer: Torturer, points: list[Point], is_done: Callable[[], bool], *, names_steps: bool = False
+) -> Report:
+    """Reset at a terminal, until the program is killed or the chapter is set aside."""
+    command, environment, report = torturer.ordered(points, names_steps=names_steps)
+    environment |= scripted(torturer)
+    with GameMaster(torturer.home, environment, program=command, size=Size(100, 50)) as window:
+        window.wait_for("━ To ")
+        window.press("f2")
+        window.wait_for(lambda: _button(window))
+        window.click(*_button(window)[0])
+        window.wait_for("Confirm")
+        window.press("tab", "enter")
+        deadline = time.monotonic() + _IN_SIGHT
+        while window.process.poll() is None and not is_done() and time.monotonic() < deadline:
+            if points and points[0].victim is Victim.POSTGRES and "could not be" in window.text:
+                break  # it says so, and the chapter is as it was
+            time.sleep(0.1)  # between two questions to another process
+        window.close()
+    done = torturer.take_in(report)
+    assert done.killed == points
+    return done
+
+
+def _button(window: GameMaster) -> list[tuple[int, int]]:
+    """Return where the button is, below the sentence that names it."""
+    lines = enumerate(window.text.split("\n"))
+    return [(line.find(RESET), y) for y, line in lines if RESET in line and "Locked" not in line]
+
+
+def play_on(torturer: Torturer, title: str) -> None:
+    """Open a chapter whose reset was cut short, and play a prompt."""
+    prompts = f"SELECT prompt_index FROM session WHERE title = '{title}' AND state = 'ACTIVE'"
+    with GameMaster(torturer.home, scripted(torturer)) as window:
+        window.wait_for("F1 Help")
+        window.wait_for(title)
+        window.wait_for("━ To ")
+        window.prompt("Who is still here?")
+        window.wait_for("3) Who is still here?")
+        window.wait_while("is writing")
+        deadline = time.monotonic() + _IN_SIGHT
+        while True:
+            with served(torturer) as url:
+                if rows(url, prompts) == [(3,)]:
+                    return
+            assert time.monotonic() < deadline, window.text
+            time.sleep(0.1)  # between two questions to another process
+
+
+def scripted(torturer: Torturer) -> dict[str, str]:
+    """Return what has the screen answered by the script."""
+    replies = torturer.home.work / "replies.toml"
+    ours = {"PYTHONPATH": str(ROOT), "STORYENGINE_PROVIDER": "scripted"}
+    return {**ours, "STORYENGINE_SCRIPT": str(replies)}
+
+
+def _is_archived(torturer: Torturer, title: str) -> bool:
+    query = f"SELECT 1 FROM session WHERE title = '{title}' AND archived_at IS NOT NULL"
+    with served(torturer) as url:
+        try:
+            return rows(url, query) == [(1,)]
+        except psycopg.OperationalError:  # killed in this moment
+            return False
