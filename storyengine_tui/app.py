@@ -13,6 +13,7 @@ from rich.text import Text
 from textual import on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.driver import Driver
 from textual.screen import Screen
 from textual.types import CSSPathType
@@ -68,8 +69,9 @@ class StoryEngineApp(OverlayApp):
         Binding("f5", "chapters", "Chapters"),
         Binding("f6", "model", "Model", show=False, priority=True),
         Binding("f7", "provenance", "Calls", show=False, priority=True),
-        Binding("f1", "help", "Help"),
-        Binding("question_mark", "help", "Help", show=False),
+        # In front of everything: a dialog cuts off what is not.
+        Binding("f1", "help", "Help", priority=True),
+        Binding("question_mark", "explain", "Help", show=False, priority=True),
         Binding("ctrl+q", "leave", "Quit", priority=True),
     ]
 
@@ -217,6 +219,14 @@ class StoryEngineApp(OverlayApp):
         needed = {"chapters": self.engine, "model": self.engine, "provenance": self.session}
         if action in needed:
             return True if needed[action] is not None and self.screen is self.chapter else None
+        if action == "command_palette":
+            # From a question, it would lead away from what the question is about.
+            return not self.screen.is_modal
+        if action == "help":
+            return not isinstance(self.screen, CommandPalette)
+        if action == "explain":
+            focused = self.screen.focused
+            return focused is None or not focused.check_consume_key("question_mark", "?")
         return True
 
     @on(ChapterScreen.LeaveAnywayRequested)

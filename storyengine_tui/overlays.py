@@ -150,6 +150,11 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         if configuration is not None:
             self.post_message(self.Reconfigured(configuration))
 
+    def action_archive(self) -> None:
+        """Take the open chapter off the list, and go on with another."""
+        if self.session is not None:
+            self.do(self.desk.archive(self.session.id))
+
     def action_provenance(self) -> None:
         """Show every call of the session."""
         from storyengine_tui.screens.provenance_screen import ProvenanceScreen
@@ -162,7 +167,14 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         """Show the keys of what has the focus."""
         from storyengine_tui.screens.help_screen import HelpScreen
 
-        self.push_screen(HelpScreen.of(self.screen))
+        if isinstance(self.screen, HelpScreen):
+            self.screen.action_close()
+        else:
+            self.push_screen(HelpScreen.of(self.screen))
+
+    def action_explain(self) -> None:
+        """Show the keys, for a question mark that is not typed into a text."""
+        self.action_help()
 
     def show_bug(self, error: Exception) -> None:
         """Say that the program did something wrong, with a report to copy."""

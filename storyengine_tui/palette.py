@@ -1,12 +1,32 @@
 """What the command palette offers: every command by its name, when it is possible."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
 
 if TYPE_CHECKING:
     from storyengine_tui.app import StoryEngineApp
+
+DEEDS: Final = (
+    ("setup", "retry", "Retry the lock", "Try again to lock world and cast"),
+    ("setup", "reset", "Reset Chapter", "Archive this chapter and begin it anew, after a question"),
+    ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
+    ("play", "retry", "Retry", "Send again what failed"),
+    ("play", "take_back", "Take back", "Have the prompt that was queued last back in its panel"),
+    (
+        "play",
+        "end_chapter",
+        "End Chapter",
+        "Summarise what is left and go on to tab 3, after a question",
+    ),
+    ("narrative", "build", "Build Narrative", "Have the chapter written"),
+    ("narrative", "cancel", "Stop writing", "Stop the chapter that is being written; earlier versions stay"),
+    ("narrative", "retry", "Retry the narrative", "Try again to have the chapter written"),
+    ("narrative", "download", "Download Chapter", "Write the version that shows into a text file"),
+)
+"""What is done on a tab: the tab, the action, how it is called, and what it does."""
 
 
 def commands_of(app: "StoryEngineApp") -> Iterator[SystemCommand]:
@@ -27,6 +47,13 @@ def commands_of(app: "StoryEngineApp") -> Iterator[SystemCommand]:
             ("narrative", "Chapter", "Tab 3: memory, and the written chapter"),
         ):
             yield SystemCommand(name, text, lambda tab=tab: app.chapter.action_tab(tab))
+        for tab, action, name, text in DEEDS:
+            if app.chapter.may_do(tab, action):
+                yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+        if not app.session.is_read_only:
+            yield SystemCommand(
+                "Archive", "Take this chapter off the list; nothing is lost", app.action_archive
+            )
         yield SystemCommand(
             "Calls", "Everything that was sent to a model, and what came back", app.action_provenance
         )

@@ -292,6 +292,18 @@ class ChapterScreen(TroubledScreen):
     def _open_tab(self, tab: str) -> None:
         self.query_one("#tabs", TabbedContent).active = tab
 
+    def may_do(self, tab: str, action: str) -> bool:
+        """Whether the page of a tab can do this now."""
+        page = self._pages.attached(tab)
+        return page is not None and page.check_action(action, ()) is True
+
+    def do_there(self, tab: str, action: str) -> None:
+        """Go to a tab and do there what its key does."""
+        page = self._pages.attached(tab)
+        if page is not None:
+            self._open_tab(tab)
+            page.call_after_refresh(page.run_action, action)
+
     @on(TabbedContent.TabActivated, "#tabs")
     def _heed_tab(self, event: TabbedContent.TabActivated) -> None:
         """A click on tab 2 asks as its key does."""

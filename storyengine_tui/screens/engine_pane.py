@@ -66,9 +66,13 @@ class EnginePane(VerticalScroll, can_focus=False):
     def shown(self) -> None:
         """The GM came to this tab: have the focus where to go on, at first on what comes first."""
         if self.screen.focused is None or self not in self.screen.focused.ancestors:
-            first = next((widget for widget in self.query("*") if widget.focusable), None)
+            first = self.first_field()
             if first is not None:
                 self.have_focus(first)
+
+    def first_field(self) -> Widget | None:
+        """Return where the GM begins on this page."""
+        return next((widget for widget in self.query("*") if widget.focusable), None)
 
     def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
         """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
@@ -87,6 +91,25 @@ class EnginePane(VerticalScroll, can_focus=False):
         The screen is watched: a button that is removed does not live to say that it lost the focus.
         """
         self.watch(self.screen, "focused", self._look_after_focus, init=False)
+        # Behind a dialog nothing is looked after; it is when the dialog has gone.
+        self.watch(self.screen, "stack_updates", self._look_again, init=False)
+
+    def _look_again(self) -> None:
+        self._look_after_focus(self.screen.focused)
+
+    def on_resize(self) -> None:
+        """Keep what the GM writes or reads in sight on a smaller page."""
+        focused = self.screen.focused
+        if focused is not None and self in focused.ancestors:
+            self.call_after_refresh(self._keep_in_sight, focused)
+
+    def _keep_in_sight(self, focused: Widget) -> None:
+        from storyengine_tui.widgets.capped_text_area import CappedTextArea  # Not before the first paint.
+
+        if isinstance(focused, CappedTextArea):
+            focused.bring_cursor_into_sight()
+        else:
+            self._center_focused(focused)
 
     def _look_after_focus(self, focused: Widget | None) -> None:
         if focused is None:

@@ -1,6 +1,7 @@
 """Tab 2: the transcript, and the composer that prompts the characters (design 9 and 10)."""
 
-from typing import ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -43,6 +44,9 @@ from storyengine_tui.screens.reading import Reading
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from core.engine.open_session import OpenSession
 
 KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 
@@ -288,12 +292,13 @@ class PlayPane(PromptingPane):
         waiting = [area.slot for area in self.composer if not area.is_blank]
         text = ending_consequences(self.session.snapshot.session, waiting)
         self.app.push_screen(
-            ConfirmModal("End the chapter?", text, confirm="End Chapter", id="confirm-end"), self._end
+            ConfirmModal("End the chapter?", text, confirm="End Chapter", id="confirm-end"),
+            partial(self._end, self.session),
         )
 
-    def _end(self, is_confirmed: bool | None) -> None:
+    def _end(self, session: "OpenSession", is_confirmed: bool | None) -> None:
         if is_confirmed:
-            self.do(self.session.end_chapter())
+            self.do(session.end_chapter())
 
     @on(PlayNotes.RetryRequested)
     def _heed_retry(self, event: PlayNotes.RetryRequested) -> None:

@@ -1,7 +1,8 @@
 """Tab 1: world, chapter and cast (design 10)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -12,7 +13,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Select, Static
 
 from core.engine.notices import Notice, RequestFailed, SessionChanged, WriterChanged
-from core.errors import ErrorCode, StoryEngineError
+from core.errors import StoryEngineError
 from core.limits import Limits
 from core.machine import Command
 from core.request import Request, RequestKind
@@ -21,14 +22,18 @@ from core.slot import Slot, first_slots, following
 from storyengine_tui.screens.agent_panel import AgentPanel
 from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.lock_banner import LockBanner
 from storyengine_tui.screens.setup_edit import TypedSetup, failed_lock
 from storyengine_tui.screens.setup_texts import INTRO, RESET_KEEPS, RESET_WARNING, intro
 from storyengine_tui.screens.slot_entries import SlotEntries
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
+
+if TYPE_CHECKING:
+    from core.engine.open_session import OpenSession
 
 _LIMITS = Limits()
 
@@ -77,7 +82,7 @@ class SetupPane(EnginePane):
 
     def compose(self) -> ComposeResult:
         """Compose the four cells and what can be done with them."""
-        yield Banner(id="lock-banner")
+        yield LockBanner(id="lock-banner")
         with Horizontal(classes="line"):
             yield Static(INTRO, id="intro")
             yield Static("", id="saved")
@@ -114,6 +119,7 @@ class SetupPane(EnginePane):
             await panel.remove()
         self._panels.clear()
         self._slot = Slot.RED
+        self.scroll_home(animate=False)
         await self._show_stored()
         await self._show_state()
         self._show_lock_failure(failed_lock(self.session.snapshot))
@@ -121,11 +127,9 @@ class SetupPane(EnginePane):
     def hear(self, notice: Notice) -> None:
         """Follow the state, and what another window writes."""
         match notice:
-            case SessionChanged():
-                if self.session.is_read_only:
+            case SessionChanged() | WriterChanged():
+                if isinstance(notice, SessionChanged) and self.session.is_read_only:
                     self.call_later(self._show_stored)
-                self.call_later(self._show_state)
-            case WriterChanged():
                 self.call_later(self._show_state)
             case RequestFailed(request, _) if request.kind is RequestKind.LOCK:
                 self._show_lock_failure(request)
@@ -232,7 +236,7 @@ class SetupPane(EnginePane):
         self.query_one("#go-on").display = is_editable
         self.query_one("#reset").display = is_locked and not self.session.is_read_only
         if is_locked:
-            self.query_one("#lock-banner", Banner).hide()
+            self.query_one(LockBanner).hide()
         self.refresh_bindings()
 
     async def _show_panel(self, slot: Slot) -> None:
@@ -269,20 +273,13 @@ class SetupPane(EnginePane):
             panel.say_clash(doubles.get(slot, ""))
 
     def _show_lock_failure(self, request: Request | None) -> None:
-        banner = self.query_one("#lock-banner", Banner)
-        if request is None:
-            banner.hide()
-            return
-        is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
-        banner.show(
-            request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence,
-            actions=(BannerAction("retry", "Retry", "^r"), BannerAction("edit", "Edit")),
-            tone=Tone.INFO if is_cancelled else Tone.ERROR,
-        )
+        self.query_one(LockBanner).show_failure(request)
+        if request is not None:
+            self.scroll_home(animate=False)
         self.refresh_bindings()
 
     def _say(self, sentence: str) -> None:
-        self.query_one("#lock-banner", Banner).show(sentence, tone=Tone.WARNING)
+        self.query_one(LockBanner).say(sentence)
         self.scroll_home(animate=False)
 
     @on(CappedTextArea.LimitReached)
@@ -317,7 +314,7 @@ class SetupPane(EnginePane):
                 self._show_saved("storing …")
             self._autosave.touch()
             if failed_lock(self.session.snapshot) is None:
-                self.query_one("#lock-banner", Banner).hide()
+                self.query_one(LockBanner).hide()
 
     @on(PanelSwitcher.Picked, "#panels")
     async def _heed_pick(self, event: PanelSwitcher.Picked) -> None:
@@ -347,10 +344,7 @@ class SetupPane(EnginePane):
             return False
         await self._show_panel(slots[here + step])
         panel = self._panels[self._slot]
-        if step > 0:
-            panel.focus_name()
-        else:
-            panel.focus_identity()
+        (panel.focus_name if step > 0 else panel.focus_identity)()
         return True
 
     def action_retry(self) -> None:
@@ -370,24 +364,30 @@ class SetupPane(EnginePane):
         event.stop()
         self.post_message(self.LockRequested())
 
+    def first_field(self) -> Widget | None:
+        """Return the world; a banner above it has buttons, but nobody begins with those."""
+        return self._world
+
     @on(Button.Pressed, "#reset")
-    def _ask_reset(self, event: Button.Pressed) -> None:
-        event.stop()
+    def action_reset(self) -> None:
+        """Ask whether the chapter is to be reset."""
         self.app.push_screen(
             ConfirmModal(
                 "Reset Chapter", f"{RESET_WARNING}\n\n{RESET_KEEPS}", is_destructive=True, id="reset-chapter"
             ),
-            self._reset,
+            partial(self._reset, self.session),
         )
 
-    def _reset(self, is_confirmed: bool | None) -> None:
+    def _reset(self, session: "OpenSession", is_confirmed: bool | None) -> None:
         if is_confirmed:
-            self.run_worker(self.perform(self.session.reset()), group="reset", exit_on_error=False)
+            self.run_worker(self.perform(session.reset()), group="reset", exit_on_error=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         if action == "retry":
             return self.has_session and failed_lock(self.session.snapshot) is not None
+        if action == "reset":
+            return self.has_session and self.session.can(Command.RESET)
         if action == "next_panel":
             return True if self.has_session and self._agent_count > 1 else None
         return True

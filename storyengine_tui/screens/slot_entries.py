@@ -12,7 +12,7 @@ class SlotEntries(PanelSwitcher):
     """Entries of panels to write in. Digits, the mouse and Enter lead into the panel, arrows stay here."""
 
     HELP = "Digits and clicks pick a character and go to its panel; arrows only show the panels."
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,down", "enter", "Write")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,down", "enter", "To the panel")]
 
     is_stepping = False
 

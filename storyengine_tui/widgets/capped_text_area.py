@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.message import Message
+from textual.widget import Widget
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
@@ -139,7 +140,21 @@ class CappedTextArea(TextArea):
         row, column = self.cursor_location
         if row >= self.document.line_count or column > len(self.document.get_line(row)):
             return Offset()
-        return super().scroll_cursor_visible(center, animate)
+        scrolled = super().scroll_cursor_visible(center, animate)
+        if self.has_focus:
+            self.bring_cursor_into_sight()
+        return scrolled
+
+    def bring_cursor_into_sight(self) -> None:
+        """Scroll the page around it to where the cursor is: nobody types into what they cannot see."""
+        if not self.region:
+            return
+        for page in self.ancestors:
+            if isinstance(page, Widget) and page.is_scrollable and page is not self.screen:
+                cursor = self.cursor_screen_offset
+                if page.region and not page.scrollable_content_region.contains_point(cursor):
+                    line = Region(0, cursor.y - page.scrollable_content_region.y + page.scroll_offset.y, 1, 1)
+                    page.scroll_to_region(line, animate=False, force=True, x_axis=False)
 
     def _rewrap_and_refresh_virtual_size(self) -> None:
         """Wrap the text where it is not wrapped so already, and paint what was painted before that.
@@ -205,6 +220,10 @@ class ComposerTextArea(CappedTextArea):
         def control(self) -> "ComposerTextArea":
             """The text area that sent this."""
             return self.text_area
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what is possible: nothing is sent from a text that is only read."""
+        return not (self.read_only and action in ("submit", "new_line"))
 
     def action_submit(self) -> None:
         """Hand the text to the owner."""

@@ -90,9 +90,18 @@ class KeyLine(Widget):
     def on_mount(self) -> None:
         """Follow what is possible."""
         self.screen.bindings_updated_signal.subscribe(self, self._heed)
+        self.watch(self.screen, "stack_updates", self._look_up, init=False)
+
+    def _look_up(self) -> None:
+        """A dialog in front has keys of its own; while it is there, those of the page do nothing."""
+        front = self.app.screen
+        if front is not self.screen and front.is_modal:
+            front.bindings_updated_signal.subscribe(self, self._heed)
+        self._heed(front)
 
     def _heed(self, screen: Screen[object]) -> None:
-        if not (self.is_attached and screen is self.screen and screen.app.app_focus):
+        is_in_front = self.is_attached and screen is self.app.screen
+        if not (is_in_front and (screen is self.screen or screen.is_modal) and screen.app.app_focus):
             return
         hints = self._hints_of(screen)
         if hints != self._hints:
@@ -101,12 +110,23 @@ class KeyLine(Widget):
 
     def _hints_of(self, screen: Screen[object]) -> tuple[tuple[KeyHint, ...], tuple[KeyHint, ...]]:
         by_action: dict[str, tuple[Binding, bool]] = {}
-        for _, binding, is_possible, _ in screen.active_bindings.values():
+        offered = [(binding, is_possible) for _, binding, is_possible, _ in screen.active_bindings.values()]
+        if screen.is_modal:
+            offered += self._offered_everywhere()
+        for binding, is_possible in offered:
             name = _name(binding)
             if binding.show or name in self._last:
                 by_action.setdefault(name, (binding, is_possible))
         last = [by_action.pop(name) for name in self._last if name in by_action]
         return tuple(self._grouped(list(by_action.values()))), tuple(self._grouped(last))
+
+    def _offered_everywhere(self) -> list[tuple[Binding, bool]]:
+        """Return what the app does in front of everything, of which a dialog knows nothing."""
+        return [
+            (binding, True)
+            for _, binding in self.app._bindings
+            if binding.priority and self.app.check_action(_name(binding), ())
+        ]
 
     def _grouped(self, bindings: Sequence[tuple[Binding, bool]]) -> list[KeyHint]:
         hints: list[KeyHint] = []

@@ -113,7 +113,8 @@ class GameMaster(Terminal):
 
     def wait_for_reply(self, number: int, name: str, patience: float | None = None) -> None:
         """Return when the reply to this prompt is stored and the next can be typed."""
-        self.wait_for(lambda: f"{number}) " in self.text and f"{name}: " in self.text, patience)
+        # Below the prompt: the same character may have answered an earlier one.
+        self.wait_for(lambda: f"{name}: " in self.text.partition(f"{number}) ")[2], patience)
         self.wait_while("is writing", patience)
 
     def pick(self, number: int) -> None:

@@ -1,0 +1,98 @@
+"""What the GM writes in is in sight: in another chapter, on a smaller terminal, while typing."""
+
+from typing import Any
+
+import pytest
+from textual.geometry import Region
+from textual.pilot import Pilot
+
+from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from tests.tui.conftest import settled
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+def cursor_is_in_sight(app: StoryEngineApp) -> bool:
+    area = app.focused
+    assert isinstance(area, CappedTextArea)
+    page = next(node for node in area.ancestors if isinstance(node, EnginePane))
+    sight: Region = page.scrollable_content_region
+    return sight.contains_point(area.cursor_screen_offset)
+
+
+async def in_the_identity(pilot: Pilot[Any], app: StoryEngineApp) -> CappedTextArea:
+    area = app.chapter.query_one("AgentPanel .identity", CappedTextArea)
+    area.focus()
+    await until(pilot, lambda: app.focused is area)
+    return area
+
+
+async def test_another_chapter_is_seen_from_its_top(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await in_the_identity(pilot, app)
+        await settled(pilot)
+        page = app.chapter.query_one("SetupPane", EnginePane)
+        assert page.scroll_offset.y > 0
+        before = app.session
+        app.action_new_chapter()
+        await until(pilot, lambda: app.session is not before and app.focused is not None)
+        await settled(pilot)
+        assert page.scroll_offset.y == 0
+        assert app.focused is app.chapter.query_one("#world")
+        assert cursor_is_in_sight(app)
+        await app.close_everything()
+
+
+async def test_the_line_that_is_written_stays_in_sight_on_a_smaller_terminal(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        await in_the_identity(pilot, app)
+        await pilot.press(*"line by line", *(["enter"] * 6))
+        await pilot.resize_terminal(80, 24)
+        await settled(pilot)
+        assert cursor_is_in_sight(app)
+        await app.close_everything()
+
+
+async def test_typing_brings_back_what_was_scrolled_away(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 16)) as pilot:
+        app = await opened(pilot)
+        await in_the_identity(pilot, app)
+        await settled(pilot)
+        page = app.chapter.query_one("SetupPane", EnginePane)
+        page.scroll_home(animate=False)
+        await settled(pilot)
+        assert not cursor_is_in_sight(app)
+        await pilot.press("x")
+        await settled(pilot)
+        assert cursor_is_in_sight(app)
+        await app.close_everything()
+
+
+async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: Desktop) -> None:
+    async def make_ended(engine: Any) -> None:
+        session_id = await make_active(engine, 1)
+        session = await engine.open(session_id)
+        await session.end_chapter()
+        await session.wait_idle()
+        await session.aclose()
+
+    await desktop.prepare(make_ended)
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("f3")
+        area = app.chapter.query_one("PromptArea")
+        area.focus()
+        await until(pilot, lambda: app.focused is area)
+        offered = [active.binding.description for active in app.screen.active_bindings.values()]
+        assert not {"Send", "New line"} & set(offered)
+        await app.close_everything()
