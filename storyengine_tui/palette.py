@@ -51,8 +51,9 @@ def commands_of(app: "StoryEngineApp") -> Iterator[SystemCommand]:
             if app.chapter.may_do(tab, action):
                 yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
         if not app.session.is_read_only:
+            # Not by a name that would stand first: Enter alone is no wish to lose sight of a chapter.
             yield SystemCommand(
-                "Archive", "Take this chapter off the list; nothing is lost", app.action_archive
+                "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )
         yield SystemCommand(
             "Calls", "Everything that was sent to a model, and what came back", app.action_provenance

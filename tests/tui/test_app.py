@@ -268,7 +268,7 @@ async def test_a_question_mark_is_text_where_text_is_written(desktop: Desktop) -
 async def test_a_bug_shows_a_report_to_copy_and_the_chapter_goes_on(desktop: Desktop) -> None:
     await desktop.prepare(make_draft)
 
-    async def stumble() -> None:
+    async def stumble(**_: object) -> None:
         raise ZeroDivisionError("a bug of ours")
 
     with pytest.raises(ZeroDivisionError):  # noqa: PT012 - raised by the app at its end
@@ -338,7 +338,7 @@ async def test_a_bug_on_the_way_out_keeps_nobody_in(
         async with desktop.app().run_test() as pilot:
             app = await opened(pilot)
 
-            async def stumble() -> None:
+            async def stumble(**_: object) -> None:
                 raise ZeroDivisionError("a bug of ours")
 
             monkeypatch.setattr(app.desk, "close", stumble)

@@ -103,14 +103,14 @@ async def test_every_deed_of_a_tab_that_is_possible_is_in_the_palette_and_is_don
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         offered = {command.title: command for command in app.get_system_commands(app.screen)}
-        assert {"End Chapter", "Reset Chapter", "Archive"} <= offered.keys()
+        assert {"End Chapter", "Reset Chapter", "Set aside (Archive)"} <= offered.keys()
         assert not {"Retry", "Stop", "Build Narrative", "Download Chapter"} & offered.keys()
         offered["Reset Chapter"].callback()
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         assert app.chapter.active_tab == "setup"
         await pilot.press("escape")
         first = app.session
-        offered["Archive"].callback()
+        offered["Set aside (Archive)"].callback()
         await until(pilot, lambda: app.session is not None and app.session is not first)
         assert first is not None
         assert first.snapshot.session.archived_at is not None
