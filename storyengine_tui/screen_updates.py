@@ -162,5 +162,6 @@ def _runs(strip: Iterable[Segment], colours: ColorSystem) -> Iterator[Run]:
 def _look(style: Style, colours: ColorSystem) -> Look:
     sgr = style._ansi
     if sgr is None:
-        sgr = Strip.render_ansi(style, colours)
+        # Without what it means: Textual remembers 16,384 styles here, and every line has one of its own.
+        sgr = style._ansi = Strip.render_ansi(style.clear_meta_and_links(), colours)
     return Look(sgr, style._link, style._link_id) if style._link else Look(sgr)

@@ -7,17 +7,22 @@ import pytest
 import textual
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.color import ColorSystem
+from rich.segment import Segment
+from rich.style import Style
 from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widgets import Static
 
 from core.slot import Slot
 from core.transcript import Window, render_window
 from storyengine_tui import terminal_rows
 from storyengine_tui.few_bytes import SWITCH, FewBytesApp, installed_version, is_wanted
+from storyengine_tui.screen_updates import Piece, Pieces, difference
 from storyengine_tui.terminal_rows import Cell, Look, Patch, Run, TerminalRows, cells_of
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
@@ -371,6 +376,18 @@ def test_what_looks_the_same_is_one_cell_however_often_it_is_painted() -> None:
     first, again = (cells_of([Run(RED, "ab語a")]) for _ in range(2))
     assert [*map(id, first)] == [*map(id, again)]
     assert len({*map(id, first)}) == len({*first})
+
+
+def test_lines_that_look_the_same_are_remembered_as_one_look() -> None:
+    """Each knows where it stands in the source; remembered by that, they were the growth of an evening."""
+    rows = TerminalRows(WIDTH, HEIGHT)
+    known = Strip.render_ansi.cache_info().currsize
+    for line in range(200):
+        style = Style(color="#123456", bold=True, meta={"offset": (0, line)})
+        difference(
+            rows, Pieces([Piece(0, 0, Strip([Segment(f"line {line}", style)]))]), ColorSystem.TRUECOLOR
+        )
+    assert Strip.render_ansi.cache_info().currsize <= known + 1
 
 
 def test_what_was_laid_out_for_a_larger_terminal_does_no_harm() -> None:
