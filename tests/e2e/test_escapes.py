@@ -1,14 +1,17 @@
-"""What the GM names on the command line is repeated as data: the terminal gets no escape of it."""
+"""What is named on the command line, or stands in a chapter, is shown as data: no escape of it gets out."""
 
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from core.text import clean
 from tests.bad_text import KINDS, acts
-from tests.e2e.program import Machine
-from tests.terminal import Terminal
+from tests.e2e.game_master import GameMaster
+from tests.e2e.program import Machine, machine
+from tests.terminal import Size, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
 START = "from storyengine_tui.cli import main; main()"
@@ -36,3 +39,62 @@ def test_a_terminal_gets_only_the_program_s_own_colours(here: Machine) -> None:
         sent = bytes(window.received).decode()
     # The sentence is bold and red, and a terminal ends its lines with both characters.
     assert not acts(re.sub("\x1b\\[(?:1;31|0)?m", "", sent).replace("\r\n", "\n"))
+
+
+SEQUENCE = re.compile(
+    "\x1b\\[[0-?]*[ -/]*[@-~]"  # colours, cursor, modes
+    "|\x1b[]P^_X][^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)?"  # titles, the clipboard, links, pictures
+    "|\x1b[ -/]*[0-Z\\\\^-~]"
+    "|[\x80-\x9f]"
+)
+"""Anything that a terminal acts on, but for the control characters of one byte."""
+BAD = " ".join(kind.text for kind in GIVEN if not kind.is_legitimate)
+HARMLESS = clean(BAD)
+PAGES = (
+    ("f2", "World"),
+    ("f3", "The chapter has ended"),
+    ("f4", "How to write it"),
+    ("f7", "Calls"),
+    ("f5", "Chapters"),
+)
+
+
+def chapter_of(here: Machine, text: str) -> Machine:
+    """Play a chapter in which everything that the GM or a model writes is this text."""
+    told = json.dumps(text)
+    script = here.write(
+        "bad.toml",
+        f"world = {told}\nchapter = {told}\nnarrative = {told}\n"
+        f"[[agent]]\nname = 'Kara'\nidentity = {told}\n[[prompt]]\ntext = {told}\n",
+    )
+    replies = here.write("bad-replies.toml", f'[[reply]]\nmatch = {{ schema = "text" }}\ntext = {told}\n')
+    played = here.run("play", script, "--provider", "scripted", "--replies", replies, "--out", here.out)
+    assert played.returncode == 0, played.stderr
+    return here
+
+
+def seen_at_full_screen(text: str) -> bytes:
+    """Return every byte that a terminal gets on a tour of a chapter made of this text."""
+    with machine() as here:
+        environment = {"PYTHONPATH": str(ROOT), "STORYENGINE_PROVIDER": "scripted"}
+        with GameMaster(chapter_of(here, text), environment, size=Size(120, 40)) as window:
+            window.wait_for("ended ·")
+            for key, shown in PAGES:
+                window.press(key)
+                window.wait_for(shown)
+                window.press("pagedown", "pageup")
+                if key in ("f7", "f5"):
+                    window.press("enter" if key == "f7" else "escape")
+                    window.press("escape", "escape")
+            window.leave()
+            return bytes(window.received)
+
+
+def test_at_full_screen_no_escape_of_a_chapter_s_text_reaches_the_terminal() -> None:
+    ours = set(SEQUENCE.findall(seen_at_full_screen(HARMLESS).decode()))
+    sent = seen_at_full_screen(BAD).decode()
+    theirs = set(SEQUENCE.findall(BAD)) - ours
+    assert len(theirs) > 10, "the text has escapes that the program does not use"
+    assert [sequence for sequence in theirs if sequence in sent] == []
+    assert "Before it" in sent, "the text was on the screen"
+    assert not re.search("[\x00-\x06\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]", sent)

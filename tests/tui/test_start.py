@@ -160,9 +160,10 @@ async def test_no_panel_shows_early_where_the_last_session_is_not_being_played(d
     await desktop.prepare(make_draft)
     async with desktop.app().run_test() as pilot:
         await (await opened(pilot)).close_everything()
-    async with starting(desktop) as (pilot, _):
+    async with starting(desktop) as (pilot, gate):
         await pilot.pause()
         assert not pilot.app.screen.query_one(EarlyPanel).display
+        gate.set()
 
 
 async def test_what_was_typed_into_a_start_that_was_left_is_there_at_the_next(desktop: Desktop) -> None:
