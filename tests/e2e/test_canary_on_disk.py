@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from db.embedded.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import PATIENCE, Machine, chapter_script, machine
@@ -45,6 +46,7 @@ class Aviary:
             "PYTHONPATH": str(rings),
         }
         self.planted = {**self._base, "STORYENGINE_API_KEY": KEY, "OPENAI_API_KEY": KEY}
+        self.unplanted = self._base
         self.ringed = {**self._base, "PYTHON_KEYRING_BACKEND": "canary_ring.Ring"}
 
     async def run(self, *arguments: str | Path, **environment: str) -> int:
@@ -111,6 +113,12 @@ def dump(here: Machine) -> bytes:
     return done.stdout
 
 
+def unpacked(backup: Path) -> bytes:
+    """Return what is in a backup as plain text: the file itself is compressed."""
+    command: list[str | Path] = [find_binaries().program("pg_restore"), "--file=-", backup]
+    return subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).stdout
+
+
 async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -> None:
     script = here.write("canary.toml", chapter_script("Canary", 8))
     play: tuple[str | Path, ...] = ("play", script, "--out", here.out)
@@ -135,10 +143,43 @@ async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -
     everything = {
         "what was said": "\n".join(cage.heard).encode(),
         "the database": await asyncio.to_thread(dump, here),
+        "the backup": await asyncio.to_thread(unpacked, here.out / "canary.backup"),
         **{str(file): file.read_bytes() for file in searched(here.root)},
     }
-    assert "Canary, prompt 8" in everything["the database"].decode()
+    assert b"Canary, prompt 8" in everything["the database"]
+    assert b"Canary, prompt 8" in everything["the backup"]
     assert [name for name, text in everything.items() if any(canary in text for canary in CANARIES)] == []
+
+
+@pytest.mark.parametrize("place", [".env", "config.toml"])
+async def test_a_key_that_stands_in_a_file_is_used_and_is_in_no_other(
+    here: Machine, tmp_path: Path, place: str
+) -> None:
+    config = here.root / "config"
+    config.mkdir(mode=0o700)
+    if place == ".env":
+        file = here.write(place, f"STORYENGINE_API_KEY={KEY}\n")
+    else:
+        file = config / place
+        file.write_text(f'api_key = "{KEY}"\n')
+    file.chmod(0o600)
+    script = here.write("canary.toml", chapter_script("Canary", 1))
+    async with aviary(here, tmp_path) as cage:
+        environment = {**cage.unplanted, "STORYENGINE_CONFIG_DIR": str(config)}
+        cage.server.script(echo(401))
+        assert await cage.run("play", script, "--out", here.out, "--debug", **environment) != ExitCode.OK
+        for command in (
+            ("play", script, "--out", here.out),
+            ("doctor",),
+            ("model", "show"),
+            ("backup", here.out / "canary.backup"),
+        ):
+            assert await cage.run(*command, **environment) == ExitCode.OK, cage.heard[-1]
+        assert cage.keys_used == {f"Bearer {KEY}"}
+    assert KEY not in "\n".join(cage.heard)
+    assert KEY.encode() not in await asyncio.to_thread(dump, here)
+    assert KEY.encode() not in await asyncio.to_thread(unpacked, here.out / "canary.backup")
+    assert [found for found in searched(here.root) if KEY.encode() in found.read_bytes()] == [file]
 
 
 async def test_no_process_shows_a_key_and_those_we_leave_running_do_not_have_it(
