@@ -1,8 +1,10 @@
 """What opens over the chapter; every screen is imported when it is first wanted."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
+from weakref import finalize
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -78,11 +80,13 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         """The open session, once there is one."""
         return self.desk.session
 
-    def do(self, work: Awaitable[object], *, group: str = "desk") -> None:
+    def do(self, work: Coroutine[object, object, object], *, group: str = "desk") -> None:
         """Do this in the background; what the GM can mend is said on the page."""
-        self.run_worker(self._done(work), group=group, exit_on_error=False)
+        worker = self.run_worker(partial(self._done, work), group=group, exit_on_error=False)
+        # Quitting may end a worker before it has begun; Python would complain of `work` on the terminal.
+        finalize(worker, work.close)
 
-    async def _done(self, work: Awaitable[object]) -> None:
+    async def _done(self, work: Coroutine[object, object, object]) -> None:
         try:
             await work
         except StoryEngineError as error:
