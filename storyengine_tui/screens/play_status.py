@@ -76,8 +76,10 @@ def doing(status: PlayStatus) -> str:
     if running is None:
         return ""
     if running.kind is RequestKind.SUMMARY:
-        what = "Summarising" + (f" {_prompts(running.prompts)}" if running.prompts else "")
-        return f"{what}, then it ends" if status.session.is_ending else what
+        if status.session.is_ending:
+            # Short, and what comes of it first: in 80 columns it stands beside the time and the counter.
+            return "Ending" + (f"; summary of {running.prompts}" if running.prompts else "")
+        return "Summarising" + (f" {_prompts(running.prompts)}" if running.prompts else "")
     return f"{_short(status.session.name_of(running.slot or Slot.RED), 24)} is writing"
 
 

@@ -15,7 +15,7 @@ from storyengine_tui.screens.chapter_screen import ChapterScreen
 from storyengine_tui.screens.consent_modal import ConsentModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
-from tests.tui.engine_app import Desktop, make_draft
+from tests.tui.engine_app import Desktop, make_draft, screen_text
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import Gate, Table, at_table, at_window
@@ -108,6 +108,15 @@ async def test_the_end_asks_says_what_it_does_and_opens_tab_3(desktop: Desktop) 
         assert table.end_button.disabled
         await table.pilot.pause()
         assert chapter.active_tab == "narrative"
+
+
+async def test_what_the_end_waits_for_is_said_in_80_columns(desktop: Desktop, gate: Gate) -> None:
+    desktop.script = summaries(first_token=1)
+    async with at_table(desktop, prompts=6, size=(80, 24)) as table:
+        await table.session.end_chapter()
+        await table.until(lambda: "Ending; summary of 1–6 · 0:0" in screen_text(table.app))
+        gate.open()
+        await table.until(lambda: table.state() is SessionState.ENDED)
 
 
 async def test_the_end_waits_for_the_reply(desktop: Desktop, gate: Gate) -> None:
