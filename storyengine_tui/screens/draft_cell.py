@@ -246,4 +246,5 @@ class DraftCell(Vertical):
 def _label(draft: NarrativeDraft) -> str:
     words = f"{draft.words:,} word" + ("" if draft.words == 1 else "s")
     when = f"{draft.created_at.astimezone():%d %b %H:%M}"
-    return f"Version {draft.version} · {when} · {clean_line(draft.model)} · {words}"
+    # The model comes last, for its name may be long: what has no room is cut there.
+    return f"Version {draft.version} · {when} · {words} · {clean_line(draft.model)}"

@@ -114,6 +114,21 @@ async def test_a_chapter_without_a_prompt_has_nothing_to_write(desktop: Desktop)
         assert page.build.disabled
 
 
+async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    long = "SmolLM2-135M-Instruct-Q4_1"
+    async with chapter_page(desktop, make_written, size=(80, 24)) as page:
+        cell = page.draft
+        [draft] = cell.drafts
+        cell.show_drafts([draft, replace(draft, version=2, model=long)], is_being_written=False)
+        cell.scroll_visible(animate=False)
+        await page.until(
+            lambda: (
+                f"Version 2 · {draft.created_at:%d %b %H:%M} · 44 words · SmolLM2" in screen_text(page.app)
+            )
+        )
+
+
 async def test_the_draft_streams_in_beside_the_versions_that_exist(desktop: Desktop, gate: Gate) -> None:
     desktop.script = HELD
     gate.open()
@@ -121,7 +136,7 @@ async def test_the_draft_streams_in_beside_the_versions_that_exist(desktop: Desk
         assert page.chapter == PROSE
         [first] = page.versions
         assert first.startswith("Version 1 · 02 Jan 15:")
-        assert first.endswith("gpt-5.2 · 44 words")
+        assert first.endswith(" · 44 words · gpt-5.2")
         gate.close()
         page.definition.focus()
         await page.pilot.press("ctrl+end", *" Salt.", "f8")
