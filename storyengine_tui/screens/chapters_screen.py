@@ -29,20 +29,22 @@ class ChaptersScreen(ListScreen[None]):
 
     CSS_PATH = "chapters_screen.tcss"
     HELP = (
-        "Enter opens a chapter. Archiving takes it off every list but the archive (A), from where it can be "
+        "Enter opens a chapter. Archiving takes it off every list but the archive (v), from where it can be "
         "restored; only there it can be purged, which deletes it for good. Save slots (s) are where a "
         "chapter stood before, to begin there again."
     )
+    # In 80 columns the last has no room: who has chapters needs no example.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Open", key_display="Enter"),
         Binding("n", "new", "New"),
-        Binding("e", "example", "Example"),
         Binding("t", "retitle", "Title"),
         Binding("a", "archive", "Archive"),
         Binding("r", "restore", "Restore"),
         Binding("p", "purge", "Purge"),
         Binding("s", "slots", "Save slots"),
-        Binding("v", "switch", "Archived"),
+        Binding("v", "switch(True)", "Archived"),
+        Binding("v", "switch(False)", "Chapters"),
+        Binding("e", "example", "Example"),
         Binding("escape,f5", "close", "Back"),
     ]
 
@@ -74,8 +76,8 @@ class ChaptersScreen(ListScreen[None]):
         engine = self._desk.require_engine()
         self._sessions = await engine.sessions(is_archived=self._shows_archived)
         table.clear(columns=True)
-        room = max(20, self.size.width - 46)
-        for label, width in (("Title", room), ("State", 16), ("Prompts", 7), ("Last played", 12)):
+        room = max(20, self.size.width - 53)
+        for label, width in (("Title", room), ("State", 23), ("Prompts", 7), ("Last played", 12)):
             table.add_column(Text(label), width=width)
         for summary in self._sessions:
             table.add_row(*self._cells(summary), key=str(summary.id))
@@ -88,9 +90,10 @@ class ChaptersScreen(ListScreen[None]):
     def _cells(self, summary: SessionSummary) -> tuple[Text, Text, Text, Text]:
         session = self._desk.session
         is_open = session is not None and session.id == summary.id
+        standing = STANDING[summary.state]
         return (
             Text(summary.title, style="bold" if is_open else "", no_wrap=True, overflow="ellipsis"),
-            Text("open here" if is_open else STANDING[summary.state]),
+            Text(f"here · {standing}" if is_open else standing),
             Text(str(summary.prompt_index), justify="right"),
             Text(f"{summary.updated_at.astimezone():%d %b %H:%M}"),
         )
@@ -198,9 +201,9 @@ class ChaptersScreen(ListScreen[None]):
         if self._chosen is not None:
             self.app.push_screen(SaveSlotsScreen(self._desk, self._chosen), close)
 
-    def action_switch(self) -> None:
+    def action_switch(self, shows_archived: bool) -> None:
         """Show the archived chapters, or the others again."""
-        self._shows_archived = not self._shows_archived
+        self._shows_archived = shows_archived
         self.do(self.reload())
 
     def action_close(self) -> None:
@@ -211,6 +214,8 @@ class ChaptersScreen(ListScreen[None]):
         """Tell the footer what is possible with the chapter under the cursor."""
         if action in ("restore", "purge"):
             return self._shows_archived and bool(self._sessions)
+        if action == "switch":
+            return parameters != (self._shows_archived,)
         if action == "slots":
             return bool(self._sessions)
         if action in ("open", "archive", "retitle"):

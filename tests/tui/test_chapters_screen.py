@@ -14,7 +14,7 @@ from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.screens.welcome_modal import WelcomeModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -59,7 +59,7 @@ async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desk
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         screen = await listed(pilot)
-        assert rows(screen)[0][:3] == ["The [/x] Light", "open here", "2"]
+        assert rows(screen)[0][:3] == ["The [/x] Light", "here · being played", "2"]
         assert rows(screen)[1][:3] == ["The relief boat is late.", "being set up", "0"]
         assert rows(screen)[0][3].startswith("02 Jan 15:00")
         await pilot.press("down", "enter")
@@ -87,6 +87,19 @@ async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: 
         await pilot.press("escape")
         assert "N0" in str(app.chapter.query_one("#standing", Static).content)
         await app.close_everything()
+
+
+async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await listed(pilot)
+        await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
+        await pilot.press("v")
+        await until(pilot, lambda: "v Chapters" in screen_text(pilot.app))
+        assert "v Archived" not in screen_text(pilot.app)
+        await pilot.press("v")
+        await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
 
 
 async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop) -> None:
