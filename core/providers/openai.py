@@ -249,7 +249,7 @@ def _unreachable() -> ProviderError:
     return ProviderError(
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service could not be reached; nothing is lost, check the connection and retry.",
-        hint="STORYENGINE_BASE_URL says where it is looked for.",
+        hint="See that it runs, and that its address is right: F6 shows it, STORYENGINE_BASE_URL may set it.",
         is_retryable=True,
     )
 

@@ -181,6 +181,9 @@ async def test_keeping_the_line_open_is_not_an_answer(server: FaultServer, provi
 async def test_no_one_there(make: Callable[..., OpenAIProvider]) -> None:
     error = await fail(make("http://127.0.0.1:9/v1"), ErrorCode.LLM_SERVER_ERROR)
     assert "could not be reached" in error.message
+    # The address may come from the field beside which this is said, or from the environment.
+    assert "F6" in error.hint
+    assert "STORYENGINE_BASE_URL may" in error.hint
     assert error.is_retryable
 
 
