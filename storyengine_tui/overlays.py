@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from weakref import finalize
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.worker import Worker
 
 from core.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
@@ -82,7 +82,11 @@ class OverlayApp(FewBytesApp, ClipboardApp):
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "desk") -> None:
         """Do this in the background; what the GM can mend is said on the page."""
-        worker = self.run_worker(partial(self._done, work), group=group, exit_on_error=False)
+
+        async def done() -> None:
+            await self._done(work)
+
+        worker: Worker[None] = self.run_worker(done, group=group, exit_on_error=False)
         # Quitting may end a worker before it has begun; Python would complain of `work` on the terminal.
         finalize(worker, work.close)
 
