@@ -1,9 +1,7 @@
 """Around the tabs: start and failure, the newcomer, the second window, help, bugs, and the end."""
 
-import gc
 import subprocess
 import sys
-import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -72,22 +70,6 @@ def test_the_first_paint_waits_for_no_database_and_no_model() -> None:
     loaded = set(eval(done.stdout.splitlines()[-1]))
     assert "textual" in loaded
     assert not loaded & {"sqlalchemy", "sqlmodel", "alembic", "openai", "httpx", "psycopg", "db", "xllamacpp"}
-
-
-async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop: Desktop) -> None:
-    async def work() -> None:
-        raise AssertionError("it is ended before")
-
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
-            app.do(work(), group="ended")
-            app.workers.cancel_group(app, "ended")
-            await pilot.pause()
-            await app.close_everything()
-        gc.collect()
-    assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]
 
 
 async def test_a_start_that_failed_says_why_and_tries_again_on_demand(desktop: Desktop) -> None:
