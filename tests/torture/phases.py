@@ -180,7 +180,7 @@ PHASES: dict[str, Phase] = {
         "tests/engine/test_storage_faults.py",
         "tests/engine/test_storage_trouble.py",
         "tests/tui/test_outages.py",
-        "tests/tui/test_storage_faults.py",
+        "tests/tui/test_storage_faults_on_screen.py",
         "tests/store/test_embedded_keeper.py",
         "tests/core/test_clock_set_back.py",
         "tests/tui/test_autosave.py",
