@@ -143,7 +143,8 @@ def reset_on_screen(
         window.wait_for(lambda: _button(window))
         window.click(*_button(window)[0])
         window.wait_for("Confirm")
-        window.press("tab", "enter")
+        # Not by keys: one that comes before the dialog has the focus ends on Cancel.
+        window.click(*window.find("Confirm"))
         deadline = time.monotonic() + _IN_SIGHT
         while window.process.poll() is None and not is_done() and time.monotonic() < deadline:
             if points and points[0].victim is Victim.POSTGRES and "could not be" in window.text:
