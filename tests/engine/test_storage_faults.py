@@ -167,7 +167,7 @@ async def waiters(url: str) -> list[int]:
             return [pid for (pid,) in connection.execute(query.encode()).fetchall()]
 
     async with asyncio.timeout(PATIENCE):
-        while not (found := await asyncio.to_thread(ask)):  # noqa: ASYNC110
+        while not (found := await asyncio.to_thread(ask)):  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.02)  # a server announces no wait for a lock
     return found
 

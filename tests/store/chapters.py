@@ -185,7 +185,7 @@ async def taken(store: Store, session_id: SessionId, label: str = "test") -> Lea
 async def until(predicate: Callable[[], Awaitable[bool]]) -> None:
     """Ask again until it holds, where nothing announces it; fail when time is up."""
     async with asyncio.timeout(PATIENCE):
-        while not await predicate():  # noqa: ASYNC110
+        while not await predicate():  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.01)  # between two questions
 
 

@@ -37,7 +37,7 @@ def kill_all(server: EmbeddedServer, home: Path) -> None:
 
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not await asyncio.to_thread(holds):  # noqa: ASYNC110
+        while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(SOON)
 
 

@@ -131,7 +131,7 @@ async def _dump_waits(url: str) -> None:
             return connection.execute(query).fetchone() is not None
 
     async with asyncio.timeout(PATIENCE):
-        while not await asyncio.to_thread(waits):  # noqa: ASYNC110
+        while not await asyncio.to_thread(waits):  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.02)  # a server announces no wait for a lock
 
 

@@ -123,13 +123,15 @@ def desktop(screen_template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     _administer(screen_template, "DROP DATABASE {} WITH (FORCE)", name)
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[], object], what: str = "") -> None:
+async def until(
+    pilot: Pilot[Any], holds: Callable[[], object], what: str = "", patience: float = PATIENCE
+) -> None:
     """Let the app work until `holds`; fail when time is up."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not holds():
         if pilot.app._exception is not None:
             raise pilot.app._exception
-        assert time.monotonic() < deadline, what or f"not within {PATIENCE:.0f} s"
+        assert time.monotonic() < deadline, what or f"not within {patience:.0f} s"
         await pilot.pause(0.01)
     await pilot.pause()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from core.store import Snapshot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from tests.store.servers import PlainServer, administer, in_database, plain_server
+from tests.tui import engine_app
 from tests.tui.engine_app import Desktop, opened
 from tests.tui.play_table import SCRIPT, Gate, Table
 
@@ -33,13 +33,7 @@ async def until(
     pilot: Pilot[Any], holds: Callable[[], object], what: str = "", patience: float = 30.0
 ) -> None:
     """Let the app work until `holds`; outages are longer than other tests are patient."""
-    deadline = time.monotonic() + patience
-    while not holds():
-        if pilot.app._exception is not None:
-            raise pilot.app._exception
-        assert time.monotonic() < deadline, what or f"not within {patience:.0f} s"
-        await pilot.pause(0.01)
-    await pilot.pause()
+    await engine_app.until(pilot, holds, what, patience)
 
 
 @dataclass

@@ -291,7 +291,7 @@ async def test_a_gguf_that_is_none_inside_gives_a_sentence(tmp_path: Path, paths
 async def eventually(is_true: Callable[[], bool]) -> None:
     """Wait for what another process does, which nothing here can announce."""
     async with asyncio.timeout(GENEROUS):
-        while not is_true():  # noqa: ASYNC110
+        while not is_true():  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(0.01)  # between two questions to another process
 
 
