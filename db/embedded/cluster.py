@@ -17,6 +17,8 @@ ROLE = DATABASE = "storyengine"
 INITDB_TIMEOUT = 300.0
 MMAP = "dynamic_shared_memory_type=mmap"
 """Outlives logind's RemoveIPC, and needs none of the little /dev/shm that a container has."""
+BUILTIN_LOCALES_SINCE = SYNC_METHODS_SINCE = 17
+"""The major version of the server from which initdb knows them; without the former its C locale is libc's."""
 _LEFTOVER = "data.new-"
 
 
@@ -32,7 +34,7 @@ def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
         if (data / "PG_VERSION").exists():
             refuse_other_major(data, version)
         else:
-            _create(footing, binaries, data)
+            _create(footing, binaries, data, major_of(version))
         _write_access(footing, data)
     except OSError as error:
         raise explain_os_error(error, data) from error
@@ -59,12 +61,12 @@ def refuse_other_major(data: Path, version: str) -> None:
         )
 
 
-def _create(footing: Footing, binaries: Binaries, data: Path) -> None:
+def _create(footing: Footing, binaries: Binaries, data: Path, major: int) -> None:
     draft = footing.base / f"{_LEFTOVER}{os.getpid()}"
     draft.mkdir(mode=0o700)
     try:
         footing.give(draft)
-        _run(footing, binaries, "initdb", ["-D", draft, *_initdb_options()])
+        _run(footing, binaries, "initdb", ["-D", draft, *_initdb_options(major)])
         options = ["-F", "-c", "exit_on_error=on", "-c", MMAP, "postgres"]
         _run(
             footing,
@@ -73,20 +75,20 @@ def _create(footing: Footing, binaries: Binaries, data: Path) -> None:
             ["--single", "-D", draft, *options],
             f"CREATE DATABASE {DATABASE}\n",
         )
-        _run(footing, binaries, "initdb", ["--sync-only", *_sync_option(), "-D", draft])
+        _run(footing, binaries, "initdb", ["--sync-only", *_sync_option(major), "-D", draft])
         os.rename(draft, data)
         sync_directory(footing.base)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _initdb_options() -> list[str]:
+def _initdb_options(major: int) -> list[str]:
+    builtin = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     return [
         f"--username={ROLE}",
         "--auth=peer",
         "--encoding=UTF8",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
+        *(builtin if major >= BUILTIN_LOCALES_SINCE else ()),
         "--locale=C",
         "--data-checksums",
         "--no-instructions",
@@ -95,8 +97,8 @@ def _initdb_options() -> list[str]:
     ]
 
 
-def _sync_option() -> list[str]:
-    return ["--sync-method=syncfs"] if sys.platform == "linux" else []
+def _sync_option(major: int) -> list[str]:
+    return ["--sync-method=syncfs"] if sys.platform == "linux" and major >= SYNC_METHODS_SINCE else []
 
 
 def _run(

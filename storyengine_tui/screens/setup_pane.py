@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Select, Static
@@ -82,17 +82,18 @@ class SetupPane(EnginePane):
 
     def compose(self) -> ComposeResult:
         """Compose the four cells and what can be done with them."""
-        yield LockBanner(id="lock-banner")
-        with Horizontal(classes="line"):
-            yield Static(INTRO, id="intro")
-            yield Static("", id="saved")
-        yield from self._cell("World", self._world, _LIMITS.world)
-        yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
-        with Horizontal(classes="line"):
-            yield Static("Number of agents ", classes="label")
-            yield self._count
-        with Vertical(id="cast", classes="grows"):
-            yield SlotEntries(id="panels")
+        with VerticalScroll(id="page", can_focus=False):
+            yield LockBanner(id="lock-banner")
+            with Horizontal(classes="line"):
+                yield Static(INTRO, id="intro")
+                yield Static("", id="saved")
+            yield from self._cell("World", self._world, _LIMITS.world)
+            yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
+            with Horizontal(classes="line"):
+                yield Static("Number of agents ", classes="label")
+                yield self._count
+            with Vertical(id="cast", classes="grows"):
+                yield SlotEntries(id="panels")
         with Horizontal(id="deeds"):
             yield Button("Go on to 2 Play", id="go-on", compact=True)
             yield Button("Reset Chapter", id="reset", compact=True)
@@ -119,7 +120,7 @@ class SetupPane(EnginePane):
             await panel.remove()
         self._panels.clear()
         self._slot = Slot.RED
-        self.scroll_home(animate=False)
+        self._go_to_top()
         await self._show_stored()
         await self._show_state()
         self._show_lock_failure(failed_lock(self.session.snapshot))
@@ -275,12 +276,15 @@ class SetupPane(EnginePane):
     def _show_lock_failure(self, request: Request | None) -> None:
         self.query_one(LockBanner).show_failure(request)
         if request is not None:
-            self.scroll_home(animate=False)
+            self._go_to_top()
         self.refresh_bindings()
+
+    def _go_to_top(self) -> None:
+        self.query_one("#page").scroll_home(animate=False)
 
     def _say(self, sentence: str) -> None:
         self.query_one(LockBanner).say(sentence)
-        self.scroll_home(animate=False)
+        self._go_to_top()
 
     @on(CappedTextArea.LimitReached)
     def _say_limit(self, event: CappedTextArea.LimitReached) -> None:

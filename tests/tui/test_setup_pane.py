@@ -13,10 +13,10 @@ from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.agent_panel import AgentPanel
 from storyengine_tui.screens.setup_pane import SetupPane
+from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.line_field import LineField
-from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -104,7 +104,7 @@ async def test_fewer_agents_hide_panels_and_forget_nothing(desktop: Desktop) -> 
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         count = app.chapter.query_one("#agent-count", Select)
-        switcher = app.chapter.query_one("#panels", PanelSwitcher)
+        switcher = app.chapter.query_one("#panels", SlotEntries)
         count.value = 1
         await until(pilot, lambda: len(switcher.entries) == 1)
         await until(pilot, lambda: session_of(app).snapshot.session.slots == (Slot.RED,))
@@ -162,12 +162,12 @@ async def test_the_cast_is_typed_in_one_go_from_field_to_field(desktop: Desktop)
         assert panel(app).slot is Slot.ORANGE, "back from a name is the identity before it"
         assert panel(app).fields[1].has_focus
         await pilot.press("tab", "tab", "tab")
-        assert isinstance(app.focused, PanelSwitcher), "behind the last character"
+        assert isinstance(app.focused, SlotEntries), "behind the last character"
         await pilot.press("tab")
         assert app.focused is app.chapter.query_one("#go-on")
         await pilot.press("ctrl+n", "D")
         assert panel(app).agent_name == "AD", "Ctrl+N goes into a name from wherever it is pressed"
-        app.chapter.query_one(PanelSwitcher).focus()
+        app.chapter.query_one("#panels", SlotEntries).focus()
         await pilot.press("right", "enter", "E")
         assert panel(app).agent_name == "BE"
         await app.close_everything()
@@ -184,7 +184,7 @@ async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(d
         await until(pilot, lambda: session_of(app).snapshot.session.names[Slot.RED] == field.text)
         field.clear()
         await until(pilot, lambda: Slot.RED not in session_of(app).snapshot.session.names)
-        assert app.chapter.query_one("#panels", PanelSwitcher).entries[0].name == "Agent Red"
+        assert app.chapter.query_one("#panels", SlotEntries).entries[0].name == "Agent Red"
         await app.close_everything()
 
 
