@@ -12,8 +12,10 @@ import pytest
 from db.embedded.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.exit_codes import ExitCode
-from tests.e2e.program import PATIENCE, Machine, chapter_script, machine
+from tests.e2e.game_master import GameMaster
+from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, Reply, error_reply, text_reply
+from tests.terminal import Size
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="reads /proc")]
 
@@ -30,6 +32,25 @@ class Ring(KeyringBackend):
         return "-".join(["canary", "ringed", "{RINGED[-10:]}"])
     def set_password(self, service, username, password):
         raise AssertionError
+"""
+
+KEPT_RING = """
+from pathlib import Path
+from keyring.backend import KeyringBackend
+from keyring.errors import PasswordSetError
+
+KEPT = Path(__file__).with_name("kept")
+
+class Ring(KeyringBackend):
+    priority = 1
+    def get_password(self, service, username):
+        return KEPT.read_text() if KEPT.exists() else None
+    def set_password(self, service, username, password):
+        KEPT.write_text(password)
+
+class Locked(Ring):
+    def set_password(self, service, username, password):
+        raise PasswordSetError(f"{password} was refused")
 """
 
 
@@ -226,3 +247,24 @@ async def test_a_key_in_settings_that_are_not_valid_is_not_repeated(here: Machin
     assert not [
         file for file in searched(here.root) if file.name != ".env" and KEY.encode() in file.read_bytes()
     ]
+
+
+async def test_a_key_that_is_typed_for_the_keyring_is_kept_there_and_shown_nowhere(
+    here: Machine, tmp_path: Path
+) -> None:
+    script = here.write("canary.toml", chapter_script("Canary", 1))
+    async with aviary(here, tmp_path) as cage:
+        (tmp_path / "kept_ring.py").write_text(KEPT_RING)
+        command = (PROGRAM, "model", "key")
+        for ring, end in (("Locked", "no keyring"), ("Ring", "Stored in the keyring")):
+            environment = {**cage.unplanted, "PYTHON_KEYRING_BACKEND": f"kept_ring.{ring}"}
+            with GameMaster(here, environment, program=command, size=Size(120, 24)) as window:
+                window.wait_for("Key:")
+                window.type(KEY)
+                window.press("enter")
+                window.wait_for(end)
+                assert KEY.encode() not in window.received
+        assert await cage.run("play", script, "--out", here.out, **environment) == ExitCode.OK
+        assert cage.keys_used == {f"Bearer {KEY}"}, "from the keyring"
+    assert KEY not in "\n".join(cage.heard)
+    assert [found for found in searched(here.root) if KEY.encode() in found.read_bytes()] == []

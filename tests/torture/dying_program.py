@@ -24,8 +24,6 @@ from db.embedded.probe import server_processes
 from db.embedded.state import ServerState
 from tests.torture.kill_orders import Orders, Point, Victim, append
 
-MOST_TURNS = 8
-"""How many turns of the event loop a step is under way at most, when something is killed in its midst."""
 LONGEST_RUN = 0.06
 """Seconds that a program of PostgreSQL's client runs at most, when something is killed in its midst."""
 
@@ -36,6 +34,7 @@ class Reaper:
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._points = list(orders.points)
+        self.most_turns = orders.most_turns
         self.random = random.Random(orders.seed)
 
     def reach(self, step: str) -> None:
@@ -89,7 +88,7 @@ class Seams:
             reaper.reach(f"{title}: before")
             task = asyncio.ensure_future(behind(*arguments, **options))
             try:
-                for _ in range(reaper.random.randint(1, MOST_TURNS)):
+                for _ in range(reaper.random.randint(1, reaper.most_turns)):
                     await asyncio.sleep(0)
                 if not task.done():
                     reaper.reach(f"{title}: under way")

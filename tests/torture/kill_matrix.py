@@ -14,7 +14,7 @@ import psycopg
 from db.embedded.server import EmbeddedServer
 from tests.e2e.program import Machine, chapter_script, machine
 from tests.store.servers import plain_url
-from tests.torture.kill_orders import Orders, Point, Report, Victim
+from tests.torture.kill_orders import MOST_TURNS, Orders, Point, Report, Victim
 from tests.torture.reader import Reader
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,10 +88,16 @@ class Torturer:
         return self.home.data / "postgres"
 
     def run(
-        self, points: Iterable[Point], *arguments: str | Path, names_steps: bool = False
+        self,
+        points: Iterable[Point],
+        *arguments: str | Path,
+        names_steps: bool = False,
+        most_turns: int = MOST_TURNS,
     ) -> tuple["subprocess.CompletedProcess[str]", Report]:
         """Run a command of the program under orders, and return how it ended and what it reported."""
-        command, environment, report = self.ordered(points, *arguments, names_steps=names_steps)
+        command, environment, report = self.ordered(
+            points, *arguments, names_steps=names_steps, most_turns=most_turns
+        )
         ended = subprocess.run(
             command,
             cwd=self.home.work,
@@ -108,12 +114,17 @@ class Torturer:
         return ended, done
 
     def ordered(
-        self, points: Iterable[Point], *arguments: str | Path, names_steps: bool = False
+        self,
+        points: Iterable[Point],
+        *arguments: str | Path,
+        names_steps: bool = False,
+        most_turns: int = MOST_TURNS,
     ) -> tuple[list[str | Path], dict[str, str], Path]:
         """Return the command that runs the program under orders, its environment, and where it reports."""
         self._runs += 1
         report = self.home.work / f"report-{self._runs}"
-        orders = Orders(self.server_home, report, self.random.getrandbits(32), tuple(points), names_steps)
+        seed = self.random.getrandbits(32)
+        orders = Orders(self.server_home, report, seed, tuple(points), names_steps, most_turns)
         file = self.home.work / f"orders-{self._runs}"
         orders.write(file)
         command = [sys.executable, "-m", "tests.torture.dying_program", file, "--", *arguments]

@@ -25,6 +25,10 @@ class Point:
     victim: Victim
 
 
+MOST_TURNS = 8
+"""How many turns of the event loop a step is under way at most, when something is killed in its midst."""
+
+
 @dataclass(frozen=True, slots=True)
 class Orders:
     """At which steps what is to be killed; `home` is that of the private server."""
@@ -35,19 +39,22 @@ class Orders:
     points: tuple[Point, ...] = ()
     names_steps: bool = False
     """Report every step that is reached, and not only those at which something was killed."""
+    most_turns: int = MOST_TURNS
 
     def write(self, file: Path) -> None:
         """Write them for the child."""
         points = [[point.step, point.victim] for point in self.points]
         kept = {"home": str(self.home), "report": str(self.report), "seed": self.seed}
-        file.write_text(json.dumps({**kept, "points": points, "names_steps": self.names_steps}))
+        how = {"names_steps": self.names_steps, "most_turns": self.most_turns}
+        file.write_text(json.dumps({**kept, "points": points, **how}))
 
     @classmethod
     def read(cls, file: Path) -> "Orders":
         """Read what `write` wrote."""
         kept = json.loads(file.read_text())
         points = tuple(Point(step, Victim(victim)) for step, victim in kept["points"])
-        return cls(Path(kept["home"]), Path(kept["report"]), kept["seed"], points, kept["names_steps"])
+        home, report = Path(kept["home"]), Path(kept["report"])
+        return cls(home, report, kept["seed"], points, kept["names_steps"], kept["most_turns"])
 
 
 @dataclass(slots=True)

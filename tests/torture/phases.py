@@ -15,6 +15,7 @@ from unittest.mock import patch
 from tests.e2e.program import machine
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
+from tests.torture.kill_purges import kill_purges
 from tests.torture.kill_storage import (
     kill_backups,
     kill_initdbs,
@@ -191,7 +192,9 @@ PHASES: dict[str, Phase] = {
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,
     "soak": long_soak,
-    "commands and resets": on_machine((kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS)),
+    "commands and resets": on_machine(
+        (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
+    ),
     "migrations and backups": on_machine(
         (kill_migrations, None), (kill_migrations_of_chapters, None), (kill_backups, None)
     ),

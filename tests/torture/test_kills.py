@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.program import machine
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill
+from tests.torture.kill_purges import kill_purges
 from tests.torture.kill_storage import (
     kill_backups,
     kill_migrations,
@@ -65,6 +66,11 @@ def test_a_reset_that_is_killed_puts_the_chapter_away_whole_or_leaves_it_to_be_p
     torturer: Torturer,
 ) -> None:
     kill_resets(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_deletion_that_is_killed_leaves_the_chapter_whole_or_nothing_of_it(torturer: Torturer) -> None:
+    kill_purges(torturer, 1)
     held(torturer.close(), 1)
 
 
