@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from rich.cells import split_graphemes
 
+from storyengine_tui.plain_text import is_plain
+
 
 class Look(NamedTuple):
     """How text is painted: the parameters of SGR, and the link that it is."""
@@ -61,11 +63,11 @@ def cells_of(runs: Iterable[Run]) -> list[Cell]:
     """Return `runs` as cells. Control characters, which nobody paints, are dropped."""
     cells: list[Cell] = []
     for look, text in runs:
-        printable = _CONTROLS.sub("", text)
         known = _known_cells(look)
-        if printable.isascii():
-            cells.extend(map(known.__getitem__, printable))
+        if is_plain(text):
+            cells.extend(map(known.__getitem__, text))
             continue
+        printable = _CONTROLS.sub("", text)
         for begin, end, width in split_graphemes(printable)[0]:
             if width:
                 cells.append(known[printable[begin:end]])
@@ -165,18 +167,39 @@ def _differences(old: Row, new: Row) -> list[tuple[int, int]]:
     """
     if old == new:
         return []
+    pairs = enumerate(zip(old, new, strict=True))
+    changed = [column for column, (before, after) in pairs if before is not after and before != after]
+    if not (_has_surprises(old) or _has_surprises(new) or None in new):
+        return _joined(changed)
     ranges: list[tuple[int, int]] = []
-    for column, (before, after) in enumerate(zip(old, new, strict=True)):
-        if before is after or before == after or after is None:
+    for column in changed:
+        if new[column] is None:
             continue
         begin = fresh = column
         if ranges and begin - ranges[-1][1] <= _BRIDGE and None not in new[ranges[-1][1] : begin]:
             begin, fresh = ranges.pop()
         # What the range held before is known not to be doubtful.
-        if _is_doubtful(before) or any(map(_is_doubtful, new[fresh : column + 1])):
+        if _is_doubtful(old[column]) or any(map(_is_doubtful, new[fresh : column + 1])):
             return [*ranges, (begin, len(new))]
         ranges.append((begin, column + 1))
     return ranges
+
+
+def _joined(changed: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the ranges that `changed` columns make, with what lies between them where that is short."""
+    ranges: list[tuple[int, int]] = []
+    begin = end = changed[0]
+    for column in changed:
+        if column - end > _BRIDGE:
+            ranges.append((begin, end))
+            begin = column
+        end = column + 1
+    return [*ranges, (begin, end)]
+
+
+def _has_surprises(row: Row) -> bool:
+    """Whether any cell is doubtful. A row has few different ones."""
+    return any(map(_is_doubtful, {id(cell): cell for cell in row}.values()))
 
 
 def _whole(row: Row, column: int) -> tuple[int, int]:
@@ -248,17 +271,22 @@ class _Pen:
 
     def write(self, y: int, x: int, cells: Sequence[Cell | None]) -> None:
         """Write `cells` from there on, with the cursor put right behind every doubtful one."""
-        is_lost = True
+        out, pen, is_lost = self._out, self._look, True
         for column, cell in enumerate(cells, x):
-            if cell is None or not cell.text:
+            if cell is None:
+                is_lost = True
+                continue
+            look, text = cell
+            if not text:
                 continue
             if is_lost:
-                self._out.append(f"\x1b[{y + 1};{column + 1}H")
-            if cell.look != self._look:
-                self._out.append(_change(self._look, cell.look))
-                self._look = cell.look
-            self._out.append(cell.text)
-            is_lost = _is_doubtful(cell)
+                out.append(f"\x1b[{y + 1};{column + 1}H")
+            if look is not pen and look != pen:
+                out.append(_change(pen, look))
+                pen = look
+            out.append(text)
+            is_lost = not text.isascii() and _is_doubtful(cell)
+        self._look = pen
 
     def finished(self) -> str:
         if self._look != PLAIN:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, split_graphemes
 
 from core.grapheme import is_safe_cut
+from storyengine_tui.plain_text import is_plain
 
 TAB_SIZE = 4
 
@@ -64,9 +65,8 @@ def _wrap_one(text: str, begin: int, end: int, width: int, spans: list[Span]) ->
 def _fitting_end(text: str, begin: int, end: int, width: int) -> int:
     """Return how far `text` from `begin` on fits into `width` cells; one character always does."""
     near = min(end, begin + width)
-    part = text[begin:near]
     # What follows may belong to the last character, as a combining accent does.
-    if part.isascii() and "\t" not in part and (near == end or text[near].isascii()):
+    if is_plain(text[begin:near]) and (near == end or is_plain(text[near])):
         return near
     return _measured_end(text, begin, end, width)
 
@@ -118,7 +118,7 @@ def fragments(text: str, span: Span, column: int = 0) -> list[Fragment]:
     """
     begin, end = span
     line = text[begin:end]
-    if line.isascii() and "\t" not in line:
+    if is_plain(line):
         return [Fragment(line, begin)]
     pieces: list[Fragment] = []
     run = 0

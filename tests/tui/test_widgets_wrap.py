@@ -1,11 +1,15 @@
 """Wrapping: nothing is lost, nothing is torn, nothing is too wide, and a stream wraps like the whole."""
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
+from rich.cells import cell_len, split_graphemes
 
 from core.grapheme import is_safe_cut
+from storyengine_tui.plain_text import is_plain
+from storyengine_tui.widgets import wrap as wrapping
 from storyengine_tui.widgets.wrap import Span, fragments, wrap
 
 LATIN = ["a", "bc", " ", "  ", "\n", "\t", "—", "\u200b"]
@@ -86,3 +90,35 @@ def test_what_is_painted_knows_where_it_came_from(text: str) -> None:
 
 def test_no_tab_reaches_the_terminal() -> None:
     assert all("\t" not in part.text for part in fragments("a\tb\t\tc", Span(0, 6)))
+
+
+PLAIN = [chr(code) for code in range(0x10000) if is_plain(chr(code))]
+
+
+def test_plain_characters_take_one_cell_and_join_nothing() -> None:
+    assert {*"aZ~éüßŁžΩЯ“”‘’–—…€→│▌"} <= {*PLAIN}
+    for char in PLAIN:
+        assert cell_len(char) == 1, hex(ord(char))
+        assert [end - begin for begin, end, _ in split_graphemes(f"a{char}b")[0]] == [1, 1, 1], hex(ord(char))
+        assert is_safe_cut(f"a{char}b", 1)
+        assert is_safe_cut(f"a{char}b", 2)
+        assert unicodedata.category(char) not in ("Cc", "Cf"), hex(ord(char))
+
+
+@given(text=st.lists(st.sampled_from([*PLAIN, *ALPHABET, " "]), max_size=60).map("".join), width=widths)
+def test_plain_text_is_wrapped_as_measuring_it_would_wrap_it(text: str, width: int) -> None:
+    known = wrap(text, 0, width), shown(text, width)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wrapping, "is_plain", lambda _: False)
+        assert known[0] == wrap(text, 0, width)
+        assert known[1] == shown(text, width)
+
+
+def test_prose_with_dashes_and_quotation_marks_is_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was half of the first visit to a memory of five hundred prompts."""
+    monkeypatch.setattr(wrapping, "_clusters", None)
+    assert shown("“Où est-il?” – asked Łukasz … said «nobody»", 16) == [
+        "“Où est-il?” –",
+        "asked Łukasz …",
+        "said «nobody»",
+    ]
