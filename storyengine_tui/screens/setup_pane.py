@@ -84,9 +84,7 @@ class SetupPane(EnginePane):
         """Compose the four cells and what can be done with them."""
         with VerticalScroll(id="page", can_focus=False):
             yield LockBanner(id="lock-banner")
-            with Horizontal(classes="line"):
-                yield Static(INTRO, id="intro")
-                yield Static("", id="saved")
+            yield Static(INTRO, id="intro")
             yield from self._cell("World", self._world, _LIMITS.world)
             yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
             with Horizontal(classes="line"):
@@ -95,6 +93,7 @@ class SetupPane(EnginePane):
             with Vertical(id="cast", classes="grows"):
                 yield SlotEntries(id="panels")
         with Horizontal(id="deeds"):
+            yield Static("", id="saved")
             yield Button("Go on to 2 Play", id="go-on", compact=True)
             yield Button("Reset Chapter", id="reset", compact=True)
 
