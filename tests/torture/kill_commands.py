@@ -56,6 +56,9 @@ def kill_commands(torturer: Torturer, most: int | None = None) -> None:
     common = set(steps_of(torturer, "sessions"))
     points: list[tuple[Deed, Point]] = []
     for deed in torturer.random.sample(deeds, min(len(deeds), most or len(deeds))):
+        # The first time may do more: a slot that is taken before is not taken of the same content again.
+        _do(torturer, *deed.arguments)
+        _undo(torturer, deed)
         own = [step for step in steps_of(torturer, *deed.arguments) if step not in common]
         _undo(torturer, deed)
         points += [(deed, point) for point in drawn(own, torturer, None)]
