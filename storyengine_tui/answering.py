@@ -1,8 +1,11 @@
 """Who answers, and where: what the GM is told before anything is sent."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.model_choice import AgentRole
+from core.model_choice import AgentRole, Choices
+from core.slot import Slot
+from core.text import clean_line
 from storyengine_tui.bootstrap import Configuration
 
 
@@ -26,6 +29,26 @@ def answering(configuration: Configuration, role: AgentRole) -> Answering:
             return Answering(configuration.choices[role].model, None, "on this machine; nothing leaves it")
         case "scripted":
             return Answering("a script", None, "on this machine, in place of a model")
+
+
+def models_named(choices: Choices, names: Mapping[Slot, str]) -> str:
+    """Return every model and what it is called for, such as `a (world and chapter, characters), b (Mira)`.
+
+    A character is named, as in `names`, where its model is not the one of all characters.
+    """
+    shared = choices[AgentRole.CHARACTER].model
+    of_slot = {slot: choices.of(AgentRole.CHARACTER, slot.value).model for slot in names}
+    own = [(names[slot], model) for slot, model in of_slot.items() if model != shared]
+    served = [("world and chapter", choices[AgentRole.WORLD_LOCK].model)]
+    if len(own) < len(names):
+        served.append(("the other characters" if own else "characters", shared))
+    served += [*own, ("memory", choices[AgentRole.CONTEXT_SUMMARY].model)]
+    served.append(("narrative", choices[AgentRole.NARRATIVE].model))
+    models = dict.fromkeys(model for _, model in served)
+    return ", ".join(
+        f"{clean_line(model)} ({', '.join(clean_line(what) for what, by in served if by == model)})"
+        for model in models
+    )
 
 
 def address_without_consent(configuration: Configuration) -> str | None:

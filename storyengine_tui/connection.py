@@ -23,6 +23,7 @@ from core.settings import (
     ProviderName,
     load_settings,
 )
+from core.slot import Slot
 from core.text import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.settings_file import Changes, Key, change_settings
@@ -36,11 +37,15 @@ OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """Who is to answer. `models` has the roles that are not left to the provider's default."""
+    """Who is to answer. `models` has the roles that are not left to the provider's default.
+
+    `characters` has the slots with a model of their own; the others are left to that of all characters.
+    """
 
     provider: ProviderName
     base_url: str
     models: Mapping[AgentRole, str] = field(default_factory=dict)
+    characters: Mapping[Slot, str] = field(default_factory=dict)
     key: SecretStr | None = None
     """A key that was typed now, and is not stored anywhere yet."""
 
@@ -61,13 +66,17 @@ class Connection:
         stored: ProfileSettings = getattr(configuration.settings.profiles, self.profile_name(configuration))
         if configuration.settings.active().provider == self.provider:
             stored = configuration.settings.active()
-        roles: dict[str, AgentSettings] = {
-            role.value: getattr(stored, role.value).model_copy(update={"model": self.models.get(role)})
-            for role in AgentRole
-        }
-        changes: dict[str, object] = {"provider": self.provider, **roles}
+        changes: dict[str, object] = {"provider": self.provider}
         if self.provider == "openai":
             changes["base_url"] = normalise_base_url(self.base_url)
+            for role in AgentRole:
+                changes[role.value] = _with_model(getattr(stored, role.value), self.models.get(role))
+            changes["characters"] = {
+                slot.value: _with_model(own or AgentSettings(), model)
+                for slot in Slot
+                for own, model in [(stored.characters.get(slot), self.characters.get(slot))]
+                if own is not None or model is not None
+            }
         return stored.model_copy(update=changes)
 
     def defaults(self) -> dict[AgentRole, str]:
@@ -75,11 +84,31 @@ class Connection:
         return {role: choice.model for role, choice in defaults_for(self.provider).items()}
 
 
+def _with_model(settings: AgentSettings, model: str | None) -> AgentSettings:
+    return settings.model_copy(update={"model": model})
+
+
 def connection_of(configuration: Configuration) -> Connection:
     """Return what is connected now."""
     profile = configuration.settings.active()
-    models = {role: model for role in AgentRole if (model := getattr(profile, role.value).model) is not None}
-    return Connection(provider=profile.provider, base_url=profile.base_url, models=models)
+    return Connection(
+        provider=profile.provider,
+        base_url=profile.base_url,
+        models={
+            role: model for role in AgentRole if (model := getattr(profile, role.value).model) is not None
+        },
+        characters={
+            Slot(slot): own.model for slot, own in profile.characters.items() if own.model is not None
+        },
+    )
+
+
+def service_of(configuration: Configuration) -> Connection:
+    """Return the service that is connected, or that was before something on this machine was."""
+    settings = configuration.settings
+    if settings.active().provider != "openai":
+        settings = settings.model_copy(update={"profile": "production", "provider": "openai"})
+    return connection_of(Configuration(configuration.paths, settings))
 
 
 async def find_key(connection: Connection, configuration: Configuration) -> FoundKey | None:
@@ -214,6 +243,7 @@ def _told_apart(profile: ProfileSettings) -> tuple[object, ...]:
         profile.provider,
         profile.base_url if profile.provider == "openai" else "",
         *(getattr(profile, role.value).model for role in AgentRole),
+        *(own.model if (own := profile.characters.get(slot)) else None for slot in Slot),
     )
 
 
@@ -228,6 +258,9 @@ def changes_of(connection: Connection, name: ProfileName) -> Changes:
     }
     if connection.provider == "openai":
         changes["profiles", name, "base_url"] = normalise_base_url(connection.base_url)
-    for role in AgentRole:
-        changes["profiles", name, role.value, "model"] = connection.models.get(role)
+        for role in AgentRole:
+            changes["profiles", name, role.value, "model"] = connection.models.get(role)
+        for slot in Slot:
+            key = ("profiles", name, "characters", str(slot.value), "model")
+            changes[key] = connection.characters.get(slot)
     return changes

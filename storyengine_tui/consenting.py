@@ -43,11 +43,19 @@ async def have_weights(app: App[Any], profile: "ProfileSettings", paths: "Paths"
 
 
 async def ask(app: App[Any], configuration: "Configuration", connection: "Connection", address: str) -> bool:
-    """Ask whether text may go to `address`, saying which key goes with it; store that it may."""
+    """Ask whether text may go to `address`, saying which models and which key; store that it may."""
+    from core.model_choice import choose_models
+    from core.slot import Slot
+    from storyengine_tui.answering import models_named
     from storyengine_tui.connection import name_key
     from storyengine_tui.screens.consent_modal import ConsentModal
 
-    if not await app.push_screen_wait(ConsentModal(address, partial(name_key, connection, configuration))):
+    models = models_named(
+        choose_models(connection.profile(configuration)),
+        {slot: f"character {slot.value} {slot.name.capitalize()}" for slot in Slot},
+    )
+    modal = ConsentModal(address, models, partial(name_key, connection, configuration))
+    if not await app.push_screen_wait(modal):
         return False
     configuration.consent.grant(address)
     return True

@@ -152,7 +152,8 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         """Show who answers, and how to connect another model."""
         from storyengine_tui.screens.model_screen import ModelScreen
 
-        self.push_screen(ModelScreen(self.configuration), self._go_on_with)
+        names = self.session.snapshot.session.names if self.session is not None else {}
+        self.push_screen(ModelScreen(self.configuration, names), self._go_on_with)
 
     def _go_on_with(self, configuration: Configuration | None) -> None:
         if configuration is not None:

@@ -45,7 +45,10 @@ def change_settings(file: Path, changes: Changes) -> None:
 
 def edited(text: str, changes: Changes) -> str:
     """Return `text` with `changes`; raise ValueError where that cannot be done line by line."""
-    wanted = _changed(tomllib.loads(text), changes)
+    before = tomllib.loads(text)
+    # What stands there already stays as it stands: with its comment, and however it is written.
+    changes = {key: value for key, value in changes.items() if _read(before, key) != value}
+    wanted = _changed(before, changes)
     lines = text.splitlines()
     for key, value in changes.items():
         _set(lines, key, value)
@@ -57,6 +60,13 @@ def edited(text: str, changes: Changes) -> str:
     if not is_right:
         raise ValueError("it is written in a way that is not safe to change")
     return result
+
+
+def _read(settings: dict[str, Any], key: Key) -> object:
+    found: object = settings
+    for step in key:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
 
 
 def _changed(settings: dict[str, Any], changes: Changes) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from core.text import clean_line
+from storyengine_tui.screens.text_dialog import TextDialog
 
 WHAT_IS_SENT = (
     "What is sent there, and only when you lock, prompt, end or build a chapter:\n"
@@ -25,20 +25,19 @@ WHAT_IS_SENT = (
 LOOKING = "Looking which key goes with it …"
 
 
-class ConsentModal(ModalScreen[bool]):
+class ConsentModal(TextDialog):
     """Ends with whether the GM grants that text goes to `address`; granting is the caller's."""
 
-    CSS_PATH = "dialog.tcss"
     AUTO_FOCUS = "#not-now"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "not_now", "Not now"),
-        Binding("left,up", "app.focus_previous", show=False),
-        Binding("right,down", "app.focus_next", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "not_now", "Not now")]
 
-    def __init__(self, address: str, name_key: Callable[[], Awaitable[str]]) -> None:
-        """Make the question; `name_key` says in a sentence which key goes along, never what it is."""
+    def __init__(self, address: str, models: str, name_key: Callable[[], Awaitable[str]]) -> None:
+        """Make the question; `models` are those called there.
+
+        `name_key` says in a sentence which key goes along, never what it is.
+        """
         super().__init__()
+        self._models = clean_line(models)
         self._address = clean_line(address)
         self._name_key = name_key
 
@@ -48,6 +47,7 @@ class ConsentModal(ModalScreen[bool]):
             yield Static("May your text be sent to this address?", classes="dialog--title")
             with VerticalScroll(classes="dialog--scroll", can_focus=False):
                 yield Static(Content(self._address), classes="dialog--text", id="address")
+                yield Static(Content(f"Called there: {self._models}."), classes="dialog--text", id="called")
                 yield Static(LOOKING, classes="dialog--text", id="key", markup=False)
                 yield Static(Content("\n" + WHAT_IS_SENT), classes="dialog--text")
             with Horizontal(classes="dialog--buttons"):

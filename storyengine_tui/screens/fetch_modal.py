@@ -7,13 +7,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 from textual.worker import Worker
 
 from core.errors import StoryEngineError
 from core.paths import Paths
 from storyengine_tui.local_weights import fetch, megabytes
+from storyengine_tui.screens.text_dialog import TextDialog
 from storyengine_tui.widgets.busy_line import BusyLine
 
 QUESTION = "Fetch the small local model?"
@@ -26,17 +26,12 @@ KEPT = "Nothing that you wrote is touched, and Esc stops it at any time."
 GO_ON = "Try again, or go back and connect another model (F6)."
 
 
-class FetchModal(ModalScreen[bool]):
+class FetchModal(TextDialog):
     """Ends with whether the weights are here."""
 
-    CSS_PATH = "dialog.tcss"
     HELP = "Fetch asks the package registry for one file, checks it, and keeps it. Esc stops and goes back."
     AUTO_FOCUS = "#fetch"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("left,up", "app.focus_previous", show=False),
-        Binding("right,down", "app.focus_next", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(self, paths: Paths) -> None:
         super().__init__()

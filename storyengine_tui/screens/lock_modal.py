@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from core.engine.open_session import OpenSession
@@ -15,23 +14,19 @@ from core.errors import StoryEngineError
 from core.ids import RequestId
 from core.model_choice import AgentRole
 from core.request import RequestState
-from storyengine_tui.answering import answering
+from storyengine_tui.answering import answering, models_named
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.text_dialog import TextDialog
 from storyengine_tui.widgets.busy_line import BusyLine
 
 QUESTION = "Lock world, chapter and cast, and begin to play?"
 
 
-class LockModal(ModalScreen[bool]):
+class LockModal(TextDialog):
     """Asks, locks, and ends with whether it is locked; why it is not is a notice of the session."""
 
-    CSS_PATH = "dialog.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("left,up", "app.focus_previous", show=False),
-        Binding("right,down", "app.focus_next", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(
         self, session: OpenSession, configuration: Configuration, *, is_confirmed: bool = False
@@ -75,10 +70,9 @@ class LockModal(ModalScreen[bool]):
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
         reader = answering(self._configuration, AgentRole.WORLD_LOCK)
-        player = answering(self._configuration, AgentRole.CHARACTER)
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
-        if player != reader:
-            lines.append(f"The characters are played by {player.model} {player.where}.")
+        if reader.address is not None:
+            lines.append(f"Called there: {models_named(self._configuration.choices, dict(session.roster))}.")
         lines += ["", "This is not undone: Reset Chapter sets the chapter aside and begins an empty one."]
         return Content("\n".join(lines))
 

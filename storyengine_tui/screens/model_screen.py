@@ -1,7 +1,7 @@
 """Who answers: provider, address, key and models, tried out and connected (design 8)."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import ClassVar
 
 from pydantic import SecretStr
@@ -18,10 +18,12 @@ from core.errors import StoryEngineError
 from core.keys import store_api_key
 from core.model_choice import AgentRole
 from core.settings import ProviderName
+from core.slot import Slot
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.connection import Connection, connect, connection_of, find_key, try_out
+from storyengine_tui.connection import Connection, connect, connection_of, find_key, service_of, try_out
 from storyengine_tui.consenting import ask, have_weights
 from storyengine_tui.local_weights import are_missing
+from storyengine_tui.screens.model_fields import ModelFields
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.entry_field import FormField
@@ -32,12 +34,6 @@ PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("An OpenAI-compatible service (OpenAI, Ollama, vLLM, …)", "openai"),
 )
 SCRIPTED: tuple[str, ProviderName] = ("A script, which is no model", "scripted")
-ROLES = {
-    AgentRole.WORLD_LOCK: "World & Chapter",
-    AgentRole.CHARACTER: "Characters",
-    AgentRole.CONTEXT_SUMMARY: "Context Summary",
-    AgentRole.NARRATIVE: "Narrative",
-}
 NO_WEIGHTS = "Nothing was changed: the small local model's weights are not here."
 NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
 NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
@@ -57,10 +53,13 @@ class ModelScreen(Screen[Configuration | None]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, names: Mapping[Slot, str] | None = None) -> None:
+        """Make the page; `names` are what the open chapter calls its characters."""
         super().__init__()
         self._configuration = configuration
+        self._names = names or {}
         self._now = connection_of(configuration)
+        self._service = service_of(configuration)
         self._trying = False
 
     def compose(self) -> ComposeResult:
@@ -75,7 +74,7 @@ class ModelScreen(Screen[Configuration | None]):
                 )
             with Horizontal(classes="line service"):
                 yield Static("Address", classes="label")
-                yield FormField(self._now.base_url, compact=True, id="address", select_on_focus=False)
+                yield FormField(self._service.base_url, compact=True, id="address", select_on_focus=False)
             yield self._note("consent", "service")
             yield self._note("key-source", "service")
             with Horizontal(classes="line service"):
@@ -86,17 +85,14 @@ class ModelScreen(Screen[Configuration | None]):
                     id="key",
                     placeholder="goes to the system's keyring, never to a file",
                 )
-            yield Static("Models; an empty one is the default", id="models-heading", classes="service")
-            for role, label in ROLES.items():
-                with Horizontal(classes="line service"):
-                    yield Static(label, classes="label")
-                    yield FormField(self._now.models.get(role, ""), compact=True, id=f"model-{role.value}")
+            models, characters = self._service.models, self._service.characters
+            yield ModelFields(models, characters, self._names, id="fields", classes="service")
             yield Static("", id="models", markup=False)
-            with Horizontal(id="deeds"):
-                yield Button("Test (F8)", id="test", compact=True)
-                yield Button("Connect (F9)", id="connect", compact=True)
-            yield BusyLine(id="trying")
-            yield Banner(id="result")
+        yield BusyLine(id="trying")
+        yield Banner(id="result")
+        with Horizontal(id="deeds"):
+            yield Button("Test (F8)", id="test", compact=True)
+            yield Button("Connect (F9)", id="connect", compact=True)
         yield KeyLine()
 
     def _note(self, name: str, *classes: str) -> Horizontal:
@@ -112,13 +108,14 @@ class ModelScreen(Screen[Configuration | None]):
     def _typed(self) -> Connection:
         """What stands here; raises StoryEngineError when the address is none."""
         provider = self.query_one("#provider", Select).value
-        models = {role: self.query_one(f"#model-{role.value}", Input).value.strip() for role in ROLES}
+        fields = self.query_one(ModelFields)
         key = self.query_one("#key", Input).value.strip()
         is_service = provider == "openai"
         return Connection(
             provider=provider if provider in ("openai", "scripted") else "local",
             base_url=self.query_one("#address", Input).value,
-            models={role: model for role, model in models.items() if model and is_service},
+            models=fields.models if is_service else {},
+            characters=fields.characters if is_service else {},
             key=SecretStr(key) if key and is_service else None,
         )
 
@@ -128,8 +125,7 @@ class ModelScreen(Screen[Configuration | None]):
         for widget in self.query(".service"):
             widget.display = is_service
         defaults = typed.defaults()
-        for role, model in defaults.items():
-            self.query_one(f"#model-{role.value}", Input).placeholder = f"{model} (default)"
+        self.query_one(ModelFields).show_defaults(defaults)
         models = self.query_one("#models", Static)
         models.display = not is_service
         models.update(Content(self._without_service(typed.provider, defaults)))
@@ -282,7 +278,6 @@ class ModelScreen(Screen[Configuration | None]):
         busy = self.query_one("#trying", BusyLine)
         busy.begin(what, cancel="Esc goes back")
         busy.display = True
-        busy.scroll_visible(animate=False)
 
     def _end_waiting(self) -> None:
         if self.is_mounted:
@@ -303,7 +298,9 @@ class ModelScreen(Screen[Configuration | None]):
             banner.hide()
             return
         banner.show(text, hint=hint, tone=tone, actions=actions)
-        self.call_after_refresh(banner.scroll_visible, animate=False)
+        if self.focused is not None:
+            # The banner takes room from the fields above it.
+            self.call_after_refresh(self.focused.scroll_visible, animate=False)
 
     @on(BusyLine.CancelRequested)
     def action_close(self) -> None:

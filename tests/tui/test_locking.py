@@ -9,13 +9,13 @@ from textual.widgets import Static
 from core.errors import ErrorCode
 from core.providers.script import Entry, Fault, Match, Pace, Script
 from core.session import SessionState
-from core.settings import Settings
+from core.settings import AgentSettings, Profiles, ProfileSettings, Settings
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.consent_modal import ConsentModal
 from storyengine_tui.screens.lock_modal import LockModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from tests.tui.engine_app import Desktop, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -147,6 +147,29 @@ async def test_consent_is_asked_with_address_and_what_is_sent_before_anything_is
         assert app.configuration.consent.granted() == {"https://models.example/v1"}
         text = str(app.screen.query_one("#consequences", Static).content)
         assert "o4-mini at https://models.example/v1" in text
+        assert "Called there: o4-mini (world and chapter, characters, memory), gpt-5.2 (narrative)." in text
+        await app.close_everything()
+
+
+async def test_consent_and_lock_name_the_model_that_a_character_has_of_its_own(remote: Desktop) -> None:
+    own = {slot: AgentSettings(model=model) for slot, model in ((2, "big"), (7, "not-in-this-chapter"))}
+    profile = ProfileSettings(provider="openai", base_url="https://models.example/v1", characters=own)
+    remote.settings = Settings(profiles=Profiles(local=profile), _env_file=None)
+    await remote.prepare(make_draft)
+    async with remote.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, ConsentModal))
+        consent = str(app.screen.query_one("#called", Static).content)
+        assert "o4-mini (world and chapter, the other characters, memory)" in consent
+        assert "big (character 2 Orange), not-in-this-chapter (character 7 Violet)" in consent
+        assert "storyengine consent revoke." not in screen_text(app)
+        await pilot.press("pagedown")
+        assert "storyengine consent revoke." in screen_text(app), "a long text is read by keyboard alone"
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        lock = str(app.screen.query_one("#consequences", Static).content)
+        assert "memory), big (Jonas [/x]), gpt-5.2 (narrative)." in lock
         await app.close_everything()
 
 

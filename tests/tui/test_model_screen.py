@@ -2,150 +2,42 @@
 
 import asyncio
 import re
-import stat
-import tomllib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import keyring
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
-from core.errors import ErrorCode, StoryEngineError
+from core.errors import ErrorCode
 from core.model_choice import AgentRole
-from core.paths import Paths
-from core.settings import Settings, load_settings
+from core.settings import AgentSettings, Profiles, ProfileSettings, Settings, load_settings
+from core.slot import Slot
+from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.connection import Connection, changes_of, connect, connection_of
+from storyengine_tui.connection import Connection, connect, connection_of
 from storyengine_tui.screens.consent_modal import ConsentModal
 from storyengine_tui.screens.model_screen import NOTHING_SENT, ModelScreen
-from storyengine_tui.settings_file import change_settings, edited
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from tests.core.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
 from tests.tui.conftest import SnapCompare
-from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, until
+from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.test_canary import engine_of
+from tests.tui.test_connection import REMOTE, configuration
+from tests.tui.test_connection import ring as ring
 from tests.tui.widget_app import WIDGET_STYLES
 
 pytestmark = pytest.mark.anyio
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 KEY = "sk-secret-1234567890"
-REMOTE = "https://models.example/v1"
-
-
-@pytest.fixture(autouse=True)
-def ring(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Memory:
-    """A keyring of the test's own, and an environment and a folder without settings."""
-    for name in ("OPENAI_API_KEY", *(f"STORYENGINE_{part}" for part in ("PROVIDER", "BASE_URL", "MODEL"))):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    before = keyring.get_keyring()
-    monkeypatch.setattr(keyring.core, "_keyring_backend", before)
-    backend = Memory()
-    keyring.set_keyring(backend)
-    return backend
-
-
-def configuration(tmp_path: Path, **settings: Any) -> Configuration:
-    paths = Paths(tmp_path / "data", tmp_path / "config", tmp_path / "logs", tmp_path / "downloads")
-    return Configuration(paths, Settings(_env_file=None, **settings))
-
-
-# Writing settings
-
-
-FILE = """# mine
-bell = true  # ring
-provider = "scripted"
-
-[profiles.production]
-base_url = "https://old.example/v1" # old
-[profiles.production.narrative]
-model = "old"
-timeout = 60
-"""
-
-
-def test_only_what_is_meant_changes_and_comments_stay(tmp_path: Path) -> None:
-    connection = Connection(provider="openai", base_url=REMOTE, models={AgentRole.CHARACTER: 'odd "name"'})
-    text = edited(FILE, changes_of(connection, "production"))
-    assert text.startswith("# mine\nbell = true  # ring\n")
-    assert tomllib.loads(text) == {
-        "bell": True,
-        "profile": "production",
-        "profiles": {
-            "production": {
-                "provider": "openai",
-                "base_url": REMOTE,
-                "character": {"model": 'odd "name"'},
-                "narrative": {"timeout": 60},
-            }
-        },
-    }
-    assert edited(text, changes_of(connection, "production")) == text
-    assert tomllib.loads(edited("", changes_of(connection, "production")))["profile"] == "production"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'profiles = { production = { provider = "local" } }\n',
-        'profiles.production.provider = "local"\n',
-        '[profiles.production]\nprovider = """\nlocal"""\n',
-        "[profiles]\nproduction = 3\n",
-        "not toml",
-    ],
-)
-def test_a_file_that_is_written_otherwise_is_left_alone_and_the_lines_told(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text(text)
-    with pytest.raises(StoryEngineError) as raised:
-        change_settings(file, {("profiles", "production", "provider"): "openai"})
-    assert raised.value.code is ErrorCode.STORAGE_SAVE_FAILED
-    assert 'profiles.production.provider = "openai"' in raised.value.hint
-    assert file.read_text() == text
-
-
-def test_the_file_is_private_and_a_link_stays_a_link(tmp_path: Path) -> None:
-    real, link = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
-    real.write_text("bell = true\n")
-    link.symlink_to(real)
-    change_settings(link, {("profile",): "production"})
-    assert link.is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o600
-    change_settings(tmp_path / "new" / "config.toml", {("profile",): "local"})
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
-
-
-def test_what_is_connected_holds_now_and_after_a_restart(tmp_path: Path) -> None:
-    before = configuration(tmp_path)
-    wanted = Connection(provider="openai", base_url=REMOTE + "/", models={AgentRole.NARRATIVE: "big"})
-    after, note = connect(wanted, before)
-    assert note == ""
-    for settings in (after.settings, load_settings(before.paths.config_file)):
-        profile = settings.active()
-        assert (profile.provider, profile.base_url) == ("openai", REMOTE)
-        assert (profile.narrative.model, profile.character.model) == ("big", None)
-    back, _ = connect(Connection(provider="local", base_url=""), after)
-    assert back.settings.active().provider == "local"
-    again = load_settings(before.paths.config_file)
-    assert again.active().provider == "local"
-    assert again.profiles.production.narrative.model == "big", "the service's settings are kept"
-
-
-def test_what_the_environment_overrides_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STORYENGINE_PROVIDER", "scripted")
-    after, note = connect(Connection(provider="openai", base_url=REMOTE), configuration(tmp_path))
-    assert after.settings.active().provider == "openai"
-    assert "STORYENGINE_PROVIDER goes before config.toml" in note
 
 
 # The screen, on its own
@@ -154,9 +46,10 @@ def test_what_the_environment_overrides_is_said(tmp_path: Path, monkeypatch: pyt
 class ModelApp(App[None]):
     CSS_PATH = WIDGET_STYLES
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: Configuration, names: Mapping[Slot, str] | None = None) -> None:
         super().__init__()
         self.configuration = configuration
+        self.names = names
         self.results: list[Configuration | None] = []
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -165,7 +58,7 @@ class ModelApp(App[None]):
     def on_mount(self) -> None:
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name
-        self.push_screen(ModelScreen(self.configuration), self.results.append)
+        self.push_screen(ModelScreen(self.configuration, self.names), self.results.append)
 
 
 class Page:
@@ -191,8 +84,10 @@ class Page:
 
 
 @asynccontextmanager
-async def page_of(configuration: Configuration, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Page]:
-    app = ModelApp(configuration)
+async def page_of(
+    configuration: Configuration, size: tuple[int, int] = (80, 24), names: Mapping[Slot, str] | None = None
+) -> AsyncIterator[Page]:
+    app = ModelApp(configuration, names)
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
         yield Page(pilot, app)
@@ -210,16 +105,49 @@ async def test_each_provider_shows_what_it_needs_by_keyboard_alone(tmp_path: Pat
         assert page.said("consent").startswith("No text may go there yet")
         await until(page.pilot, lambda: page.said("key-source") == "Key: none found.")
         reached = set()
-        for _ in range(12):
+        for _ in range(20):
             await page.pilot.press("tab")
             assert page.app.focused is not None
             reached.add(page.app.focused.id)
             assert page.screen.region.contains_region(page.app.focused.region)
-        assert {"provider", "address", "key", "model-character", "test", "connect"} <= reached
+        assert {"provider", "address", "key", "model-character", "model-slot-7", "test", "connect"} <= reached
         page.screen.query_one("#address", Input).value = "ftp://x"
         await until(page.pilot, lambda: "does not begin with http" in page.said("consent"))
         await page.pilot.press("escape")
         assert page.app.results == [None]
+
+
+async def test_an_empty_field_shows_whose_model_is_taken_and_names_are_those_of_the_chapter(
+    tmp_path: Path,
+) -> None:
+    settings = configuration(tmp_path, provider="openai", base_url=REMOTE)
+    async with page_of(settings, names={Slot.ORANGE: "Jonas [/x]"}) as page:
+        shown = screen_text(page.app)
+        assert "1 Red" in shown
+        assert "2 Jonas [/x]" in shown
+        assert shown.count("o4-mini (as all characters)") == len(Slot)
+        page.screen.query_one("#model-character", Input).value = "mine"
+        await until(page.pilot, lambda: screen_text(page.app).count("mine (as all characters)") == len(Slot))
+
+
+async def test_going_back_to_a_service_finds_what_was_connected_before(tmp_path: Path) -> None:
+    first = Connection(
+        provider="openai",
+        base_url=REMOTE,
+        models={AgentRole.NARRATIVE: "big"},
+        characters={Slot.VIOLET: "own"},
+    )
+    served, _ = connect(first, configuration(tmp_path))
+    local, _ = connect(Connection(provider="local", base_url=""), served)
+    local.consent.grant(REMOTE)
+    async with page_of(local) as page:
+        page.screen.query_one("#provider", Select).value = "openai"
+        await until(page.pilot, lambda: page.shows("address"))
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: page.app.results)
+        [connected] = page.app.results
+    assert connected is not None
+    assert connection_of(connected) == first
 
 
 async def test_a_test_call_says_what_came_back_and_how_fast_and_a_failure_why(tmp_path: Path) -> None:
@@ -314,6 +242,27 @@ async def test_the_program_goes_on_with_the_model_at_once_in_the_same_chapter(
         await app.close_everything()
 
 
+async def test_a_character_is_asked_with_the_model_that_the_screen_gave_it(desktop: Desktop) -> None:
+    await desktop.prepare(make_active)
+    async with FaultServer() as server:
+        desktop.settings = Settings(provider="openai", base_url=server.base_url, _env_file=None)
+        app = StoryEngineApp(engine_of(desktop), Configuration(desktop.paths, desktop.settings))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await opened(pilot)
+            session = app.session
+            await pilot.press("f6")
+            await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+            assert "2 Jonas" in screen_text(app)
+            app.screen.query_one("#model-slot-2", Input).focus()
+            await pilot.press(*"big", "f9")
+            await until(pilot, lambda: app.screen is app.chapter and app.session not in (None, session))
+            assert app.session is not None
+            for slot in (Slot.RED, Slot.ORANGE):
+                await app.session.wait(await app.session.submit_prompt(slot, "Who are you?"))
+            await app.close_everything()
+        assert [call.body["model"] for call in server.requests] == ["o4-mini", "big"]
+
+
 # Pictures
 
 
@@ -329,6 +278,24 @@ def test_picture_of_a_service(snapshot_of: SnapCompare, tmp_path: Path, size: tu
 
     settings = configuration(tmp_path, provider="openai", base_url=REMOTE, model="[/x] model")
     assert picture(snapshot_of, settings, size, act)
+
+
+@SIZES
+def test_picture_of_models_of_their_own(
+    snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async def act(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: str(pilot.app.screen.query_one("#key-source", Static).content))
+        pilot.app.screen.query_one("#model-slot-3", Input).focus()
+        await pilot.press(*"odd [/x]")
+
+    own = {2: AgentSettings(model="a-model-of-its-own")}
+    profiles = Profiles(local=ProfileSettings(provider="openai", base_url=REMOTE, characters=own))
+    app = ModelApp(
+        configuration(tmp_path, profiles=profiles),
+        {Slot.RED: "Mira", Slot.GREEN: "Somebody with a long name", Slot.VIOLET: "[/x]"},
+    )
+    assert snapshot_of(app, terminal_size=size, run_before=act)
 
 
 @SIZES
