@@ -211,7 +211,7 @@ def test_a_default_name_written_out_is_the_same_set_up() -> None:
     [
         (b'world = "w"\nchapter = "caf\xe9"\n', "line 2 is not UTF-8; save the file as UTF-8 and try again."),
         ("world".encode("utf-16"), "the file is UTF-16; save it as UTF-8 and try again."),
-        (b"#" * (MAX_FILE_BYTES + 1), "the file is larger than 5 MB."),
+        pytest.param(b"#" * (MAX_FILE_BYTES + 1), "the file is larger than 5 MB.", id="too large"),
         (b"", "the file is empty."),
     ],
 )

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import pytest
 from textual.app import App
 from textual.pilot import Pilot
+from textual.strip import Strip
 from textual.widgets import Input
 
 
@@ -44,11 +45,11 @@ async def settled(pilot: Pilot[Any]) -> None:
     """
     for field in pilot.app.screen.query(Input):
         field.cursor_blink = False
-    before = ""
+    before: list[Strip] = []
     alike = 0
     for _ in range(100):
         await pilot.pause()
-        picture = pilot.app.export_screenshot()
+        picture = pilot.app.screen._compositor.render_strips()
         alike = alike + 1 if picture == before else 0
         if alike == 2:
             return

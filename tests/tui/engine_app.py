@@ -132,7 +132,7 @@ async def until(
         if pilot.app._exception is not None:
             raise pilot.app._exception
         assert time.monotonic() < deadline, what or f"not within {patience:.0f} s"
-        await pilot.pause(0.01)
+        await asyncio.sleep(0.01)
     await pilot.pause()
 
 
