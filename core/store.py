@@ -213,9 +213,9 @@ class Store(Protocol):
         """Return every request, oldest first, whatever its state."""
 
     async def artifacts(
-        self, session_id: SessionId, *, request_id: RequestId | None = None
+        self, session_id: SessionId, *, request_id: RequestId | None = None, agent_id: int | None = None
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session or of one request, oldest first."""
+        """Return the artifacts of a session, of one request or of one agent, oldest first."""
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes."""

@@ -164,12 +164,14 @@ class PostgresStore:
         return list(map(mapping.to_request, await self._rows(query)))
 
     async def artifacts(
-        self, session_id: SessionId, *, request_id: RequestId | None = None
+        self, session_id: SessionId, *, request_id: RequestId | None = None, agent_id: int | None = None
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session or of one request, oldest first."""
+        """Return the artifacts of a session, of one request or of one agent, oldest first."""
         query = reads.rows_of(LLM_ARTIFACT, session_id).order_by(LLM_ARTIFACT.c.artifact_id)
         if request_id is not None:
             query = query.where(LLM_ARTIFACT.c.request_id == request_id)
+        if agent_id is not None:
+            query = query.where(LLM_ARTIFACT.c.agent_id == agent_id)
         return list(map(mapping.to_artifact, await self._rows(query)))
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:

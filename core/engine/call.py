@@ -74,6 +74,11 @@ class Caller:
         self._limiter = limiter
         self._clock = clock
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs on this machine, in the program's own server."""
+        return self._provider.name == "local"
+
     async def call(
         self,
         context: Context,

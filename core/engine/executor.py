@@ -144,7 +144,14 @@ class _Calls:
         if self._count > 1 and context.role is not AgentRole.NARRATIVE:
             self._publish(StreamRestarted(self._request.id))
         self._publish(
-            CallStarted(self._request, context.agent_id, choice.model, self._count, context.left_out)
+            CallStarted(
+                self._request,
+                context.agent_id,
+                choice.model,
+                self._count,
+                context.left_out,
+                self._caller.is_local,
+            )
         )
         result = await self._caller.call(
             context,

@@ -43,6 +43,8 @@ class CallStarted:
     model: str
     call: int
     left_out: tuple[str, ...]
+    is_local: bool = False
+    """Whether the model runs on this machine, where it takes what the machine gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from core.engine.commands import Tab1Edit
 from core.engine.follower import Follower
 from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged, WriterGone
+from core.engine.pace import find_time_of_last
 from core.engine.recovery import recover, unqueued
 from core.engine.rest import apply_at_rest
 from core.engine.runner import Runner, next_request
@@ -239,6 +240,10 @@ class OpenSession:
     async def artifacts(self) -> Sequence[Artifact]:
         """Return the provenance of every call, oldest first."""
         return await self._store.artifacts(self.id)
+
+    async def time_of_last(self, agent_id: int, model: str) -> float | None:
+        """Return the seconds that this agent took last time with this model; None when nothing tells."""
+        return await find_time_of_last(self._store, self.id, agent_id, model)
 
     async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes: what went out, and what came back."""

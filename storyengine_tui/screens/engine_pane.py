@@ -10,7 +10,7 @@ from textual.widget import Widget
 from core.errors import StoryEngineError
 
 if TYPE_CHECKING:
-    from core.engine.notices import Notice
+    from core.engine.notices import CallStarted, Notice
     from core.engine.open_session import OpenSession
 
 T = TypeVar("T")
@@ -141,6 +141,16 @@ class EnginePane(VerticalScroll, can_focus=False):
     async def go_to_unstorable(self) -> str:
         """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
         return ""
+
+    async def expected_time(self, call: "CallStarted") -> str:
+        """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""
+        from storyengine_tui.expected_time import expected_time
+
+        try:
+            seconds = await self.session.time_of_last(call.agent_id, call.model)
+        except StoryEngineError:
+            return ""
+        return expected_time(seconds, is_local=call.is_local)
 
     async def perform(self, command: Awaitable[T]) -> T | None:
         """Await a command of the session; what it refuses is posted as CommandFailed and gives None."""

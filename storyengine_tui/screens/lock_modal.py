@@ -16,10 +16,12 @@ from core.model_choice import AgentRole
 from core.request import RequestState
 from storyengine_tui.answering import answering, models_named
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.expected_time import expected_time_sentence
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.text_dialog import TextDialog
 from storyengine_tui.widgets.busy_line import BusyLine
 
+WAITING = "Everything is stored. When this is done, tab 2 opens."
 QUESTION = "Lock world, chapter and cast, and begin to play?"
 
 
@@ -78,9 +80,7 @@ class LockModal(TextDialog):
 
     def _begin(self) -> None:
         self.query_one("#title", Static).update("Locking world, chapter and cast")
-        self.query_one("#consequences", Static).update(
-            Content("Everything is stored. When this is done, tab 2 opens.")
-        )
+        self.query_one("#consequences", Static).update(Content(WAITING))
         progress = self.query_one("#progress", BusyLine)
         reader = answering(self._configuration, AgentRole.WORLD_LOCK)
         progress.begin(f"{reader.model} reads world and chapter")
@@ -88,7 +88,18 @@ class LockModal(TextDialog):
         self.query_one("#confirm").display = False
         # Without the focus: an Enter too many would stop what was just begun.
         self.set_focus(None)
+        self.run_worker(self._say_how_long(), group="expect", exit_on_error=False)
         self.run_worker(self._lock(), group="lock", exit_on_error=False)
+
+    async def _say_how_long(self) -> None:
+        try:
+            model = self._configuration.choices[AgentRole.WORLD_LOCK].model
+            seconds = await self._session.time_of_last(0, model)
+        except StoryEngineError:
+            return  # The lock says what is wrong with the store.
+        provider = self._configuration.settings.active().provider
+        expected = expected_time_sentence(seconds, is_local=provider == "local")
+        self.query_one("#consequences", Static).update(Content(f"{WAITING} {expected}".rstrip()))
 
     async def _lock(self) -> None:
         try:

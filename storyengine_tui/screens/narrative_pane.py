@@ -196,6 +196,13 @@ class NarrativePane(DefiningPane):
         if busy.is_busy:
             busy.say(what)
         self._say_left_out(notice.left_out)
+        if notice.call == 1:
+            self.run_worker(self._expect(notice), group="expect", exclusive=True, exit_on_error=False)
+
+    async def _expect(self, call: CallStarted) -> None:
+        expected = await self.expected_time(call)
+        if self._request_id == call.request.id:
+            self.query_one("#building", BusyLine).expect(expected)
 
     # What is possible
 

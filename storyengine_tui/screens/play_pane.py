@@ -133,6 +133,8 @@ class PlayPane(PromptingPane):
                 self.go_again(request)
                 self._reading.begin(request, session)
                 self.query_one(PlayNotes).show_left_out(notice.left_out)
+            case CallStarted(request=request) if request.kind is RequestKind.SUMMARY:
+                self.run_worker(self._expect(notice), group="expect", exclusive=True, exit_on_error=False)
             case RequestBegun(request) if request.kind is RequestKind.REPLY and self.session.is_read_only:
                 self._reading.begin(request, session)
             case RequestQueued(request):
@@ -171,6 +173,9 @@ class PlayPane(PromptingPane):
         end.disabled = not self.session.can(Command.END_CHAPTER)
         end.display = not status.is_ended
         self._tell_footer()
+
+    async def _expect(self, call: CallStarted) -> None:
+        self._reading.expect(call.request.id, await self.expected_time(call))
 
     async def _begin_play(self) -> None:
         """The cast is locked: have its panels, and the focus in the first if the GM is here already."""

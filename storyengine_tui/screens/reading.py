@@ -119,6 +119,11 @@ class Reading(Vertical):
             cancel = "Esc cancels" if can_cancel else ""
             busy.begin(doing(status), style=style if running.kind is RequestKind.REPLY else "", cancel=cancel)
 
+    def expect(self, request_id: RequestId, expected: str) -> None:
+        """Say how long it may take, if it still runs."""
+        if self._busy_with is not None and self._busy_with[0] == request_id:
+            self.query_one(BusyLine).expect(expected)
+
     def say_cancelling(self) -> None:
         """The GM stopped it; it is being settled."""
         self.query_one(BusyLine).begin("Cancelling", cancel="")

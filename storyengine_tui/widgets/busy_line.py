@@ -15,6 +15,8 @@ from core.text import clean_line
 from storyengine_tui.widgets.elapsed import elapsed_text
 
 _SEPARATOR = " · "
+LEAST_WHAT = 24
+"""Cells of what goes on that stay in front of how long it may take."""
 
 
 class BusyLine(Widget):
@@ -46,6 +48,7 @@ class BusyLine(Widget):
         self._what = ""
         self._style = ""
         self._cancel = ""
+        self._expected = ""
         self._since = 0.0
         self._timer: Timer | None = None
 
@@ -58,12 +61,18 @@ class BusyLine(Widget):
         """Say `what` is going on from now; the time starts at nought. An empty `cancel` offers none."""
         self._since = self._clock()
         self._what, self._style, self._cancel = clean_line(what), style, cancel
+        self._expected = ""
         self._tick_every_second()
         self.refresh()
 
     def say(self, what: str, *, style: str = "") -> None:
         """Change the words and let the time go on."""
         self._what, self._style = clean_line(what), style
+        self.refresh()
+
+    def expect(self, expected: str) -> None:
+        """Say behind the time how long it may take; where there is no room it goes first."""
+        self._expected = clean_line(expected)
         self.refresh()
 
     def end(self) -> None:
@@ -100,7 +109,10 @@ class BusyLine(Widget):
 
     def _before_cancel(self) -> str:
         spent = _SEPARATOR + elapsed_text(self._clock() - self._since)
-        return spent + _SEPARATOR if self._cancel else spent
+        end = _SEPARATOR if self._cancel else ""
+        expected = f" ({self._expected})" if self._expected else ""
+        room = self.content_size.width - cell_len(spent + expected + end + self._cancel)
+        return spent + (expected if room >= min(cell_len(self._what), LEAST_WHAT) else "") + end
 
     def on_click(self, event: events.Click) -> None:
         """Ask for the end where it is offered."""

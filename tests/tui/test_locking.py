@@ -6,10 +6,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
+from core.engine.open_session import OpenSession
 from core.errors import ErrorCode
 from core.providers.script import Entry, Fault, Match, Pace, Script
 from core.session import SessionState
-from core.settings import AgentSettings, Profiles, ProfileSettings, Settings
+from core.settings import AgentSettings, Profiles, ProfileSettings, ProviderName, Settings
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.consent_modal import ConsentModal
 from storyengine_tui.screens.lock_modal import LockModal
@@ -99,6 +100,48 @@ async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) 
         await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
         assert state(app) is SessionState.DRAFT_TAB1
         assert app.chapter.active_tab == "setup"
+        await app.close_everything()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "provider", "sentence"),
+    [
+        (100.0, "scripted", "tab 2 opens. Last time it took 1:40."),
+        (None, "local", "tab 2 opens. On this machine it can take some minutes the first time."),
+        (None, "scripted", "tab 2 opens."),
+        (0.2, "local", "tab 2 opens."),
+    ],
+)
+async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_number_up(
+    desktop: Desktop,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float | None,
+    provider: ProviderName,
+    sentence: str,
+) -> None:
+    asked: list[tuple[int, str]] = []
+
+    async def last(_: OpenSession, agent_id: int, model: str) -> float | None:
+        asked.append((agent_id, model))
+        return seconds
+
+    async def none_are(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(OpenSession, "time_of_last", last)
+    monkeypatch.setattr("storyengine_tui.local_weights.are_missing", none_are)
+    desktop.script = Script(pace=Pace(first_token=60))
+    desktop.settings = Settings(provider=provider, _env_file=None)
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        modal = await ask(pilot)
+        await pilot.press("enter")
+        text = modal.query_one("#consequences", Static)
+        await until(pilot, lambda: asked and str(text.content).endswith(sentence))
+        assert asked == [(0, "smollm2-135m-instruct" if provider == "local" else "o4-mini")]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
         await app.close_everything()
 
 

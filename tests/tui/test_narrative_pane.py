@@ -9,6 +9,7 @@ from textual import events
 from textual.widgets import Static
 
 from core.engine.engine import Engine
+from core.engine.open_session import OpenSession
 from core.errors import ErrorCode
 from core.ids import SessionId
 from core.providers.script import Fault
@@ -129,7 +130,14 @@ async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desk
         )
 
 
-async def test_the_draft_streams_in_beside_the_versions_that_exist(desktop: Desktop, gate: Gate) -> None:
+async def took_long(_: OpenSession, agent_id: int, model: str) -> float:
+    return 100.0
+
+
+async def test_the_draft_streams_in_beside_the_versions_that_exist(
+    desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenSession, "time_of_last", took_long)
     desktop.script = HELD
     gate.open()
     async with chapter_page(desktop, make_written) as page:
@@ -144,6 +152,7 @@ async def test_the_draft_streams_in_beside_the_versions_that_exist(desktop: Desk
         assert page.session.snapshot.session.definition.endswith("version 1. Salt.")
         assert page.versions == ["Version 2 · being written", first]
         assert "gpt-5.2 is writing the chapter · 0:0" in page.busy
+        await page.until(lambda: "(1:40 last time)" in page.busy)
         assert page.said("draft-words") == "1 word of about 40"
         assert page.build.disabled
         assert page.download.disabled

@@ -34,13 +34,21 @@ def summaries(**values: object) -> Script:
 # Summaries
 
 
-async def test_a_summary_runs_quietly_and_then_the_dashed_line_is_there(desktop: Desktop, gate: Gate) -> None:
+async def took_long(_: OpenSession, agent_id: int, model: str) -> float:
+    return 100.0
+
+
+async def test_a_summary_runs_quietly_and_then_the_dashed_line_is_there(
+    desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenSession, "time_of_last", took_long)
     desktop.script = summaries(first_token=1)
     async with at_table(desktop, prompts=6) as table:
         assert LINE not in table.transcript.text
         await table.send("The seventh")
         await table.until(lambda: table.state() is SessionState.SUMMARIZING)
         await table.until(lambda: table.busy.startswith("Summarising prompts 1–7 · 0:0"))
+        await table.until(lambda: "(1:40 last time)" in table.busy)
         assert table.transcript.text.endswith("7) The seventh\n\nMira: I see.")
         length = len(table.transcript.text)
         await table.send("The eighth")

@@ -35,6 +35,21 @@ def row_of(app: WidgetApp, y: int) -> str:
     return "".join(segment.text for segment in app.screen._compositor.render_strips()[y]).rstrip()
 
 
+async def test_how_long_it_may_take_stands_behind_the_time_and_goes_first_where_room_is_short() -> None:
+    line = BusyLine(clock=Clock())
+    app = WidgetApp(lambda: [line])
+    async with app.running((80, 5)) as pilot:
+        line.begin("Summarising prompts 1-7")
+        line.expect("1:40 last time")
+        assert row_of(app, 0) == "Summarising prompts 1-7 · 0:00 (1:40 last time) · Esc cancels"
+        await pilot.resize_terminal(50, 5)
+        await pilot.pause()
+        assert row_of(app, 0) == "Summarising prompts 1-7 · 0:00 · Esc cancels"
+        line.begin("Another")
+        await pilot.pause()
+        assert "last time" not in row_of(app, 0)
+
+
 # Switcher
 
 

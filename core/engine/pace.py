@@ -1,0 +1,38 @@
+"""How long a kind of work took last time, from the provenance of earlier calls (design 4)."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from core.ids import SessionId
+from core.request import Artifact
+from core.store import Store
+
+LOOKED_AT = 5
+"""How many other chapters are looked at, those played last first: each is a query of its own."""
+
+
+def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
+    """Return the seconds that this agent's newest piece of work took with this model; None when unknown.
+
+    `artifacts` are those of a session, oldest first. Work that failed, or was tried more than once, tells
+    nothing of how long it takes.
+    """
+    of_agent = [one for one in artifacts if one.agent_id == agent_id]
+    known = None
+    for _, calls in groupby(of_agent, key=lambda one: one.request_id):
+        taken = list(calls)
+        times = [one.total_ms for one in taken if one.total_ms is not None]
+        is_plain = all(one.attempt == 1 and one.model == model for one in taken) and len(times) == len(taken)
+        if is_plain and taken[-1].error_code is None:
+            known = sum(times) / 1000
+    return known
+
+
+async def find_time_of_last(store: Store, session_id: SessionId, agent_id: int, model: str) -> float | None:
+    """Return `time_of_last` of this session, else of the one played last that knows; raise StorageError."""
+    others = [summary.id for summary in await store.sessions() if summary.id != session_id]
+    for one in (session_id, *others[:LOOKED_AT]):
+        seconds = time_of_last(await store.artifacts(one, agent_id=agent_id), agent_id, model)
+        if seconds is not None:
+            return seconds
+    return None
