@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable
 
 from core.errors import StoryEngineError
 
-QUIET = 0.5
+QUIET = 0.3
 """Seconds without a key after which a text is stored."""
-LONGEST = 0.7
-"""Seconds after which it is stored even while keys keep coming: within the second, with room for the disk."""
+LONGEST = 0.5
+"""Seconds after which it is stored even while keys keep coming: within the second, with room for a machine
+that has other work, and for the disk."""
 RETRY = 2.0
 """Seconds after which a save that failed is tried again."""
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
+from textual.containers import VerticalScroll
 from textual.geometry import Region
 from textual.pilot import Pilot
 
 from storyengine_tui.app import StoryEngineApp
-from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 def cursor_is_in_sight(app: StoryEngineApp) -> bool:
     area = app.focused
     assert isinstance(area, CappedTextArea)
-    page = next(node for node in area.ancestors if isinstance(node, EnginePane))
+    page = next(node for node in area.ancestors if isinstance(node, VerticalScroll))
     sight: Region = page.scrollable_content_region
     return sight.contains_point(area.cursor_screen_offset)
 
@@ -38,7 +38,7 @@ async def test_another_chapter_is_seen_from_its_top(desktop: Desktop) -> None:
         app = await opened(pilot)
         await in_the_identity(pilot, app)
         await settled(pilot)
-        page = app.chapter.query_one("SetupPane", EnginePane)
+        page = app.chapter.query_one("SetupPane #page")
         assert page.scroll_offset.y > 0
         before = app.session
         app.action_new_chapter()
@@ -68,7 +68,7 @@ async def test_typing_brings_back_what_was_scrolled_away(desktop: Desktop) -> No
         app = await opened(pilot)
         await in_the_identity(pilot, app)
         await settled(pilot)
-        page = app.chapter.query_one("SetupPane", EnginePane)
+        page = app.chapter.query_one("SetupPane #page")
         page.scroll_home(animate=False)
         await settled(pilot)
         assert not cursor_is_in_sight(app)
