@@ -34,6 +34,8 @@ class CappedTextArea(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+home", "document_end(False)", "Beginning of the text", show=False),
         Binding("ctrl+end", "document_end(True)", "End of the text", show=False),
+        # Textual's F7 lists the calls here.
+        Binding("ctrl+g", "select_all", "Mark all", show=False),
     ]
 
     @dataclass

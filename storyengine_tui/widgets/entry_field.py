@@ -12,6 +12,11 @@ from storyengine_tui.widgets.keys_at_once import act_at_once
 class EntryField(Input):
     """An input of one line; Enter submits it."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Textual's Ctrl+Shift+A arrives from few terminals.
+        Binding("ctrl+g", "select_all", "Mark all", show=False),
+    ]
+
     async def on_key(self, event: events.Key) -> None:
         """Act on a key before the next one comes."""
         await act_at_once(self, event)

@@ -1,5 +1,6 @@
 """Around the tabs: start and failure, the newcomer, the second window, help, bugs, and the end."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -214,6 +215,8 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert "World and chapter are locked" in text
         assert "copy what is marked" in keys
+        assert "Ctrl+A, Ctrl+E" in keys
+        assert re.search(r"Ctrl\+G +mark all", keys)
         assert "Ctrl+Q" in keys
         assert "^" not in keys
         assert "Quit" in keys
@@ -221,6 +224,9 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         app.chapter.query_one("#panels").focus()
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        keys = str(app.screen.query_one(".help--keys", Static).content)
+        assert keys.splitlines()[0].endswith("Previous"), "what the entries offer comes first"
+        assert keys.splitlines()[-1] == "Up, Home, End, PageUp, PageDown  move", "and once, last"
         await app.close_everything()
 
 

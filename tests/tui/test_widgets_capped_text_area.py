@@ -49,6 +49,15 @@ async def test_a_paste_in_place_of_a_selection_has_the_room_of_what_it_replaces(
         assert app.bells == 0
 
 
+async def test_a_key_marks_all_that_the_next_one_replaces() -> None:
+    app = area_app("123\n456", limit=10)
+    async with app.running() as pilot:
+        await pilot.press("ctrl+g")
+        assert area_of(app).selected_text == "123\n456"
+        await pilot.press("x")
+        assert area_of(app).text == "x"
+
+
 async def test_a_refused_edit_leaves_the_selection_and_the_text() -> None:
     app = area_app("abc", limit=3)
     async with app.running() as pilot:

@@ -22,6 +22,7 @@ def type_at_once(app: WidgetApp, *keys: str) -> None:
         (("a", "b", "c", "backspace", "backspace", "d"), "ad"),
         (("a", "b", "home", "c"), "cab"),
         (("a", "b", "home", "ctrl+e", "ctrl+u", "c", "d"), "cd"),
+        (("a", "b", "home", "ctrl+g", "c"), "c"),
     ],
 )
 async def test_typing_never_overtakes_a_key(kind: type[EntryField], keys: tuple[str, ...], text: str) -> None:
