@@ -80,6 +80,10 @@ class StoryEngineApp(OverlayApp):
     ) -> None:
         """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
         super().__init__()
+        if self._paints_by_difference:
+            from storyengine_tui.known_styles import KnownStyles  # Another version may have other insides.
+
+            self.stylesheet = KnownStyles()
         # A stripe that slides below the tabs for half a second is half a second of painting.
         self.animation_level = "none"
         # Before anything is styled: a theme that comes later has every style parsed twice more.
