@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from rich.cells import split_graphemes
@@ -56,6 +58,7 @@ _LEAST_BLOCK: Final = 6
 _LEAST_GAIN: Final = 3
 _NO_ACCENT: Final = (0, 9)  # 9 is a virama, which may join what follows.
 _MOST_KNOWN: Final = 2_000
+_LOOK: Final = attrgetter("look")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -123,8 +126,10 @@ class TerminalRows:
         pen = _Pen()
         self._scroll(wanted, pen)
         for y, row in sorted(wanted.items()):
-            for begin, end in _differences(self._rows[y], row):
-                pen.write(y, begin, row[begin:end])
+            has_surprises = _may_surprise(self._rows[y]) or _may_surprise(row)
+            for begin, end in _differences(self._rows[y], row, has_surprises=has_surprises):
+                write = pen.write if has_surprises else pen.write_plain
+                write(y, begin, row[begin:end])
             self._rows[y] = row
         return pen.finished()
 
@@ -159,7 +164,7 @@ def _put(row: Row, patch: Patch) -> None:
     row[begin:end] = patch.cells[: end - begin]
 
 
-def _differences(old: Row, new: Row) -> list[tuple[int, int]]:
+def _differences(old: Row, new: Row, *, has_surprises: bool) -> list[tuple[int, int]]:
     """Return the ranges of cells to send, in order.
 
     A range with a character of doubtful width goes to the end of the row: whatever the terminal makes of that
@@ -169,7 +174,7 @@ def _differences(old: Row, new: Row) -> list[tuple[int, int]]:
         return []
     pairs = enumerate(zip(old, new, strict=True))
     changed = [column for column, (before, after) in pairs if before is not after and before != after]
-    if not (_has_surprises(old) or _has_surprises(new) or None in new):
+    if not has_surprises and None not in new:
         return _joined(changed)
     ranges: list[tuple[int, int]] = []
     for column in changed:
@@ -197,9 +202,9 @@ def _joined(changed: Sequence[int]) -> list[tuple[int, int]]:
     return [*ranges, (begin, end)]
 
 
-def _has_surprises(row: Row) -> bool:
-    """Whether any cell is doubtful. A row has few different ones."""
-    return any(map(_is_doubtful, {id(cell): cell for cell in row}.values()))
+def _may_surprise(row: Row) -> bool:
+    """Whether there is anything in it that is not plain: wide, joined, or of a doubtful width."""
+    return not is_plain("".join([cell.text for cell in row if cell is not None]))
 
 
 def _whole(row: Row, column: int) -> tuple[int, int]:
@@ -287,6 +292,15 @@ class _Pen:
             out.append(text)
             is_lost = not text.isascii() and _is_doubtful(cell)
         self._look = pen
+
+    def write_plain(self, y: int, x: int, cells: Sequence[Cell | None]) -> None:
+        """Write `cells`, all of them known and none of them doubtful, from there on."""
+        self._out.append(f"\x1b[{y + 1};{x + 1}H")
+        for look, group in groupby(filter(None, cells), key=_LOOK):
+            if look != self._look:
+                self._out.append(_change(self._look, look))
+                self._look = look
+            self._out.append("".join([cell.text for cell in group]))
 
     def finished(self) -> str:
         if self._look != PLAIN:
