@@ -49,6 +49,8 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             event.character = None
         is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+        if is_new:
+            self.chapter.stir()
         if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
             self.chapter.show_early_text()
             return

@@ -89,6 +89,7 @@ class ChapterScreen(TroubledScreen):
         self._listening = ExitStack()
         self._attaching: Worker[None] | None = None
         self._hearing: Worker[None] | None = None
+        self._preparing: Worker[None] | None = None
         self._state: SessionState | None = None
         self._title = ""
         self._has_had_field = False
@@ -107,6 +108,10 @@ class ChapterScreen(TroubledScreen):
     def on_resize(self, event: events.Resize) -> None:
         """Give what grows its height before the page is laid out for the new size."""
         fit_rows(self, event.size.height)
+
+    def stir(self) -> None:
+        """A key came: what can wait, waits."""
+        self._pages.quiet.stir()
 
     @property
     def has_no_field_yet(self) -> bool:
@@ -182,6 +187,10 @@ class ChapterScreen(TroubledScreen):
         if self._session is session:
             self._hearing = self._run(self._hear(listener), "hear")
             self._show_pane()
+            if not self.app.is_headless:
+                self._preparing = self._run(
+                    self._pages.prepare_others(lambda: self._session is session), "prepare"
+                )
 
     async def show_again(self) -> None:
         """Show the session as it is stored now."""
@@ -208,10 +217,10 @@ class ChapterScreen(TroubledScreen):
         await self.flush()
         self._listening.close()
         # A page that is being filled would go on into what is taken down behind it.
-        for worker in (self._attaching, self._hearing):
+        for worker in (self._attaching, self._hearing, self._preparing):
             if worker is not None:
                 worker.cancel()
-        self._attaching = self._hearing = self._session = self._state = None
+        self._attaching = self._hearing = self._preparing = self._session = self._state = None
         self._pages.detach()
         if self.is_mounted and self.is_attached:
             self.set_focus(None)

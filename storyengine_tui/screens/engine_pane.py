@@ -37,6 +37,9 @@ class EnginePane(VerticalScroll, can_focus=False):
     class Stored(Message):
         """What was typed is stored; trouble with storing it is over."""
 
+    is_behind = False
+    """Whether it is laid out behind the page in sight, and not looked at."""
+
     _session: "OpenSession | None" = None
 
     @property
@@ -62,6 +65,9 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     async def attached(self) -> None:
         """Show what the session holds now."""
+
+    async def prepare(self) -> None:
+        """Do what the GM would wait for on coming here, as far as that does not grow with the story."""
 
     def shown(self) -> None:
         """The GM came to this tab: have the focus where to go on, at first on what comes first."""

@@ -34,6 +34,7 @@ from storyengine_tui.screens.definition_cell import DefinitionCell
 from storyengine_tui.screens.delivery import DeliveryRow
 from storyengine_tui.screens.draft_cell import DraftCell
 from storyengine_tui.screens.memory_cell import MemoryCell
+from storyengine_tui.screens.memory_pages import PAGE
 from storyengine_tui.screens.narrative_status import (
     failed_narrative,
     failure_of,
@@ -116,7 +117,15 @@ class NarrativePane(DefiningPane):
 
     @property
     def _is_shown(self) -> bool:
-        return self.display and self.region.height > 0
+        return self.display and self.region.height > 0 and not self.is_behind
+
+    async def prepare(self) -> None:
+        """Read a memory that is shown as a whole; a longer one only when it is looked at."""
+        if self._is_memory_read or not self.has_session:
+            return
+        if self.session.snapshot.session.prompt_index <= PAGE * _LIMITS.chunk_size:
+            self._is_memory_read = True
+            await self._load_memory()
 
     def shown(self) -> None:
         """Read the memory when it is first wanted, and have the focus where to go on."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from textual import on
 from textual.screen import Screen
-from textual.widgets import TabPane
+from textual.widget import Widget
+from textual.widgets import TabbedContent, TabPane
 
+from storyengine_tui.screens.quiet import Quiet
 from storyengine_tui.screens.rows import fit_rows
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ _CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "Narra
 
 MOMENT: Final = 0.3
 """Seconds that the first page has for itself: to make another takes as long as some keys."""
+
+BEHIND: Final = "behind"
+"""The layer of a page that is laid out and not seen."""
+LONGEST_LAYOUT: Final = 2.0
+"""Seconds after which a page that is not laid out yet is left as it is."""
 
 
 class PageTab(TabPane):
@@ -51,6 +58,8 @@ class TabPages:
         self._attached: set[str] = set()
         self._making = asyncio.Lock()
         self._is_wanted = asyncio.Event()
+        self.quiet = Quiet()
+        """When the GM does nothing; it is to be told of every key."""
 
     def __iter__(self) -> "Iterator[EnginePane]":
         return iter(self._pages.values())
@@ -97,6 +106,45 @@ class TabPages:
         for tab in TITLES:
             if is_open() and tab not in self._attached:
                 await self.attach(tab, session)
+
+    async def prepare_others(self, is_open: Callable[[], bool]) -> None:
+        """Have each page that does not show be as it is when it is looked at, while the GM does nothing."""
+        for tab in TITLES:
+            await self.quiet.come()
+            if is_open() and (page := self.attached(tab)) is not None:
+                await page.prepare()
+                await self.quiet.come()
+            if is_open():
+                await self.lay_out_behind(tab)
+
+    async def lay_out_behind(self, tab: str) -> None:
+        """Have a page find its places behind the one in sight, so that a first visit costs as every other.
+
+        What is painted stays as it is: the page in sight covers it. Nothing in it can take the focus.
+        """
+        pane, page = self._screen.query_one(f"#{tab}", PageTab), self.attached(tab)
+        if page is None or pane.display or self._screen.app.screen is not self._screen:
+            return
+        page.is_behind, pane.can_focus_children = True, False
+        pane.styles.layer, pane.display = BEHIND, True
+        try:
+            await self._laid_out()
+            for widget in [page, *page.walk_children(Widget)]:
+                if widget.region and page.region.overlaps(widget.region):
+                    widget.render_lines(widget.region.reset_offset)
+                    await asyncio.sleep(0)  # A key is not to wait for more than one of them.
+        finally:
+            page.is_behind, pane.can_focus_children = False, True
+            pane.styles.layer = None
+            # The GM may have come here meanwhile.
+            pane.display = self._screen.query_one(TabbedContent).active == tab
+
+    async def _laid_out(self) -> None:
+        is_laid_out = asyncio.Event()
+        self._screen.call_after_refresh(is_laid_out.set)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_LAYOUT):
+                await is_laid_out.wait()
 
     async def attach_all(self, session: "OpenSession", *, first: str) -> None:
         """Have every page show this session, one of them before the others."""

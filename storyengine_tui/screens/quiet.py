@@ -1,0 +1,28 @@
+"""When the GM does nothing, so that what can wait is in nobody's way."""
+
+import asyncio
+from typing import Final
+
+QUIET: Final = 0.5
+"""Seconds without a key after which it is quiet."""
+
+
+class Quiet:
+    """Is told of every key, and waits until there is none for a while."""
+
+    def __init__(self) -> None:
+        self._stirred = asyncio.Event()
+
+    def stir(self) -> None:
+        """A key came."""
+        self._stirred.set()
+
+    async def come(self) -> None:
+        """Return when there was no key for a while."""
+        while True:
+            self._stirred.clear()
+            try:
+                async with asyncio.timeout(QUIET):
+                    await self._stirred.wait()
+            except TimeoutError:
+                return
