@@ -62,6 +62,8 @@ class Choices(Mapping[AgentRole, ModelChoice]):
 
 
 LOCAL_MODEL = "smollm2-135m-instruct"
+SCRIPT = "a script"
+"""What answers in place of a model; whichever was asked for, it is not named as if it had."""
 
 _REMOTE: dict[AgentRole, ModelChoice] = {
     AgentRole.WORLD_LOCK: ModelChoice(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.model_choice import AgentRole, Choices
+from core.model_choice import SCRIPT, AgentRole, Choices
 from core.slot import Slot
 from core.text import clean_line
 from storyengine_tui.bootstrap import Configuration
@@ -28,7 +28,7 @@ def answering(configuration: Configuration, role: AgentRole) -> Answering:
         case "local":
             return Answering(configuration.choices[role].model, None, "on this machine; nothing leaves it")
         case "scripted":
-            return Answering("a script", None, "on this machine, in place of a model")
+            return Answering(SCRIPT, None, "on this machine, in place of a model")
 
 
 def models_named(choices: Choices, names: Mapping[Slot, str]) -> str:

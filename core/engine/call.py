@@ -12,7 +12,7 @@ from core.engine.outcome import Trail, failure_of
 from core.engine.rate_limit import RateLimiter
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import ArtifactId, new_uuid
-from core.model_choice import ModelChoice
+from core.model_choice import SCRIPT, ModelChoice
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.request import Artifact, Content, Request, Usage
 from core.text import StreamCleaner, clean, clean_line, is_blank
@@ -78,6 +78,10 @@ class Caller:
     def is_local(self) -> bool:
         """Whether the model runs on this machine, in the program's own server."""
         return self._provider.name == "local"
+
+    def answering(self, model: str) -> str:
+        """Return who answers where `model` is asked for."""
+        return SCRIPT if self._provider.name == "scripted" else model
 
     async def call(
         self,
@@ -162,7 +166,7 @@ class Caller:
             call=number,
             agent_id=context.agent_id,
             provider=self._provider.name,
-            model=clean_line(completion.model) if completion else outgoing.model,
+            model=clean_line(completion.model) if completion else self.answering(outgoing.model),
             prompt_version=context.prompt_version,
             input_hash=input_hash(outgoing),
             input_ref=manifest.hash,

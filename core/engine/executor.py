@@ -147,7 +147,7 @@ class _Calls:
             CallStarted(
                 self._request,
                 context.agent_id,
-                choice.model,
+                self._caller.answering(choice.model),
                 self._count,
                 context.left_out,
                 self._caller.is_local,

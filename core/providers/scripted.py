@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from core.errors import ErrorCode
+from core.model_choice import SCRIPT
 from core.providers.answer import Answer, Piece, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.made_up import json_from_schema, text_from
@@ -69,7 +70,7 @@ class ScriptedProvider:
         if entry.fault is Fault.HANG:
             await _wait(float("inf"), request.timeout)
         text = _text_of(entry, request)
-        answer = Answer(request.model)
+        answer = Answer(SCRIPT)
         for number, token in enumerate(_tokens(text)):
             if number:
                 await _wait(pace.between_tokens, request.timeout)

@@ -144,14 +144,14 @@ async def test_the_draft_streams_in_beside_the_versions_that_exist(
         assert page.chapter == PROSE
         [first] = page.versions
         assert first.startswith("Version 1 · 02 Jan 15:")
-        assert first.endswith(" · 44 words · gpt-5.2")
+        assert first.endswith(" · 44 words · a script")
         gate.close()
         page.definition.focus()
         await page.pilot.press("ctrl+end", *" Salt.", "f8")
         await page.until(lambda: page.chapter == "The")
         assert page.session.snapshot.session.definition.endswith("version 1. Salt.")
         assert page.versions == ["Version 2 · being written", first]
-        assert "gpt-5.2 is writing the chapter · 0:0" in page.busy
+        assert "a script is writing the chapter · 0:0" in page.busy
         await page.until(lambda: "(1:40 last time)" in page.busy)
         assert page.said("draft-words") == "1 word of about 40"
         assert page.build.disabled
