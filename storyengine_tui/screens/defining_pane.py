@@ -35,6 +35,15 @@ class DefiningPane(EnginePane):
             self._autosave.touch()
             await self._autosave.flush()
 
+    async def go_to_unstorable(self) -> str:
+        """Go to a target that is no number of words."""
+        if not self.session.can(Command.DEFINE_NARRATIVE):
+            return ""
+        problem = self.cell.typed.problem
+        if problem:
+            self.cell.focus_target()
+        return problem
+
     @property
     def _is_unsaved(self) -> bool:
         typed = self.cell.typed
@@ -52,6 +61,9 @@ class DefiningPane(EnginePane):
         self.post_message(self.CommandFailed(error))
 
     def _say_saved(self) -> None:
+        if self.cell.typed.problem:
+            self.cell.say_saved("not stored")
+            return
         self.cell.say_saved("stored")
         self.post_message(self.Stored())
 

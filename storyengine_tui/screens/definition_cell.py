@@ -120,6 +120,10 @@ class DefinitionCell(Vertical):
         line.update(Content(text))
         line.display = bool(text)
 
+    def focus_target(self) -> None:
+        """Go to the target; at once, so that keys that are on their way go there."""
+        self.screen.set_focus(self.query_one("#target", Input))
+
     def say_saved(self, text: str) -> None:
         """Say whether what was typed is stored."""
         self.query_one("#definition-saved", Static).update(Content(text), layout=False)

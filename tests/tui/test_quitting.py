@@ -4,12 +4,40 @@ import gc
 import warnings
 
 import pytest
+from textual.widgets import Button, Input
 
-from tests.tui.engine_app import Desktop, opened
+from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("is_insisting", [False, True])
+async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
+    desktop: Desktop, is_insisting: bool
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        assert app.session is not None
+        before = app.session.id
+        await pilot.press("f4")
+        target = app.chapter.query_one("#target", Input)
+        target.focus()
+        await pilot.press(*"6000", "f2", "ctrl+q")
+        await until(pilot, lambda: "A target is 1 to 5,000 words, or empty." in screen_text(app))
+        assert app.is_running
+        assert app.chapter.active_tab == "narrative"
+        await until(pilot, lambda: app.focused is target)
+        await until(pilot, lambda: "Quit without storing it" in screen_text(app))
+        if is_insisting:
+            app.chapter.query_one("#trouble").query(Button).last().press()
+        else:
+            await pilot.press("end", "backspace", "ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    async with desktop.engine() as engine:
+        assert (await engine.store.load(before)).session.target_words == (None if is_insisting else 600)
 
 
 async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop: Desktop) -> None:
