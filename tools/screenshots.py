@@ -142,6 +142,8 @@ async def main() -> None:
 if __name__ == "__main__":
     for variable in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS"):
         os.environ.pop(variable, None)
+    # Whatever this terminal can show: one of 16 colours has others for the slots.
+    os.environ["COLORTERM"] = "truecolor"
     os.environ["TZ"] = "UTC"
     time.tzset()
     asyncio.run(main())
