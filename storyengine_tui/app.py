@@ -285,6 +285,10 @@ class StoryEngineApp(OverlayApp):
         Whose handler raised hears no message any more, and all that wait for it wait for ever: no page of
         this app can be trusted. Private, and Textual is pinned; `_exception` is what tests raise again.
         """
+        if self._exit and not self.chapter.is_mounted:
+            # Quit before the first paint: what is half put together is taken down, and complains of that.
+            log.info("the end came before the first paint", exc_info=error)
+            return
         self._note_bug(error)
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
             super()._handle_exception(error)

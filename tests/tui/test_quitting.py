@@ -1,12 +1,14 @@
 """What quitting leaves on the terminal."""
 
+import asyncio
 import gc
 import warnings
 
 import pytest
 from textual.widgets import Button, Input
 
-from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
+from storyengine_tui.app import StoryEngineApp
+from tests.tui.engine_app import PATIENCE, Desktop, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -38,6 +40,29 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
         await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
         assert (await engine.store.load(before)).session.target_words == (None if is_insisting else 600)
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_an_end_before_the_first_paint_is_no_bug(desktop: Desktop, steps: int) -> None:
+    app = desktop.app()
+
+    async def end() -> None:
+        await until_set(app)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        app.exit()
+
+    ending = asyncio.create_task(end())
+    async with asyncio.timeout(PATIENCE):
+        await app.run_async(headless=True)
+        await ending
+    assert app._exception is None
+
+
+async def until_set(app: StoryEngineApp) -> None:
+    """Wait for the first moment in which the app runs."""
+    while not app._running:  # noqa: ASYNC110 - nothing tells of it, and one step later is another test
+        await asyncio.sleep(0)
 
 
 async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop: Desktop) -> None:
