@@ -32,6 +32,8 @@ class _Rules(NamedTuple):
 
     rules: list[RuleSet]
     by_name: dict[str, list[RuleSet]]
+    pseudo_classes: tuple[str, ...]
+    """Those that they ask for, of a widget or of what it lies in."""
     depend_on_place: bool
 
 
@@ -52,9 +54,8 @@ class KnownStyles(Stylesheet):
         """The rules that all of this was found in; others are parsed when the theme changes."""
         self._narrow: _Rules | None = None
         self._narrowed: dict[frozenset[str], _Rules] = {}
-        self._used: tuple[str, ...] = ()
         self._looks: WeakKeyDictionary[DOMNode, dict[State, _Look]] = WeakKeyDictionary()
-        self._states: dict[DOMNode, State] | None = None
+        self._states: dict[tuple[DOMNode, tuple[str, ...]], State] | None = None
         """States of what many widgets lie in, while many are styled at once."""
 
     @property
@@ -83,11 +84,11 @@ class KnownStyles(Stylesheet):
         try:
             self._forget_other_rules()
             narrow = self._narrow_for(node)
-            if not isinstance(node, Widget) or not node.is_mounted or narrow.depend_on_place:
+            if narrow.depend_on_place or not self._is_worth_remembering(node):
                 self._narrow = narrow
                 super().apply(node, animate=animate, cache=cache)
                 return
-            looks, state = self._looks.setdefault(node, {}), self._state_of(node)
+            looks, state = self._looks.setdefault(node, {}), self._state_of(node, narrow.pseudo_classes)
             look = looks.get(state)
             if look is None:
                 self._narrow = narrow
@@ -98,14 +99,17 @@ class KnownStyles(Stylesheet):
         finally:
             self._narrow = outer
 
+    @staticmethod
+    def _is_worth_remembering(node: DOMNode) -> bool:
+        """Whether it is styled often, or at length; most widgets are styled once, when they are mounted."""
+        return isinstance(node, Widget) and (node.is_mounted or bool(node._get_component_classes()))
+
     def _forget_other_rules(self) -> None:
         rules = super().rules
         if rules is not self._known_for:
             self._known_for = rules
             self._narrowed.clear()
             self._looks.clear()
-            pseudo_classes = set().union(*(rule.pseudo_classes for rule in rules))
-            self._used = tuple(sorted(pseudo_classes - _OF_PLACE))
 
     def _narrow_for(self, node: DOMNode) -> _Rules:
         names = frozenset(node._selector_names)
@@ -116,20 +120,21 @@ class KnownStyles(Stylesheet):
             if node.id is not None and f"#{node.id}" in super().rules_map:
                 # That there are rules for it says that others of its type may look different.
                 by_name[f"#{node.id}"] = []
-            depends = any(not _OF_PLACE.isdisjoint(rule.pseudo_classes) for rule in wanted)
-            known = self._narrowed[names] = _Rules(wanted, by_name, depends)
+            asked: set[str] = set().union(*(rule.pseudo_classes for rule in wanted))
+            known = _Rules(wanted, by_name, tuple(sorted(asked)), not asked.isdisjoint(_OF_PLACE))
+            self._narrowed[names] = known
         return known
 
-    def _state_of(self, node: DOMNode) -> State:
-        known = None if self._states is None else self._states.get(node)
+    def _state_of(self, node: DOMNode, asked: tuple[str, ...]) -> State:
+        known = None if self._states is None else self._states.get((node, asked))
         if known is None:
             checks = node._PSEUDO_CLASSES
-            holds = tuple(name for name in self._used if name in checks and checks[name](node))  # type: ignore[arg-type]
+            holds = tuple(name for name in asked if name in checks and checks[name](node))  # type: ignore[arg-type]
             parent = node._parent
-            around = self._state_of(parent) if isinstance(parent, DOMNode) else ()
+            around = self._state_of(parent, asked) if isinstance(parent, DOMNode) else ()
             known = (frozenset(node._classes), holds, around)
             if self._states is not None:
-                self._states[node] = known
+                self._states[node, asked] = known
         return known
 
     def _remember(self, node: DOMNode, looks: dict[State, _Look], state: State) -> None:

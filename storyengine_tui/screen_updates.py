@@ -11,11 +11,12 @@ from rich.console import Console, RenderableType
 from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate, ReflowResult
 from textual._context import visible_screen_stack
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widget import Widget
 
 from storyengine_tui.terminal_rows import PLAIN, Look, Patch, Run, TerminalRows, cells_of
 
@@ -59,6 +60,19 @@ class FrontCompositor(Compositor):
     of up to forty rows, most of them containers that lie behind the others.
     """
 
+    def reflow(self, parent: Widget, size: Size) -> ReflowResult:
+        """Arrange everything; who asks for a place afterwards is not to have it all arranged once more."""
+        result = super().reflow(parent, size)
+        self._full_map_invalidated = False
+        return result
+
+    def update_widgets(self, widgets: set[Widget]) -> None:
+        """Note what changed; what is out of sight or on another page is no reason to arrange everything."""
+        is_arranged = not self._full_map_invalidated
+        super().update_widgets(widgets)
+        if is_arranged and not any(map(_is_displayed, widgets - self._full_map.keys())):
+            self._full_map_invalidated = False
+
     def render_update(
         self, full: bool = False, screen_stack: list[Screen[object]] | None = None, simplify: bool = False
     ) -> RenderableType | None:
@@ -92,6 +106,10 @@ class FrontCompositor(Compositor):
                 wanted[y] = _without(wanted[y], span)
                 if not wanted[y]:
                     del wanted[y]
+
+
+def _is_displayed(widget: Widget) -> bool:
+    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:

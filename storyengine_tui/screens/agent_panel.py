@@ -10,7 +10,6 @@ from textual.widgets import Static
 
 from core.limits import Limits
 from core.slot import Slot
-from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.line_field import LineField
@@ -28,7 +27,7 @@ class AgentPanel(Vertical):
         panel: "AgentPanel"
 
     def __init__(self, slot: Slot, limits: Limits, name: str, identity: str, *, is_read_only: bool) -> None:
-        super().__init__(classes=slot_class(slot))
+        super().__init__(classes=f"-agent-{slot.colour}")
         self.slot = slot
         self._is_read_only = is_read_only
         self._name_field = LineField(name, limit=limits.name, placeholder=slot.default_name, classes="name")

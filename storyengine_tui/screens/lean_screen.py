@@ -1,6 +1,7 @@
 """A screen that paints what changed, and no more."""
 
 import asyncio
+from typing import NamedTuple
 
 from textual.geometry import Size
 from textual.reactive import Reactive
@@ -12,6 +13,26 @@ from storyengine_tui.few_bytes import is_wanted
 MOST_LAYOUTS = 2
 """How often a page is laid out anew for what its widgets ask for at their new sizes, before it is painted."""
 FRAME = 1 / 60
+
+
+class _Sizes(NamedTuple):
+    """What a layout tells a widget."""
+
+    virtual: Size
+    has_bars: tuple[bool, bool]
+
+    @classmethod
+    def of(cls, widget: Widget) -> "_Sizes":
+        bars = widget.show_vertical_scrollbar, widget.show_horizontal_scrollbar
+        return cls(widget.virtual_size, bars)
+
+
+def _asks_for_what_it_was_given(before: _Sizes, after: _Sizes) -> bool:
+    """Whether a widget asks for a layout only because the one before told it how much it holds.
+
+    Textual's widgets do. A scroll bar that came or went is another matter: it takes room from the rest.
+    """
+    return before.virtual != after.virtual and before.has_bars == after.has_bars
 
 
 class LeanScreen(Screen[ScreenResultType]):
@@ -36,10 +57,21 @@ class LeanScreen(Screen[ScreenResultType]):
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
         was_settling, self._is_settling = self._is_settling, self._is_lean
+        before = self._sizes() if self._is_lean else {}
         super()._refresh_layout(size, scroll)
+        for widget, known in before.items():
+            if widget._layout_required and _asks_for_what_it_was_given(known, _Sizes.of(widget)):
+                widget._layout_required = False
         if self._is_settling and not was_settling:
             self._layouts_left = MOST_LAYOUTS
             self._settle()
+
+    def _sizes(self) -> "dict[Widget, _Sizes]":
+        widgets: list[Widget] = []
+        for widget in self.walk_children(Widget, with_self=True):
+            bars = widget._vertical_scrollbar, widget._horizontal_scrollbar
+            widgets += [widget, *(bar for bar in bars if bar is not None)]
+        return {widget: _Sizes.of(widget) for widget in widgets if not widget._layout_required}
 
     def _screen_resized(self, size: Size) -> None:
         # Told its own size by the layout for it, Textual's screen lays out once more.

@@ -14,7 +14,8 @@ def fit_rows(root: Widget, rows: int) -> None:
     all widgets of all pages worked out anew. Nothing within what grows depends on it.
     """
     is_tall = rows >= TALL
-    for widget in root.query(".grows"):
-        if widget.has_class("-tall") is not is_tall:
+    for widget in root.walk_children(Widget):
+        # Not by a query: it checks what every widget lies in as well, seven times as long.
+        if widget.has_class("grows") and widget.has_class("-tall") is not is_tall:
             widget.set_class(is_tall, "-tall", update=False)
             widget.app.stylesheet.apply(widget)

@@ -180,6 +180,17 @@ async def test_every_page_looks_as_it_does_without_a_memory(desktop: Desktop) ->
         await app.close_everything()
 
 
+async def test_a_focus_that_moves_styles_no_panel_for_what_lies_within(desktop: Desktop) -> None:
+    """A rule for the focus within is asked of all that share its last name, and of everything in them."""
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        within = {type(widget).__name__ for widget in app.chapter.query("*") if widget._has_focus_within}
+        assert within == {"AgentPanel", "Vertical"}
+        assert not [widget for widget in app.chapter.query("PlayPane *") if widget._has_focus_within]
+        await app.close_everything()
+
+
 async def test_plain_output_styles_as_textual_does(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "1")
     assert type(desktop.app().stylesheet) is Stylesheet

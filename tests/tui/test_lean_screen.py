@@ -9,7 +9,7 @@ from textual import events
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -178,6 +178,68 @@ async def test_what_widgets_make_of_their_new_size_is_painted_with_it(
         await pilot.pause(0.2)
     assert len(updates) == 1
     assert f"told {SIZE[0] - 1}" in updates[0]
+
+
+class Filling(LeanScreen[None]):
+    """What is as high as what it holds, what scrolls when that is too much, and what takes the rest."""
+
+    CSS = """
+    #high { height: auto; max-height: 6; overflow-y: auto; border: round white; }
+    #rest { height: 1fr; overflow-y: auto; }
+    .row { height: auto; }
+    .beside { width: 1fr; height: auto; }
+    """
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="high"):
+            yield Static("a word and another " * 5, id="wrapped")
+        with Vertical(id="rest"):
+            for number in range(4):
+                with Horizontal(classes="row", id=f"row-{number}"):
+                    yield Static("some words " * number, classes="beside", id=f"left-{number}")
+                    yield Static("more words " * 9, classes="beside", id=f"right-{number}")
+
+
+class FillingApp(App[None]):
+    def get_default_screen(self) -> Screen[None]:
+        return Filling()
+
+
+async def places_at(sizes: list[tuple[int, int]]) -> list[dict[str, tuple[Region, Size]]]:
+    """Return where everything is and what it holds, at one size after the other."""
+    seen = []
+    async with FillingApp().run_test(size=sizes[0]) as pilot:
+        for size in sizes:
+            await pilot.resize_terminal(*size)
+            await pilot.pause(0.1)
+            widgets = pilot.app.screen.query("*")
+            seen.append({widget.id: (widget.region, widget.virtual_size) for widget in widgets if widget.id})
+    return seen
+
+
+async def test_everything_is_where_textual_has_it_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [(80, 30), (40, 30), (23, 11), (24, 12), (79, 9), (120, 40), (31, 40)]
+    lean = await places_at(sizes)
+    monkeypatch.setenv(SWITCH, "1")
+    assert lean == await places_at(sizes)
+
+
+async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told how much it holds, each of Textual's widgets asks for the layout that has just told it."""
+    arranged: list[bool] = []
+    arrange_root = Compositor._arrange_root
+
+    def counted(self: Compositor, *arguments: Any, **options: Any) -> Any:
+        arranged.append(options.get("visible_only", True))
+        return arrange_root(self, *arguments, **options)
+
+    async with NestedApp().run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        monkeypatch.setattr(Compositor, "_arrange_root", counted)
+        await pilot.resize_terminal(SIZE[0] - 7, SIZE[1] - 3)
+        assert pilot.app.screen.query_one("#left").region
+        await pilot.pause(0.1)
+    assert arranged.count(False) == 1, "where what is out of sight lies was found by the same layout"
 
 
 async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPatch) -> None:
