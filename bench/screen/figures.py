@@ -34,6 +34,7 @@ def screen_figures(samples: Samples) -> list[Figure]:
     rows.at_most("bytes per token at 500/s", "long bytes at 500", 60)
     for action in (*ACTIONS, "resizing"):
         rows.beyond(action, "floor key p50", 50)
+    rows.plain("  of the floor, resizing", "floor resizing")
     rows.memory("memory, idle", "memory blank")
     rows.memory("memory, long chapter open", "memory long")
     rows.memory("memory after the replies", "memory after")

@@ -63,6 +63,7 @@ def visit_floor(samples: Samples, stage: Stage, *, keys: int) -> None:
         window.settle(0.3)
         _type(samples, "floor", window, keys)
         samples.add("floor memory", window.resident())
+        samples.attempt("resizing the floor", lambda: _resize(samples, "floor resizing", window))
         window.leave("ctrl+q")
 
 
@@ -122,7 +123,7 @@ def visit_long(samples: Samples, stage: Stage, *, keys: int) -> None:
         window.settle(1.3)
         for action, pressed in ACTIONS.items():
             samples.attempt(action, partial(_act, samples, action, window, pressed))
-        samples.attempt("resizing", lambda: _resize(samples, window))
+        samples.attempt("resizing", lambda: _resize(samples, "resizing", window))
         samples.attempt("streaming and typing", lambda: _type_while_streaming(samples, window))
         for pace in ("UNHURRIED", "HEADLONG"):
             samples.attempt(pace, partial(_stream, samples, "long", window, pace))
@@ -171,9 +172,9 @@ def _act(samples: Samples, name: str, window: Window, keys: Sequence[str]) -> No
         samples.add(name, taken)
 
 
-def _resize(samples: Samples, window: Window) -> None:
+def _resize(samples: Samples, name: str, window: Window) -> None:
     for size in ((COLUMNS - 20, ROWS - 6), (COLUMNS, ROWS)):
-        samples.add("resizing", window.stable_after(window.resize(*size)))
+        samples.add(name, window.stable_after(window.resize(*size)))
 
 
 def _ask(window: Window, pace: str) -> None:

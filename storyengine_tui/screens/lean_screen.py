@@ -67,10 +67,12 @@ class LeanScreen(Screen[ScreenResultType]):
             self._settle()
 
     def _sizes(self) -> "dict[Widget, _Sizes]":
-        widgets: list[Widget] = []
-        for widget in self.walk_children(Widget, with_self=True):
+        widgets: list[Widget] = [self]
+        for widget in widgets:
+            # What is not displayed is told nothing.
+            widgets += widget.displayed_children
             bars = widget._vertical_scrollbar, widget._horizontal_scrollbar
-            widgets += [widget, *(bar for bar in bars if bar is not None)]
+            widgets += [bar for bar in bars if bar is not None]
         return {widget: _Sizes.of(widget) for widget in widgets if not widget._layout_required}
 
     def _screen_resized(self, size: Size) -> None:
