@@ -8,9 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import cast
 
+from core.fence import SegmentName
 from core.providers.base import ModelRequest
 
 _SENTENCE = re.compile(r"[^.!?\n]*[^\s.!?][^.!?\n]*[.!?]?")
+_SECTION = re.compile(r"^=== ([A-Z_]+) ===$(.*?)^=== END \1 ===$", re.MULTILINE | re.DOTALL)
+"""A section of an input, between its marks (`core.fence`)."""
+_TAKEN_UP = (SegmentName.USER_PROMPT, SegmentName.FULL_TRANSCRIPT)
+"""What a reply and a narrative take up; the rest was said to them as well, and is not for the reader."""
 _DEEPEST = 12
 _TOKENS_PER_PARAGRAPH = 4_000
 _MOST_PARAGRAPHS = 8
@@ -40,7 +45,9 @@ _ENDINGS = (
 def text_from(request: ModelRequest) -> str:
     """Return prose in the first person that takes up the last message; a larger cap gets more of it."""
     last = request.messages[-1].content if request.messages else ""
-    echoes = _sentences(last) or ["Nothing was said."]
+    sections = _sections(last)
+    told = next((sections[name] for name in _TAKEN_UP if name in sections), "\n".join(sections.values()))
+    echoes = _sentences(told) or ["Nothing was said."]
     count = min(max(request.max_output_tokens // _TOKENS_PER_PARAGRAPH, 1), _MOST_PARAGRAPHS)
     seed = "\n".join(message.content for message in request.messages)
     return "\n\n".join(_paragraph(f"{seed}{number}", echoes, number) for number in range(count))
@@ -57,6 +64,12 @@ def _pick(seed: str, choices: Sequence[str]) -> str:
     return choices[int.from_bytes(digest[:4], "big") % len(choices)]
 
 
+def _sections(text: str) -> dict[str, str]:
+    """Return the sections of an input that hold words of a story, by their names; JSON is none."""
+    found = {name: body.strip() for name, body in _SECTION.findall(text)} or {"": text.strip()}
+    return {name: body for name, body in found.items() if body and body[0] not in "{["}
+
+
 def _sentences(text: str) -> list[str]:
     return [found.strip()[:200] for found in _SENTENCE.findall(text) if found.strip()]
 
@@ -68,7 +81,8 @@ def json_from_schema(schema: Mapping[str, object], source: str, *, is_bloated: b
     `prefixItems`, strings with lengths, numbers with bounds; not `pattern`. `is_bloated` fills every
     string and every array to its maximum.
     """
-    return _Filler(schema, _sentences(source) or ["Nothing of note."], is_bloated).fill(schema)
+    told = "\n".join(_sections(source).values())
+    return _Filler(schema, _sentences(told) or ["Nothing of note."], is_bloated).fill(schema)
 
 
 class _Filler:

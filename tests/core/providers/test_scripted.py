@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from core.errors import ErrorCode, StoryEngineError
 from core.memory import TurnDelta, WorldChapterLock
 from core.providers.base import Message, OutputSchema
-from core.providers.made_up import json_from_schema
+from core.providers.made_up import json_from_schema, text_from
 from core.providers.script import Fault, Script, load_script
 from core.providers.scripted import ScriptedProvider
 from core.text import clean, is_blank
@@ -34,6 +34,22 @@ async def test_without_a_file_every_request_is_answered_the_same_for_ever() -> N
     assert "lantern" in first
     assert completion.finish_reason == "stop"
     assert first != (await ask(provider, request("The lantern is lit.")))[0]
+
+
+async def test_what_is_made_up_takes_up_the_prompt_and_shows_nothing_of_how_it_was_asked() -> None:
+    asked = "\n".join(
+        (
+            "=== AGENT_IDENTITY ===\nName: Ines\n=== END AGENT_IDENTITY ===",
+            '=== STRUCTURED_MEMORY ===\n{"world": "a marsh"}\n=== END STRUCTURED_MEMORY ===',
+            "=== USER_PROMPT ===\nWho is with you?\n=== END USER_PROMPT ===",
+        )
+    )
+    reply = text_from(request(asked))
+    assert "Who is with you?" in reply
+    made = json_from_schema({"type": "array", "items": {"type": "string"}, "minItems": 2}, asked)
+    assert made == ["Name: Ines", "Who is with you?"]
+    for hidden in ("===", "AGENT_IDENTITY", "{"):
+        assert hidden not in reply
 
 
 async def test_a_larger_cap_gets_a_longer_text() -> None:
