@@ -131,7 +131,8 @@ async def until(
     while not holds():
         if pilot.app._exception is not None:
             raise pilot.app._exception
-        assert time.monotonic() < deadline, what or f"not within {patience:.0f} s"
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"{what or f'not within {patience:.0f} s'}\n{screen_text(pilot.app)}")
         await asyncio.sleep(0.01)
     await pilot.pause()
 
