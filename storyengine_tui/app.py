@@ -15,6 +15,7 @@ from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.driver import Driver
+from textual.messages import ExitApp
 from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.worker import Worker, WorkerState
@@ -240,6 +241,13 @@ class StoryEngineApp(OverlayApp):
     def action_leave(self) -> None:
         """Store everything and end; when something cannot be stored, say so and stay."""
         self.run_worker(self.leave(), group="leave", exit_on_error=False)
+
+    @on(ExitApp)
+    def _store_before_the_end(self, event: ExitApp) -> None:
+        """Store everything before an end that nobody here asked for: a browser's page was closed."""
+        if not (self._exit or self._is_leaving):
+            event.prevent_default()
+            self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
 
     async def leave(self, *, is_forced: bool = False) -> None:
         """Store everything and end. Forced, as by a dropped line, it ends whatever cannot be stored."""
