@@ -124,13 +124,14 @@ class MemoryCell(Vertical):
         self._show_blocks()
         self._go_to_newest()
 
-    def append(self, block: MemoryBlock) -> None:
-        """Show a new block; who looks at the newest one sees it come, who reads elsewhere stays there."""
+    def append(self, *blocks: MemoryBlock) -> None:
+        """Show new blocks; who looks at the newest one sees them come, who reads elsewhere stays there."""
         newest = self._titles[-1] if self._titles else 0
         view = self.view
         is_at_newest = view.is_following or view.top_passage >= newest or view.pinned == newest
         was_empty = not self._pages.blocks
-        self._pages.append(block)
+        for block in blocks:
+            self._pages.append(block)
         self._show_blocks()
         if was_empty or is_at_newest:
             self._go_to_newest()

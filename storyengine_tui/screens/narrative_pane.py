@@ -27,6 +27,7 @@ from core.errors import ErrorCode, StoryEngineError
 from core.ids import RequestId
 from core.limits import Limits
 from core.machine import Command
+from core.memory import MemoryBlock
 from core.request import Request, RequestKind
 from core.session import SessionState, title_from
 from storyengine_tui.screens.defining_pane import DefiningPane
@@ -72,6 +73,8 @@ class NarrativePane(DefiningPane):
     def __init__(self) -> None:
         super().__init__()
         self._is_memory_read = False
+        self._unseen: list[MemoryBlock] = []
+        """Memory that came while the page was not looked at."""
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
@@ -100,6 +103,7 @@ class NarrativePane(DefiningPane):
     async def attached(self) -> None:
         """Show what is stored; memory is read when the tab is shown."""
         self._is_memory_read = False
+        self._unseen.clear()
         self._memory.forget()
         self._delivery.say("")
         self._say_left_out(())
@@ -130,6 +134,7 @@ class NarrativePane(DefiningPane):
     def shown(self) -> None:
         """Read the memory when it is first wanted, and have the focus where to go on."""
         self._read_memory()
+        self._show_unseen()
         self._go_on()
 
     def _go_on(self) -> None:
@@ -143,6 +148,12 @@ class NarrativePane(DefiningPane):
             self.have_focus(self.cell.area, scroll_visible=True)
         elif self._memory.blocks:
             self.have_focus(self._memory.view, scroll_visible=True)
+
+    def _show_unseen(self) -> None:
+        """Show memory that is new; while nobody looks, that would only keep keys waiting."""
+        if self._unseen:
+            self._memory.append(*self._unseen)
+            self._unseen.clear()
 
     def _read_memory(self) -> None:
         if not self._is_memory_read and self.has_session:
@@ -171,7 +182,9 @@ class NarrativePane(DefiningPane):
                 self._draft.set_target(session.target_words)
                 self._show_state()
             case MemoryAppended(block) if self._is_memory_read:
-                self._memory.append(block)
+                self._unseen.append(block)
+                if self._is_shown:
+                    self._show_unseen()
             case DraftStored(draft):
                 self._draft.settle(draft)
                 self.query_one("#build-banner", Banner).hide()

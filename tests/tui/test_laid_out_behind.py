@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabPane
 
+from core.memory import MemoryBlock
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screen_updates import FrontCompositor, difference
 from storyengine_tui.screens import narrative_pane, quiet
@@ -21,7 +22,7 @@ from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.quiet import Quiet
 from storyengine_tui.terminal_rows import TerminalRows
 from storyengine_tui.widgets.line_view import LineView
-from tests.tui.engine_app import Desktop, make_active, opened, screen_text
+from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -115,6 +116,33 @@ async def test_memory_is_read_before_it_is_looked_at_unless_it_is_long(
         assert len(memory.blocks) == 2
         assert app.focused is not None
         assert page not in app.focused.ancestors
+
+
+async def test_memory_that_comes_while_nobody_looks_is_shown_to_who_comes(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[int] = []
+    append = MemoryCell.append
+
+    def counted(self: MemoryCell, *blocks: MemoryBlock) -> None:
+        shown.append(len(blocks))
+        append(self, *blocks)
+
+    monkeypatch.setattr(MemoryCell, "append", counted)
+    async with playing(desktop) as (pilot, app):
+        await prepare(app)
+        session = app.session
+        assert session is not None
+        for number in range(9, 23):
+            slot = session.snapshot.session.next_slot
+            await session.wait(await session.submit_prompt(slot, f"Prompt number {number}."))
+        await session.wait_idle()
+        await pilot.pause()
+        assert not shown
+        await pilot.press("f4")
+        await until(pilot, lambda: len(app.chapter.query_one(MemoryCell).blocks) == 4)
+        assert shown == [2]
+        assert "15–21" in screen_text(app)
 
 
 async def test_who_comes_there_meanwhile_is_there(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
