@@ -12,17 +12,20 @@ class Quiet:
 
     def __init__(self) -> None:
         self._stirred = asyncio.Event()
+        self._is_quiet = False
 
     def stir(self) -> None:
         """A key came."""
         self._stirred.set()
+        self._is_quiet = False
 
     async def come(self) -> None:
-        """Return when there was no key for a while."""
-        while True:
+        """Return when there was no key for a while; at once, where there was none since it was quiet."""
+        await asyncio.sleep(0)  # A key that waits is heard first.
+        while not self._is_quiet:
             self._stirred.clear()
             try:
                 async with asyncio.timeout(QUIET):
                     await self._stirred.wait()
             except TimeoutError:
-                return
+                self._is_quiet = True

@@ -113,7 +113,7 @@ class TabPages:
             await self.quiet.come()
             if is_open() and (page := self.attached(tab)) is not None:
                 await page.prepare()
-                await self.quiet.come()
+            await self.quiet.come()
             if is_open():
                 await self.lay_out_behind(tab)
 
@@ -128,7 +128,7 @@ class TabPages:
         page.is_behind, pane.can_focus_children = True, False
         pane.styles.layer, pane.display = BEHIND, True
         try:
-            await self._laid_out()
+            await self._laid_out(pane)
             for widget in [page, *page.walk_children(Widget)]:
                 if widget.region and page.region.overlaps(widget.region):
                     widget.render_lines(widget.region.reset_offset)
@@ -139,12 +139,16 @@ class TabPages:
             # The GM may have come here meanwhile.
             pane.display = self._screen.query_one(TabbedContent).active == tab
 
-    async def _laid_out(self) -> None:
-        is_laid_out = asyncio.Event()
-        self._screen.call_after_refresh(is_laid_out.set)
+    async def _laid_out(self, pane: Widget) -> None:
+        """Return when it has its places and has heard of them: the first refresh may come before that."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_LAYOUT):
-                await is_laid_out.wait()
+                while True:
+                    is_refreshed = asyncio.Event()
+                    self._screen.call_after_refresh(is_refreshed.set)
+                    await is_refreshed.wait()
+                    if pane.region:
+                        return
 
     async def attach_all(self, session: "OpenSession", *, first: str) -> None:
         """Have every page show this session, one of them before the others."""

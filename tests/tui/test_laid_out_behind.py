@@ -151,8 +151,8 @@ async def test_who_comes_there_meanwhile_is_there(desktop: Desktop, monkeypatch:
         chain: list[Widget] = []
         laid_out = pages._laid_out
 
-        async def come() -> None:
-            await laid_out()
+        async def come(shown: Widget) -> None:
+            await laid_out(shown)
             assert pane.region.height > 0
             chain.extend(app.chapter.focus_chain)
             await pilot.press("f2")
@@ -187,3 +187,11 @@ async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.Monk
         waited.stir()
     assert not coming.done()
     await asyncio.wait_for(coming, 10)
+    monkeypatch.setattr(quiet, "QUIET", 3_600.0)
+    await asyncio.wait_for(waited.come(), 10)  # It still is.
+    waited.stir()
+    coming = asyncio.create_task(waited.come())
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not coming.done()
+    coming.cancel()
