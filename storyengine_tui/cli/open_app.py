@@ -1,6 +1,7 @@
 """`storyengine` without a command: the screen."""
 
 import asyncio
+import os
 import sys
 
 from core.errors import StoryEngineError
@@ -17,12 +18,13 @@ def open_app() -> int:
     """Open the screen; return the exit code when the GM has left it.
 
     At a terminal the settings are read behind the first paint, since that takes half as long as the paint:
-    when one is not valid, the screen closes again at once and the sentence stands below the command.
+    when one is not valid, the screen closes again at once and the sentence stands below the command. In a
+    browser too, where the screen alone can ask for the password.
     """
     start_log(find_paths())
     try:
         unread = Unread(find_private_paths(), _read)
-        if sys.stdin.isatty() and sys.stdout.isatty():
+        if (sys.stdin.isatty() and sys.stdout.isatty()) or "TEXTUAL_DRIVER" in os.environ:
             return asyncio.run(run_until_left(_app, unread))
         return asyncio.run(run_until_left(_app, asyncio.run(_read())))
     except StoryEngineError as error:

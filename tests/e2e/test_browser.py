@@ -12,6 +12,7 @@ import pyte
 import pytest
 from textual._binary_encode import load
 
+from tests.e2e.game_master import GameMaster
 from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.terminal import KEYS, Size
 
@@ -157,3 +158,18 @@ def test_what_is_typed_in_a_browser_is_there_after_its_window_was_closed(played:
         page.wait_for_word("exit")
     with served(played) as page:
         page.wait_for("In the voice of the sea.")
+
+
+def test_a_password_is_asked_for_in_the_browser_before_anything_shows(played: Machine) -> None:
+    with GameMaster(played, program=(PROGRAM, "password")) as window:
+        for asked in ("New password", "Once more"):
+            window.wait_for(asked)
+            window.type("open, sesame")
+            window.press("enter")
+        window.wait_for("The password is set.")
+    with Browser(played, Size(100, 40), STORYENGINE_PROVIDER="scripted") as page:
+        page.wait_for("Story Engine is locked.")
+        page.tell(type="focus")
+        page.press("open, sesame")
+        page.press("enter")
+        page.wait_for("Download Chapter")
