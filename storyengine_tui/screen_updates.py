@@ -60,11 +60,23 @@ class FrontCompositor(Compositor):
     of up to forty rows, most of them containers that lie behind the others.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: dict[Widget, Size] = {}
+        """The sizes at the last layout: what was laid out since is still to hear of its own."""
+
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Arrange everything; who asks for a place afterwards is not to have it all arranged once more."""
+        """Arrange everything; who asks for a place afterwards is not to have it all arranged once more.
+
+        Who asks before has Textual arrange what is new as well, and then take it for known: it would never
+        hear of its size, and a text in it would never be wrapped.
+        """
         result = super().reflow(parent, size)
         self._full_map_invalidated = False
-        return result
+        told, self._told = self._told, {widget: place.region.size for widget, place in self._full_map.items()}
+        shown = self._told.keys() - told.keys()
+        resized = {widget for widget, now in self._told.items() if told.get(widget, now) != now}
+        return ReflowResult(result.hidden, result.shown | shown, result.resized | resized)
 
     def update_widgets(self, widgets: set[Widget]) -> None:
         """Note what changed; what is out of sight or on another page is no reason to arrange everything."""

@@ -246,3 +246,23 @@ async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(SWITCH, "1")
     async with NestedApp().run_test(size=SIZE) as pilot:
         assert not isinstance(pilot.app.screen._compositor, FrontCompositor)
+
+
+class Told(Static):
+    """Counts how often it hears of its size."""
+
+    heard = 0
+
+    def on_resize(self) -> None:
+        self.heard += 1
+
+
+async def test_a_widget_hears_of_its_size_although_somebody_asked_for_its_place_before_the_layout() -> None:
+    app = NestedApp()
+    async with app.run_test(size=SIZE) as pilot:
+        told = Told("new")
+        await app.screen.query_one("#left").parent.mount(told)  # type: ignore[union-attr]  # it has one
+        app.screen._compositor._full_map_invalidated = True
+        assert told.region, "asked before the layout"
+        await pilot.pause()
+        assert told.heard == 1
