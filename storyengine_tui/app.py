@@ -238,6 +238,19 @@ class StoryEngineApp(OverlayApp):
     def _leave_anyway(self) -> None:
         self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
 
+    def watch_app_focus(self, has_focus: bool) -> None:
+        """A dialog that came while nobody looked has the focus once somebody does; Textual gives it none."""
+        if not has_focus or self.screen.focused is not None:
+            return
+        wanted = self.AUTO_FOCUS if self.screen.AUTO_FOCUS is None else self.screen.AUTO_FOCUS
+        first = (
+            next((widget for widget in self.screen.query(wanted) if widget.focusable), None)
+            if wanted
+            else None
+        )
+        if first is not None:
+            self.screen.set_focus(first)
+
     def action_leave(self) -> None:
         """Store everything and end; when something cannot be stored, say so and stay."""
         self.run_worker(self.leave(), group="leave", exit_on_error=False)

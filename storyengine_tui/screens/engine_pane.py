@@ -99,6 +99,8 @@ class EnginePane(VerticalScroll, can_focus=False):
         self.watch(self.screen, "focused", self._look_after_focus, init=False)
         # Behind a dialog nothing is looked after; it is when the dialog has gone.
         self.watch(self.screen, "stack_updates", self._look_again, init=False)
+        # Nor while somebody looks at another window; it is when this one is looked at again.
+        self.watch(self.app, "app_focus", self._look_again, init=False)
 
     def _look_again(self) -> None:
         self._look_after_focus(self.screen.focused)

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
+from textual.widgets import Button
 
 from core.providers.script import Entry, Fault, Match, Script
 from storyengine_tui.app import StoryEngineApp
@@ -114,4 +116,34 @@ async def test_every_deed_of_a_tab_that_is_possible_is_in_the_palette_and_is_don
         await until(pilot, lambda: app.session is not None and app.session is not first)
         assert first is not None
         assert first.snapshot.session.archived_at is not None
+        await app.close_everything()
+
+
+async def test_a_dialog_that_came_while_nobody_looked_has_the_focus_once_somebody_does(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        app.post_message(AppBlur())
+        await until(pilot, lambda: app.focused is None)
+        app.chapter.query_one("#end-chapter", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        app.post_message(AppFocus())
+        await until(pilot, lambda: app.focused is app.screen.query_one("#cancel"))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.focused is not None and app.screen is app.chapter)
+        await app.close_everything()
+
+
+async def test_a_chapter_that_opened_while_nobody_looked_is_written_in_once_somebody_does(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_draft)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        app.post_message(AppBlur())
+        await until(pilot, lambda: app.session is not None and app.chapter.is_open)
+        app.post_message(AppFocus())
+        await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         await app.close_everything()
