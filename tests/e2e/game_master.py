@@ -71,6 +71,17 @@ class GameMaster(Terminal):
 
     # Tab 1
 
+    def type_hidden(self, prompt: str, text: str) -> None:
+        """Answer a prompt that shows nothing. It asks, then hides: what comes in between is thrown away."""
+
+        def hides() -> bool:
+            row = self.screen.display[self.screen.cursor.y].rstrip()
+            return row.endswith(f"{prompt}:") and self.screen.cursor.x > len(row)
+
+        self.wait_for(hides)
+        self.type(text)
+        self.press("enter")
+
     def begin_empty(self) -> None:
         """Come as a newcomer, and start with an empty chapter."""
         self.wait_for("Connect a model", START)

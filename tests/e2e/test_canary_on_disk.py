@@ -259,9 +259,7 @@ async def test_a_key_that_is_typed_for_the_keyring_is_kept_there_and_shown_nowhe
         for ring, end in (("Locked", "no keyring"), ("Ring", "Stored in the keyring")):
             environment = {**cage.unplanted, "PYTHON_KEYRING_BACKEND": f"kept_ring.{ring}"}
             with GameMaster(here, environment, program=command, size=Size(120, 24)) as window:
-                window.wait_for("Key:")
-                window.type(KEY)
-                window.press("enter")
+                window.type_hidden("Key", KEY)
                 window.wait_for(end)
                 assert KEY.encode() not in window.received
         assert await cage.run("play", script, "--out", here.out, **environment) == ExitCode.OK
