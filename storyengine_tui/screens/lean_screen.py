@@ -4,6 +4,7 @@ import asyncio
 from typing import NamedTuple
 
 from textual.geometry import Size
+from textual.messages import Update
 from textual.reactive import Reactive
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
@@ -54,6 +55,13 @@ class LeanScreen(Screen[ScreenResultType]):
             from storyengine_tui.screen_updates import FrontCompositor
 
             self._compositor = FrontCompositor()
+
+    async def _on_update(self, message: Update) -> None:
+        # Asked for twice and painted once. Another turn would find nothing, and have what is typed next wait
+        # for Textual's timer, which lets up to two frames pass between one turn and the next.
+        if self._is_lean and not message.widget._repaint_regions:
+            message.stop()
+            message.prevent_default()
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
         was_settling, self._is_settling = self._is_settling, self._is_lean

@@ -168,7 +168,7 @@ class PlayPane(PromptingPane):
         )
         reason = why_not_writable(status.session, self.session.holder, is_writer=is_writer)
         self.composer.set_writable(reason)
-        self.query_one("#play-keys", Static).update(reason if is_writer and reason else KEYS)
+        self.query_one("#play-keys", Static).update(reason if is_writer and reason else KEYS, layout=False)
         end = self.query_one("#end-chapter", Button)
         end.disabled = not self.session.can(Command.END_CHAPTER)
         end.display = not status.is_ended

@@ -22,12 +22,14 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from core.slot import Slot
+from storyengine_tui.screens.lean_screen import LeanScreen
+from storyengine_tui.screens.prompt_area import PromptArea
 from storyengine_tui.screens.rows import TALL, fit_rows
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.line_view import MOST_STRIPS
 from storyengine_tui.widgets.transcript_view import TranscriptView
 from tests.tui import chapter
-from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.widget_app import WIDGET_STYLES
@@ -273,3 +275,28 @@ async def test_every_prompt_costs_the_same_few_statements(
     del costs[0]  # It opened the connection that all others go through.
     # Before the call and after it: a prompt is stored before it is tried, and settled in one statement.
     assert costs == [STATEMENTS_PER_PROMPT] * 3
+
+
+@pytest.mark.anyio
+async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second turn has nothing to paint, and the next key waits up to two frames for it."""
+    await desktop.prepare(lambda engine: make_active(engine, 2))
+    turns: list[PromptArea] = []
+    refresh = LeanScreen._compositor_refresh
+
+    def counted(screen: LeanScreen[None]) -> None:
+        turns.extend(widget for widget in screen._dirty_widgets if isinstance(widget, PromptArea))
+        refresh(screen)
+
+    monkeypatch.setattr(LeanScreen, "_compositor_refresh", counted)
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        session = app.session
+        assert session is not None
+        for typed in ("a", "ab", "abc"):
+            turns.clear()
+            app.post_message(events.Key(typed[-1], typed[-1]))
+            # Stored a third of a second after the key, when all of its turns are over.
+            await until(pilot, lambda: typed in session.snapshot.unsent.values())  # noqa: B023 - awaited here
+            assert len(turns) == 1, typed
+        await app.close_everything()
