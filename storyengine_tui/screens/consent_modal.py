@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from core.text import clean_line
-from storyengine_tui.screens.text_dialog import TextDialog
+from storyengine_tui.widgets.text_dialog import TextDialog
 
 WHAT_IS_SENT = (
     "What is sent there, and only when you lock, prompt, end or build a chapter:\n"
@@ -28,6 +28,7 @@ LOOKING = "Looking which key goes with it …"
 class ConsentModal(TextDialog):
     """Ends with whether the GM grants that text goes to `address`; granting is the caller's."""
 
+    CSS_PATH = "dialog.tcss"
     AUTO_FOCUS = "#not-now"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "not_now", "Not now")]
 

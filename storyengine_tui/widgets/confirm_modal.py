@@ -7,13 +7,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from core.text import clean
+from storyengine_tui.widgets.text_dialog import TextDialog
 
 
-class ConfirmModal(ModalScreen[bool]):
+class ConfirmModal(TextDialog):
     """Ends with True when the user confirmed, else with False; Esc cancels.
 
     `is_destructive` says that it cannot be undone: the button looks so. A long text scrolls, so that
@@ -32,15 +32,7 @@ class ConfirmModal(ModalScreen[bool]):
     }
     """
     AUTO_FOCUS = "#cancel"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "Cancel"),
-        Binding("left", "app.focus_previous", show=False),
-        Binding("right", "app.focus_next", show=False),
-        Binding("up", "scroll_text('up')", show=False),
-        Binding("down", "scroll_text('down')", show=False),
-        Binding("pageup", "scroll_text('page_up')", show=False),
-        Binding("pagedown", "scroll_text('page_down')", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(
         self,
@@ -74,12 +66,6 @@ class ConfirmModal(ModalScreen[bool]):
     def _answer(self, event: Button.Pressed) -> None:
         event.stop()
         self.dismiss(event.button.id == "confirm")
-
-    def action_scroll_text(self, how: str) -> None:
-        """Scroll a long text `up`, `down`, `page_up` or `page_down` while a button has the focus."""
-        steps = {"up": -1, "down": 1, "page_up": -8, "page_down": 8}
-        for scroll in self.query(VerticalScroll):
-            scroll.scroll_relative(y=steps[how], animate=False)
 
     def action_cancel(self) -> None:
         """Leave everything as it is."""

@@ -12,7 +12,6 @@ STEPS = {"up": -1, "down": 1, "page_up": -8, "page_down": 8}
 class TextDialog(ModalScreen[bool]):
     """Ends with yes or no; its text scrolls before its buttons leave the screen."""
 
-    CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "app.focus_previous", show=False),
         Binding("right", "app.focus_next", show=False),
@@ -24,4 +23,5 @@ class TextDialog(ModalScreen[bool]):
 
     def action_scroll_text(self, how: str) -> None:
         """Scroll a long text `up`, `down`, `page_up` or `page_down` while a button has the focus."""
-        self.query_one(VerticalScroll).scroll_relative(y=STEPS[how], animate=False)
+        for scroll in self.query(VerticalScroll):
+            scroll.scroll_relative(y=STEPS[how], animate=False)
