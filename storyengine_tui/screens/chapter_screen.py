@@ -21,7 +21,7 @@ from storyengine_tui.consenting import may_call, mend
 from storyengine_tui.early_keys import EarlyKeys
 from storyengine_tui.last_session import LastPanel
 from storyengine_tui.screens.early_panel import EarlyPanel
-from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.engine_pane import EnginePane, UnstorableError
 from storyengine_tui.screens.rows import fit_rows
 from storyengine_tui.screens.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.troubled_screen import TroubledScreen
@@ -208,7 +208,7 @@ class ChapterScreen(TroubledScreen):
         tab, why = await self._pages.go_to_unstorable()
         if why:
             self._open_tab(tab)
-            raise StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, why)
+            raise UnstorableError(why)
 
     async def detach(self) -> None:
         """Store what is typed and let go of the session; raises StoryEngineError when that fails."""

@@ -65,7 +65,7 @@ class DefiningPane(EnginePane):
             self.cell.say_saved("not stored")
             return
         self.cell.say_saved("stored")
-        self.post_message(self.Stored())
+        self.post_message(self.Stored(is_whole=True))
 
     @on(DefinitionCell.Edited)
     def _heed_edit(self, event: DefinitionCell.Edited) -> None:

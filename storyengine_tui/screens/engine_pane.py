@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
 
-from core.errors import StoryEngineError
+from core.errors import IllegalCommandError, StoryEngineError
 
 if TYPE_CHECKING:
     from core.engine.notices import CallStarted, Notice
@@ -18,6 +18,10 @@ T = TypeVar("T")
 
 FOCUS_TRIES = 5
 """How often a page looks for what can take the focus, when what had it has gone."""
+
+
+class UnstorableError(IllegalCommandError):
+    """Something typed that cannot be stored as it stands, such as a name that is taken."""
 
 
 class EnginePane(VerticalScroll, can_focus=False):
@@ -35,7 +39,14 @@ class EnginePane(VerticalScroll, can_focus=False):
             self.error = error
 
     class Stored(Message):
-        """What was typed is stored; trouble with storing it is over."""
+        """What was typed is stored; trouble with storing it is over.
+
+        `is_whole` says that nothing on this page is left that cannot be stored as it stands.
+        """
+
+        def __init__(self, *, is_whole: bool = False) -> None:
+            super().__init__()
+            self.is_whole = is_whole
 
     is_behind = False
     """Whether it is laid out behind the page in sight, and not looked at."""

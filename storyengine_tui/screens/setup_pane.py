@@ -194,7 +194,7 @@ class SetupPane(EnginePane):
     def _say_saved(self) -> None:
         has_double = self.has_session and self._typed().doubles(self.session.snapshot)
         self._show_saved("name taken" if has_double else "stored")
-        self.post_message(self.Stored())
+        self.post_message(self.Stored(is_whole=not has_double))
 
     def _say_unsaved(self, error: StoryEngineError) -> None:
         self._show_saved("not stored")

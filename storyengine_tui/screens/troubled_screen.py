@@ -7,10 +7,12 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from core.errors import ErrorCode, StoryEngineError
-from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.engine_pane import EnginePane, UnstorableError
 from storyengine_tui.screens.lean_screen import LeanScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
+
+STORAGE_FAILED = (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED)
 
 
 class TroubledScreen(LeanScreen[None]):
@@ -25,6 +27,7 @@ class TroubledScreen(LeanScreen[None]):
         """The GM ends the program though something typed cannot be stored."""
 
     _trouble: ErrorCode | None = None
+    _is_unstorable = False
     has_failed_to_start = False
     """Whether nothing can be opened until the GM tries again."""
 
@@ -63,7 +66,7 @@ class TroubledScreen(LeanScreen[None]):
 
     def show_trouble(self, error: StoryEngineError, *actions: BannerAction) -> None:
         """Say what went wrong, in the flow of the page."""
-        self._trouble = error.code
+        self._trouble, self._is_unstorable = error.code, isinstance(error, UnstorableError)
         self.query_one("#trouble", Banner).show(
             error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss"),)
         )
@@ -71,7 +74,7 @@ class TroubledScreen(LeanScreen[None]):
     def hide_trouble(self) -> None:
         """What went wrong is over."""
         if self.query_one("#trouble", Banner).is_shown:
-            self._trouble, self.has_failed_to_start = None, False
+            self._trouble, self._is_unstorable, self.has_failed_to_start = None, False, False
             self.query_one("#trouble", Banner).hide()
             self.refresh_bindings()
 
@@ -99,5 +102,7 @@ class TroubledScreen(LeanScreen[None]):
     @on(EnginePane.Stored)
     def _forget_trouble(self, event: EnginePane.Stored) -> None:
         event.stop()
-        if self._trouble in (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED):
+        # A name that is taken, say, keeps nothing else from being stored: it is over when it is mended.
+        is_over = event.is_whole if self._is_unstorable else self._trouble in STORAGE_FAILED
+        if is_over:
             self.hide_trouble()

@@ -135,7 +135,7 @@ async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(deskt
         await pilot.press("ctrl+n")
         await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
         assert len([shown for shown in app.chapter.query(AgentPanel) if shown.display]) == 1
-        assert panel(app).has_class("-slot-orange")
+        assert panel(app).has_class("-agent-orange")
         await pilot.click("#panels", offset=(2, 0))
         await until(pilot, lambda: panel(app).slot is Slot.RED)
         app.chapter.query_one("#panels").focus()
@@ -255,6 +255,12 @@ async def test_a_double_name_is_dropped_when_the_gm_says_so(desktop: Desktop) ->
         await pilot.press("ctrl+q")
         trouble = app.chapter.query_one("#trouble")
         await until(pilot, lambda: len(trouble.query(Button)) == 2)
+        # The rest is stored a moment later, and what is in the way stays said.
+        field = app.chapter.query_one("#world", CappedTextArea)
+        field.focus()
+        await pilot.press("end", "!")
+        await until(pilot, lambda: session_of(app).snapshot.tab1.world.endswith("!"))
+        assert "Quit without storing it" in screen_text(app)
         trouble.query(Button).last().press()
         await until(pilot, lambda: not app.is_running)
 
