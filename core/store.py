@@ -213,9 +213,17 @@ class Store(Protocol):
         """Return every request, oldest first, whatever its state."""
 
     async def artifacts(
-        self, session_id: SessionId, *, request_id: RequestId | None = None, agent_id: int | None = None
+        self,
+        session_id: SessionId,
+        *,
+        request_id: RequestId | None = None,
+        agent_id: int | None = None,
+        newest: int | None = None,
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request or of one agent, oldest first."""
+        """Return the artifacts of a session, of one request or of one agent, oldest first.
+
+        `newest` is how many at most, those that came last.
+        """
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes."""

@@ -164,15 +164,24 @@ class PostgresStore:
         return list(map(mapping.to_request, await self._rows(query)))
 
     async def artifacts(
-        self, session_id: SessionId, *, request_id: RequestId | None = None, agent_id: int | None = None
+        self,
+        session_id: SessionId,
+        *,
+        request_id: RequestId | None = None,
+        agent_id: int | None = None,
+        newest: int | None = None,
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request or of one agent, oldest first."""
-        query = reads.rows_of(LLM_ARTIFACT, session_id).order_by(LLM_ARTIFACT.c.artifact_id)
+        """Return the artifacts of a session, of one request or of one agent, oldest first.
+
+        `newest` is how many at most, those that came last.
+        """
+        query = reads.rows_of(LLM_ARTIFACT, session_id).order_by(LLM_ARTIFACT.c.artifact_id.desc())
         if request_id is not None:
             query = query.where(LLM_ARTIFACT.c.request_id == request_id)
         if agent_id is not None:
             query = query.where(LLM_ARTIFACT.c.agent_id == agent_id)
-        return list(map(mapping.to_artifact, await self._rows(query)))
+        rows = await self._rows(query.limit(newest))
+        return list(map(mapping.to_artifact, reversed(rows)))
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes; a hash that is not there is left out."""

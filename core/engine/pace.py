@@ -11,6 +11,10 @@ LOOKED_AT = 5
 """How many other chapters are looked at, those played last first: each is a query of its own."""
 
 
+NEWEST = 64
+"""How many calls of an agent are read: what this costs is not to grow with the story."""
+
+
 def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
     """Return the seconds that this agent's newest piece of work took with this model; None when unknown.
 
@@ -32,7 +36,11 @@ async def find_time_of_last(store: Store, session_id: SessionId, agent_id: int, 
     """Return `time_of_last` of this session, else of the one played last that knows; raise StorageError."""
     others = [summary.id for summary in await store.sessions() if summary.id != session_id]
     for one in (session_id, *others[:LOOKED_AT]):
-        seconds = time_of_last(await store.artifacts(one, agent_id=agent_id), agent_id, model)
+        calls = await store.artifacts(one, agent_id=agent_id, newest=NEWEST)
+        if len(calls) == NEWEST:
+            # Of the oldest piece of work among them, some calls may not be there.
+            calls = [call for call in calls if call.request_id != calls[0].request_id]
+        seconds = time_of_last(calls, agent_id, model)
         if seconds is not None:
             return seconds
     return None

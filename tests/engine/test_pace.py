@@ -59,6 +59,8 @@ async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresSt
     async with chapter(store) as before:
         [made] = await store.artifacts(before.id, agent_id=0)
         assert await store.artifacts(before.id, agent_id=8) == []
+        *_, last = await store.artifacts(before.id)
+        assert await store.artifacts(before.id, newest=1) == [last]
     async with window(store) as fresh:
         assert await fresh.time_of_last(0, made.model) is not None
         assert await fresh.time_of_last(0, "nothing is called so") is None

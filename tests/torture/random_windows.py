@@ -244,11 +244,14 @@ class RandomWindows(RuleBasedStateMachine):
         """It shows what is stored, and stores nothing."""
         if not window.session.is_read_only:
             return  # its lock was lost and taken: it hears of that when it next has something to store
-        while window.session.snapshot.session != (await window.store.load(self._session_id)).session:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)  # it hears of each commit a moment later
+        while await self._is_behind(window):  # noqa: ASYNC110 - it hears of each commit a moment later
+            await asyncio.sleep(0.005)  # between two looks: nothing of the window's own tells
         text = f"{window.session.snapshot.unsent.get(Slot.RED, '')} not here"
         with pytest.raises(SessionLockedError):
             await window.session.save_unsent(Slot.RED, text)
+
+    async def _is_behind(self, window: Window) -> bool:
+        return window.session.snapshot.session != (await window.store.load(self._session_id)).session
 
     async def _hand_over(self, successor: Window) -> None:
         for window in (self._first, successor):
