@@ -13,6 +13,12 @@ from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.words import say_error, start_log
 from storyengine_tui.running import run_until_left
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds for which the event loop may keep a thread waiting: one of them writes to the terminal.
+
+With the 5 ms of Python a key that is painted while a reply streams goes out when the loop is next idle.
+"""
+
 
 def open_app() -> int:
     """Open the screen; return the exit code when the GM has left it.
@@ -22,6 +28,7 @@ def open_app() -> int:
     browser too, where the screen alone can ask for the password.
     """
     start_log(find_paths())
+    sys.setswitchinterval(SWITCH_INTERVAL)
     try:
         unread = Unread(find_private_paths(), _read)
         if (sys.stdin.isatty() and sys.stdout.isatty()) or "TEXTUAL_DRIVER" in os.environ:

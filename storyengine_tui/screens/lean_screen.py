@@ -1,8 +1,10 @@
 """A screen that paints what changed, and no more."""
 
 import asyncio
+from time import monotonic
 from typing import NamedTuple
 
+from textual import events
 from textual.geometry import Size
 from textual.messages import Update
 from textual.reactive import Reactive
@@ -51,6 +53,8 @@ class LeanScreen(Screen[ScreenResultType]):
         self._is_lean = is_wanted()
         self._is_settling = False
         self._layouts_left = 0
+        self._painted_at = 0.0
+        """When the field in focus was last painted without waiting for Textual's timer."""
         if self._is_lean:
             from storyengine_tui.screen_updates import FrontCompositor
 
@@ -62,6 +66,13 @@ class LeanScreen(Screen[ScreenResultType]):
         if self._is_lean and not message.widget._repaint_regions:
             message.stop()
             message.prevent_default()
+
+    async def _on_idle(self, event: events.Idle) -> None:
+        # What is typed is painted at once. While a reply streams, Textual's timer would have it wait for
+        # what is left of a frame that the last token began.
+        if self._is_lean and self.focused in self._dirty_widgets and monotonic() - self._painted_at >= FRAME:
+            self._painted_at = monotonic()
+            self._on_timer_update()
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
         was_settling, self._is_settling = self._is_settling, self._is_lean

@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from core.slot import Slot
+from storyengine_tui.screens import lean_screen
 from storyengine_tui.screens.lean_screen import LeanScreen
 from storyengine_tui.screens.prompt_area import PromptArea
 from storyengine_tui.screens.rows import TALL, fit_rows
@@ -299,4 +301,24 @@ async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytes
             # Stored a third of a second after the key, when all of its turns are over.
             await until(pilot, lambda: typed in session.snapshot.unsent.values())  # noqa: B023 - awaited here
             assert len(turns) == 1, typed
+        await app.close_everything()
+
+
+@pytest.mark.anyio
+async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Textual paints when its timer comes round, and a reply that streams keeps that going all the time."""
+    await desktop.prepare(lambda engine: make_active(engine, 2))
+    clock = count()
+    monkeypatch.setattr(lean_screen, "monotonic", lambda: float(next(clock)))
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        area = app.screen.focused
+        assert isinstance(area, PromptArea)
+        with monkeypatch.context() as no_timer:
+            no_timer.setattr(app.screen._update_timer, "resume", lambda: None)
+            for typed in ("a", "ab", "abc"):
+                app.post_message(events.Key(typed[-1], typed[-1]))
+                await until(pilot, lambda: area.text == typed and not area._repaint_regions, typed)  # noqa: B023 - awaited here
         await app.close_everything()
