@@ -15,6 +15,7 @@ VOCABULARY = (
     "the lamp harbour salt wind keeper rope stair a of and silence ledger debt tide gull brass oil "
     "storm bell watch she he they turn open hold against under before after nothing promise door"
 )
+PROMPT_WORDS, REPLY_WORDS = 20, 35
 
 
 def sentences(words: int, seed: int) -> str:
@@ -56,7 +57,7 @@ def events(session_id: SessionId, first: int, last: int) -> tuple[Event, ...]:
     made: list[Event] = []
     slot = Slot.RED
     for index in range(first, last + 1):
-        for ordinal, words in ((0, 20), (1, 35)):
+        for ordinal, words in ((0, PROMPT_WORDS), (1, REPLY_WORDS)):
             made.append(
                 Event(
                     id=EventId(new_uuid()),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
-from bench.made_up import whole
+from bench.made_up import REPLY_WORDS, sentences, whole
 from core.ids import SessionId
 from core.paths import Paths
 from db.embedded.server import EmbeddedServer
@@ -122,5 +122,6 @@ def _script() -> str:
             f'[[reply]]\nmatch = {{ schema = "text", last = "{word}" }}\n'
             f'text = "{" ".join(words)} {LAST_WORD}"\nbetween_tokens = {1 / rate}\n'
         )
-    entries.append('[[reply]]\nmatch = { schema = "text" }\ntext = "I look at the sea."\n')
+    # As long as those that are there: the transcript's window would hold ever more events of shorter ones.
+    entries.append(f'[[reply]]\nmatch = {{ schema = "text" }}\ntext = "{sentences(REPLY_WORDS, 1)}"\n')
     return "\n".join(entries)

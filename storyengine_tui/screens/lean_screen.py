@@ -38,6 +38,20 @@ def _asks_for_what_it_was_given(before: _Sizes, after: _Sizes) -> bool:
     return before.virtual != after.virtual and before.has_bars == after.has_bars
 
 
+def _answer(widget: Widget) -> None:
+    """Have the layout that comes now be the one that `widget` asks for, and not another one after it."""
+    if not widget._layout_required:
+        return
+    widget._layout_required = False
+    for around in widget.ancestors:
+        if not isinstance(around, Widget):
+            return
+        around._clear_arrangement_cache()
+        around._layout_updates += 1
+        if not around.styles.auto_dimensions:
+            return
+
+
 class LeanScreen(Screen[ScreenResultType]):
     """Does less for each paint than Textual's screen, where painting by difference is wanted as well.
 
@@ -76,7 +90,11 @@ class LeanScreen(Screen[ScreenResultType]):
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
         was_settling, self._is_settling = self._is_settling, self._is_lean
-        before = self._sizes() if self._is_lean else {}
+        widgets = self._laid_out() if self._is_lean else []
+        if self._layout_widgets or not scroll:  # Otherwise Textual only moves what is there.
+            for widget in widgets:
+                _answer(widget)
+        before = {widget: _Sizes.of(widget) for widget in widgets if not widget._layout_required}
         super()._refresh_layout(size, scroll)
         for widget, known in before.items():
             if widget._layout_required and _asks_for_what_it_was_given(known, _Sizes.of(widget)):
@@ -85,14 +103,14 @@ class LeanScreen(Screen[ScreenResultType]):
             self._layouts_left = MOST_LAYOUTS
             self._settle()
 
-    def _sizes(self) -> "dict[Widget, _Sizes]":
+    def _laid_out(self) -> list[Widget]:
         widgets: list[Widget] = [self]
         for widget in widgets:
             # What is not displayed is told nothing.
             widgets += widget.displayed_children
             bars = widget._vertical_scrollbar, widget._horizontal_scrollbar
             widgets += [bar for bar in bars if bar is not None]
-        return {widget: _Sizes.of(widget) for widget in widgets if not widget._layout_required}
+        return widgets
 
     def _screen_resized(self, size: Size) -> None:
         # Told its own size by the layout for it, Textual's screen lays out once more.

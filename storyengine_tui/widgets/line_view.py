@@ -227,7 +227,7 @@ class LineView(ScrollView):
         found = self.lines.line(line)
         if found is None:
             # The blank lines between paragraphs can be selected through as well.
-            return Strip([Segment(" " * width, self.rich_style + _offset_style(0, line))], width)
+            return Strip([Segment(" " * width, self._style_of_blanks + _offset_style(0, line))], width)
         paragraph, span = found
         style = self._style_of(paragraph)
         segments: list[Segment] = []
@@ -235,7 +235,15 @@ class LineView(ScrollView):
             column = sum(segment.cell_length for segment in segments)
             for text, offset in fragments(paragraph.text, part, column):
                 segments.append(Segment(text, part_style + _offset_style(offset - span.begin, line)))
-        return Strip(segments).adjust_cell_length(width, self.rich_style)
+        return Strip(segments).adjust_cell_length(width, self._style_of_blanks)
+
+    @property
+    def _style_of_blanks(self) -> Style:
+        # Textual puts it together anew from all that the view lies in, for every line.
+        style = self._styles_of.get("")
+        if style is None:
+            style = self._styles_of[""] = self.rich_style
+        return style
 
     def _style_of(self, paragraph: Paragraph) -> Style:
         if paragraph.kind is PieceKind.REPLY and paragraph.slot is not None:

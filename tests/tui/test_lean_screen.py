@@ -224,8 +224,8 @@ async def test_everything_is_where_textual_has_it_at_every_size(monkeypatch: pyt
     assert lean == await places_at(sizes)
 
 
-async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told how much it holds, each of Textual's widgets asks for the layout that has just told it."""
+def count_layouts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return a list that gets an entry for every layout from now on; false where it is one of everything."""
     arranged: list[bool] = []
     arrange_root = Compositor._arrange_root
 
@@ -233,13 +233,54 @@ async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytes
         arranged.append(options.get("visible_only", True))
         return arrange_root(self, *arguments, **options)
 
+    monkeypatch.setattr(Compositor, "_arrange_root", counted)
+    return arranged
+
+
+async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told how much it holds, each of Textual's widgets asks for the layout that has just told it."""
     async with NestedApp().run_test(size=SIZE) as pilot:
         await pilot.pause()
-        monkeypatch.setattr(Compositor, "_arrange_root", counted)
+        arranged = count_layouts(monkeypatch)
         await pilot.resize_terminal(SIZE[0] - 7, SIZE[1] - 3)
         assert pilot.app.screen.query_one("#left").region
         await pilot.pause(0.1)
     assert arranged.count(False) == 1, "where what is out of sight lies was found by the same layout"
+
+
+class Growing(LeanScreen[None]):
+    """Something is higher where there are more rows, within what stays as high as it is."""
+
+    CSS = "#around { height: 12; } #growing { height: 2; }"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="around"):
+            yield Static("growing", id="growing")
+            yield Static("below", id="below")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.query_one("#growing").styles.height = event.size.height // 4
+
+
+class GrowingApp(App[None]):
+    def get_default_screen(self) -> Growing:
+        return Growing()
+
+
+async def test_what_was_asked_for_before_a_layout_is_in_it_and_asks_for_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = GrowingApp()
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        arranged = count_layouts(monkeypatch)
+        for rows in (SIZE[1] + 8, SIZE[1] - 4):
+            arranged.clear()
+            # As wide as before, so that nothing but what was asked for makes a layout find new places.
+            await pilot.resize_terminal(SIZE[0], rows)
+            await pilot.pause(0.1)
+            assert app.screen.query_one("#below").region.y == rows // 4
+            assert arranged.count(False) == 1
 
 
 async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,27 @@ async def test_scrolling_by_a_line_paints_one_line(monkeypatch: pytest.MonkeyPat
         assert len(painted) == 2
 
 
+async def test_what_stands_beside_the_lines_is_found_out_once_for_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Textual puts it together from all that the view lies in."""
+    app = view_app()
+    asked: list[object] = []
+    rich_style = TranscriptView.rich_style
+
+    def counted(view: TranscriptView) -> Style:
+        asked.append(view)
+        return rich_style.__get__(view)  # type: ignore[no-any-return]  # a property of Textual's
+
+    async with app.running(SIZE) as pilot:
+        monkeypatch.setattr(TranscriptView, "rich_style", property(counted))
+        view_of(app).show_window(chapter.window(30))
+        await pilot.pause()
+        await pilot.resize_terminal(SIZE[0] - 5, SIZE[1])
+        await pilot.pause()
+    assert len(asked) <= 3
+
+
 async def test_a_sequence_that_arrives_in_pieces_is_stripped_too() -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
