@@ -1,7 +1,8 @@
 """Every benchmark, one table: `python -m bench [--quick] [--runs N] [--only PART …]`.
 
 The table is printed at the end; every figure and every sample is written as JSON beside it, into
-`bench/results/bench.json`. A full run takes about half an hour on two quiet cores.
+`bench/results/bench.json`. A full run takes about three quarters of an hour on two quiet cores, and fetches
+from the registry what it compares with. What cannot be measured is said below the table.
 """
 
 import argparse
@@ -9,13 +10,17 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench import context, installation, opening, playing, start
 from bench.measure import Figure, print_table, write_json
+from bench.screen import peers
 from bench.screen.figures import screen_figures
+from bench.screen.peer_programs import PEERS
 from bench.screen.run import FULL, QUICK, measure_screen
+from bench.screen.visits import Samples
 
 RESULTS = Path("bench/results/bench.json")
 
@@ -23,57 +28,67 @@ RESULTS = Path("bench/results/bench.json")
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="few runs and short stories, for a try")
+    parser.add_argument("--quick", action="store_true", help="few runs, short stories, nothing fetched")
     parser.add_argument("--runs", type=int, help="runs of every row of the screen")
-    parser.add_argument("--only", nargs="+", choices=[*PARTS, "screen"], help="some parts alone")
+    parser.add_argument("--only", nargs="+", choices=PARTS, help="some parts alone")
     arguments = parser.parse_args()
-    wanted = arguments.only or [*PARTS, "screen"]
     sections: dict[str, list[Figure]] = {}
-    samples: Mapping[str, list[float]] = {}
-    failures: list[str] = []
+    samples = Samples()
     loads = [os.getloadavg()[0]]
-    for name in (name for name in PARTS if name in wanted):
+    for name in arguments.only or [name for name in PARTS if not (arguments.quick and name in FETCHING)]:
         print(f"{name} …", file=sys.stderr)
-        sections[name] = PARTS[name](arguments.quick)
-        loads.append(os.getloadavg()[0])
-    if "screen" in wanted:
-        plan = QUICK if arguments.quick else FULL
-        measured = measure_screen(plan._replace(runs=arguments.runs or plan.runs))
-        sections["screen"], samples, failures = screen_figures(measured), measured.values, measured.failures
+        part = partial(PARTS[name], samples, arguments)
+        samples.attempt(name, lambda: sections.update({name: part()}))  # noqa: B023 - called at once
         loads.append(os.getloadavg()[0])
     sections["machine"] = [Figure("load while measuring, at most", max(loads), "", None)]
     print_table("Story Engine", [figure for figures in sections.values() for figure in figures])
-    for failure in failures:
+    for failure in dict.fromkeys(samples.failures):
         print(f"not measured: {failure}")
-    write_json(RESULTS, sections, samples)
+    write_json(RESULTS, sections, samples.values)
 
 
-def _opening(is_quick: bool) -> list[Figure]:
-    events, runs = (4_000, 5) if is_quick else (100_000, 15)
+def _start(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    return start.measure(1 if arguments.quick else start.DEFAULT_RUNS)
+
+
+def _opening(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    events, runs = (4_000, 5) if arguments.quick else (100_000, 15)
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
         return asyncio.run(opening.measure(events, runs, Path(folder) / "postgres"))
 
 
-def _playing(is_quick: bool) -> list[Figure]:
+def _playing(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
-        return asyncio.run(playing.measure(100 if is_quick else 10_000, Path(folder) / "postgres"))
+        return asyncio.run(playing.measure(100 if arguments.quick else 10_000, Path(folder) / "postgres"))
 
 
-def _context(is_quick: bool) -> list[Figure]:
-    return context.figures("local" if is_quick else "openai")
+def _context(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    return context.figures("local" if arguments.quick else "openai")
 
 
-def _start(is_quick: bool) -> list[Figure]:
-    return start.measure(1 if is_quick else start.DEFAULT_RUNS)
+def _screen(samples: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    plan = QUICK if arguments.quick else FULL
+    measure_screen(samples, plan._replace(runs=arguments.runs or plan.runs))
+    return screen_figures(samples)
 
 
-PARTS: dict[str, Callable[[bool], list[Figure]]] = {
+def _peers(samples: Samples, arguments: argparse.Namespace) -> list[Figure]:
+    peers.measure_peers(samples, arguments.runs or (1 if arguments.quick else peers.RUNS), [*PEERS])
+    return peers.figures(samples)
+
+
+PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
+    "screen": _screen,
+    "peers": _peers,
     "start": _start,
     "opening": _opening,
     "playing": _playing,
     "context": _context,
-    "installation": lambda _: installation.figures(),
+    "installation": lambda *_: installation.figures(),
+    "fresh": lambda *_: installation.fresh(),
 }
+FETCHING = ("peers", "fresh")
+"""What is fetched from the registry is no part of a try."""
 
 if __name__ == "__main__":
     main()

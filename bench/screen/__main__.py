@@ -6,6 +6,7 @@ from pathlib import Path
 from bench.measure import print_table, write_json
 from bench.screen.figures import screen_figures
 from bench.screen.run import FULL, QUICK, measure_screen
+from bench.screen.visits import Samples
 
 RESULTS = Path("bench/results/screen.json")
 
@@ -17,7 +18,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, help="runs of every row")
     arguments = parser.parse_args()
     plan = QUICK if arguments.quick else FULL
-    samples = measure_screen(plan._replace(runs=arguments.runs or plan.runs))
+    samples = Samples()
+    measure_screen(samples, plan._replace(runs=arguments.runs or plan.runs))
     figures = screen_figures(samples)
     print_table("The screen", figures)
     for failure in samples.failures:

@@ -25,9 +25,8 @@ FULL = Plan(runs=10, keys=23, prompts=500, replies=1_000, idle=60.0)
 QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0)
 
 
-def measure_screen(plan: Plan) -> Samples:
-    """Do everything of `plan`; what fails is among the failures of what is returned."""
-    samples = Samples()
+def measure_screen(samples: Samples, plan: Plan) -> None:
+    """Do everything of `plan`; what fails is among the failures of `samples`."""
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
         stage = prepare(Path(folder) / "home", prompts=plan.prompts, blank=plan.runs)
         try:
@@ -44,4 +43,3 @@ def measure_screen(plan: Plan) -> Samples:
             samples.attempt("doing nothing", lambda: stay_idle(samples, stage, plan.idle))
         finally:
             stage.wait_until_stopped()
-    return samples

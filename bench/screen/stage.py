@@ -24,7 +24,7 @@ PATIENCE = 60.0
 PACES = {"UNHURRIED": (180, 60), "BRISK": (350, 100), "HEADLONG": (1000, 500)}
 """Tokens of a reply and tokens a second, by the word in the prompt that asks for it."""
 LAST_WORD = "finis"
-_SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"
+SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _paths(home: Path) -> Paths:
 def _script() -> str:
     entries = []
     for word, (tokens, rate) in PACES.items():
-        words = list(islice(cycle(_SENTENCE.split()), tokens - 1))
+        words = list(islice(cycle(SENTENCE.split()), tokens - 1))
         entries.append(
             f'[[reply]]\nmatch = {{ schema = "text", last = "{word}" }}\n'
             f'text = "{" ".join(words)} {LAST_WORD}"\nbetween_tokens = {1 / rate}\n'

@@ -1,6 +1,7 @@
 """One visit to a program in a window: started, typed into, moved about in; each adds to the samples."""
 
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -36,11 +37,11 @@ class Samples:
         values = self.values.get(name)
         return statistics.median(values) if values else None
 
-    def attempt(self, what: str, work: Callable[[], None]) -> None:
+    def attempt(self, what: str, work: Callable[[], object]) -> None:
         """Do a part of the measuring; when it fails, say so and go on with the next."""
         try:
             work()
-        except (NotShownError, TimeoutError, OSError) as error:
+        except (NotShownError, OSError, subprocess.SubprocessError) as error:
             self.failures.append(f"{what}: {error}")
 
 

@@ -201,6 +201,15 @@ class Window:
         os.write(self._master, data)
         return at
 
+    def click(self, text: str) -> None:
+        """Click on the middle of what shows."""
+        for y, line in enumerate(self.text.split("\n"), 1):
+            if text in line:
+                x = line.index(text) + len(text) // 2 + 1
+                self.press(f"\x1b[<0;{x};{y}M", f"\x1b[<0;{x};{y}m")
+                return
+        raise NotShownError(f"nothing to click on: {text}\n{self.shown}")
+
     def resize(self, columns: int, rows: int) -> float:
         """Change the window's size; return when."""
         self.settle(0)
