@@ -1,7 +1,7 @@
 """Every benchmark, one table: `python -m bench [--quick] [--runs N] [--only PART …]`.
 
 The table is printed at the end; every figure and every sample is written as JSON beside it, into
-`bench/results/bench.json`. A full run takes about three quarters of an hour on two quiet cores, and fetches
+`bench/results/bench.json`. A full run takes about an hour on two quiet cores, and fetches
 from the registry what it compares with. What cannot be measured is said below the table.
 """
 
@@ -35,16 +35,24 @@ def main() -> None:
     sections: dict[str, list[Figure]] = {}
     samples = Samples()
     loads = [os.getloadavg()[0]]
-    for name in arguments.only or [name for name in PARTS if not (arguments.quick and name in FETCHING)]:
-        print(f"{name} …", file=sys.stderr)
-        part = partial(PARTS[name], samples, arguments)
-        samples.attempt(name, lambda: sections.update({name: part()}))  # noqa: B023 - called at once
-        loads.append(os.getloadavg()[0])
-    sections["machine"] = [Figure("load while measuring, at most", max(loads), "", None)]
-    print_table("Story Engine", [figure for figures in sections.values() for figure in figures])
-    for failure in dict.fromkeys(samples.failures):
-        print(f"not measured: {failure}")
-    write_json(RESULTS, sections, samples.values)
+    try:
+        for name in arguments.only or [name for name in PARTS if not (arguments.quick and name in FETCHING)]:
+            print(f"{name} …", file=sys.stderr)
+            samples.attempt(name, partial(_measure, sections, name, samples, arguments))
+            loads.append(os.getloadavg()[0])
+    finally:
+        # What was measured in an hour is not lost for what failed at its end.
+        sections["machine"] = [Figure("load while measuring, at most", max(loads), "", None)]
+        print_table("Story Engine", [figure for figures in sections.values() for figure in figures])
+        for failure in dict.fromkeys(samples.failures):
+            print(f"not measured: {failure}")
+        write_json(RESULTS, sections, samples.values)
+
+
+def _measure(
+    sections: dict[str, list[Figure]], name: str, samples: Samples, arguments: argparse.Namespace
+) -> None:
+    sections[name] = PARTS[name](samples, arguments)
 
 
 def _start(_: Samples, arguments: argparse.Namespace) -> list[Figure]:

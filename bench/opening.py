@@ -60,9 +60,9 @@ async def measure(long_events: int, runs: int, home: Path) -> list[Figure]:
                 taken.append(await open_once(engine, session_id))
         first, second = (statistics.median(taken) for taken in times.values())
         return [
-            Figure("opening at 100 events", first * 1000, "ms"),
+            Figure("opening at 100 events, engine and window", first * 1000, "ms"),
             Figure.at_most(
-                f"opening at {long_events:,} events", second * 1000, "ms", second / first, MOST, "at 100"
+                f"  at {long_events:,} events", second * 1000, "ms", second / first, MOST, "at 100"
             ),
         ]
     finally:

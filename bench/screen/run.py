@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from bench.screen.stage import prepare
 from bench.screen.staying import play_on, stay_idle
-from bench.screen.visits import Samples, visit_blank, visit_floor, visit_long, visit_start
+from bench.screen.visits import Samples, visit_blank, visit_floor, visit_long, visit_open, visit_start
 
 
 class Plan(NamedTuple):
@@ -19,27 +19,31 @@ class Plan(NamedTuple):
     prompts: int
     replies: int
     idle: float
+    huge: int
+    """Prompts of the chapter that is as long as anybody may ever write."""
 
 
-FULL = Plan(runs=10, keys=23, prompts=500, replies=1_000, idle=60.0)
-QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0)
+FULL = Plan(runs=10, keys=23, prompts=500, replies=1_000, idle=60.0, huge=50_000)
+QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0, huge=2_000)
 
 
 def measure_screen(samples: Samples, plan: Plan) -> None:
     """Do everything of `plan`; what fails is among the failures of `samples`."""
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
-        stage = prepare(Path(folder) / "home", prompts=plan.prompts, blank=plan.runs)
+        stage = prepare(Path(folder) / "home", prompts=plan.prompts, blank=plan.runs, huge=plan.huge)
         try:
             for run in range(plan.runs):
                 print(f"screen: run {run + 1} of {plan.runs}", file=sys.stderr)
                 samples.attempt("the floor", lambda: visit_floor(samples, stage, keys=plan.keys))
-                stage.wait_until_stopped()
+                samples.attempt("the server", stage.wait_until_stopped)
                 samples.attempt("a start", lambda: visit_start(samples, stage))
                 samples.attempt("the long chapter", lambda: visit_long(samples, stage, keys=plan.keys))
+                samples.attempt("opening", partial(visit_open, samples, stage, "long", stage.long))
+                samples.attempt("opening", partial(visit_open, samples, stage, "huge", stage.huge))
                 blank = stage.blank[run]
                 samples.attempt("the empty chapter", partial(visit_blank, samples, stage, blank))
             print(f"screen: {plan.replies} replies, then {plan.idle:.0f} s of nothing", file=sys.stderr)
             samples.attempt("many replies", lambda: play_on(samples, stage, plan.replies))
             samples.attempt("doing nothing", lambda: stay_idle(samples, stage, plan.idle))
         finally:
-            stage.wait_until_stopped()
+            samples.attempt("the end", stage.wait_until_stopped)

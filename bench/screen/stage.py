@@ -24,6 +24,7 @@ PATIENCE = 60.0
 PACES = {"UNHURRIED": (180, 60), "BRISK": (350, 100), "HEADLONG": (1000, 500)}
 """Tokens of a reply and tokens a second, by the word in the prompt that asks for it."""
 LAST_WORD = "finis"
+"""The last word of what the service says; a reply at some pace ends with the word for that pace."""
 SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"
 
 
@@ -32,12 +33,19 @@ class Stage:
     """What stands ready. `choose` says which chapter the next start opens."""
 
     home: Path
-    long: SessionId
-    """A chapter whose transcript fills the window of 60,000 characters."""
+    huge: SessionId
+    """A chapter as long as anybody may ever write."""
+    longs: tuple[SessionId, ...]
+    """Chapters whose transcript fills the window of 60,000 characters."""
     blank: tuple[SessionId, ...]
     """Chapters that are locked and have no prompt yet."""
     panels: Mapping[SessionId, LastPanel | None]
     """What each of them opens with."""
+
+    @property
+    def long(self) -> SessionId:
+        """The first of the long chapters."""
+        return self.longs[0]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -82,17 +90,22 @@ def bare_environment(home: Path) -> dict[str, str]:
     }
 
 
-def prepare(home: Path, *, prompts: int, blank: int) -> Stage:
-    """Make the home with one chapter of `prompts` prompts and so many without any."""
+def last_word(pace: str) -> str:
+    """Return the word that a reply at this pace ends with, and no other reply."""
+    return f"{LAST_WORD}-{pace.lower()}"
+
+
+def prepare(home: Path, *, prompts: int, longs: int = 1, blank: int = 0, huge: int = 0) -> Stage:
+    """Make the home with so many chapters of `prompts` prompts, so many without any, and one of `huge`."""
     home.mkdir(parents=True, mode=0o700)
     (home / "replies.toml").write_text(_script(), "utf-8")
     paths = _paths(home)
     # Others may not read what is ours; the program refuses to start otherwise.
     for place in (paths.data, paths.config):
         place.mkdir(mode=0o700)
-    panels = asyncio.run(_fill(EmbeddedServer(paths.server), [prompts, *[0] * blank]))
-    long, *rest = panels
-    return Stage(home, long, tuple(rest), panels)
+    panels = asyncio.run(_fill(EmbeddedServer(paths.server), [huge] + [prompts] * longs + [0] * blank))
+    first, *made = panels
+    return Stage(home, first, tuple(made[:longs]), tuple(made[longs:]), panels)
 
 
 async def _fill(server: EmbeddedServer, lengths: list[int]) -> dict[SessionId, LastPanel | None]:
@@ -120,7 +133,7 @@ def _script() -> str:
         words = list(islice(cycle(SENTENCE.split()), tokens - 1))
         entries.append(
             f'[[reply]]\nmatch = {{ schema = "text", last = "{word}" }}\n'
-            f'text = "{" ".join(words)} {LAST_WORD}"\nbetween_tokens = {1 / rate}\n'
+            f'text = "{" ".join(words)} {last_word(word)}"\nbetween_tokens = {1 / rate}\n'
         )
     # As long as those that are there: the transcript's window would hold ever more events of shorter ones.
     entries.append(f'[[reply]]\nmatch = {{ schema = "text" }}\ntext = "{sentences(REPLY_WORDS, 1)}"\n')

@@ -84,7 +84,9 @@ class LeanScreen(Screen[ScreenResultType]):
     async def _on_idle(self, event: events.Idle) -> None:
         # What is typed is painted at once. While a reply streams, Textual's timer would have it wait for
         # what is left of a frame that the last token began.
-        if self._is_lean and self.focused in self._dirty_widgets and monotonic() - self._painted_at >= FRAME:
+        is_asked = self._is_lean and self.focused in self._dirty_widgets
+        may_paint = self.app.screen is self and not self._is_settling and not self.app._batch_count
+        if is_asked and may_paint and monotonic() - self._painted_at >= FRAME:
             self._painted_at = monotonic()
             self._on_timer_update()
 

@@ -80,7 +80,7 @@ def test_two_of_one_name_are_one_choice() -> None:
     twins = session(names={Slot.RED: "Mara", Slot.ORANGE: "Mara"}, characters=2)
     schema = world_lock.output_schema(twins, TAB1, PromptStyle.FULL).schema
     Draft202012Validator.check_schema(schema)
-    assert schema["properties"]["agents"]["items"]["properties"]["name"]["enum"] == ["Mara"]  # type: ignore[index]
+    assert schema["properties"]["agents"]["items"]["properties"]["name"]["enum"] == ["Mara"]  # type: ignore[index]  # JSON
 
 
 clean_text = any_text.map(clean)
@@ -182,6 +182,6 @@ def test_a_small_models_events_cover_the_chunk_in_order() -> None:
     mine: Session = MINE
     events = [event(prompt, f"Happening {prompt}.") for prompt in range(8, 16)]
     schema = context_summary.output_schema(mine, CHUNK, events, PromptStyle.SMALL).schema
-    places = schema["properties"]["major_events"]["prefixItems"]  # type: ignore[index]
+    places = schema["properties"]["major_events"]["prefixItems"]  # type: ignore[index]  # JSON
     offered = [place["properties"]["event"]["enum"] for place in places]
     assert [option for options in offered for option in options] == [f"Happening {n}." for n in range(8, 15)]

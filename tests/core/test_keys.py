@@ -15,7 +15,7 @@ class Memory(KeyringBackend):
     priority = 1.0
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()  # type: ignore[no-untyped-call]  # the library's
         self.stored: dict[tuple[str, str], str] = {}
 
     def get_password(self, service: str, username: str) -> str | None:

@@ -153,7 +153,7 @@ def test_cost_is_that_of_the_window_and_not_of_the_story() -> None:
         def __len__(self) -> int:
             return len(self.events)
 
-        def __getitem__(self, index):  # type: ignore[no-untyped-def]
+        def __getitem__(self, index):  # type: ignore[no-untyped-def]  # int or slice
             self.looked_at += 1
             return self.events[index]
 

@@ -88,7 +88,7 @@ async def test_a_session_that_is_written_while_it_is_read_is_exported_as_of_one_
                     await play(session, 1)
                 return found
 
-        body = await read_body(Busy(store), session.id)  # type: ignore[arg-type]
+        body = await read_body(Busy(store), session.id)  # type: ignore[arg-type]  # only what is read of it
         assert body.session.prompt_index == 2
         assert len(body.events) == 4
         assert len(body.artifacts) == 3

@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
 def new_session(**values: object) -> Session:
     """Return a session in DRAFT_TAB1."""
     session = Session(id=SessionId(new_uuid()), created_at=NOW, updated_at=NOW)
-    return replace(session, **values)  # type: ignore[arg-type]
+    return replace(session, **values)  # type: ignore[arg-type]  # the caller's
 
 
 def creation(session: Session, tab1: Tab1Inputs | None = None) -> Changes:
@@ -98,7 +98,7 @@ def request(session: Session, **values: object) -> Request:
         created_at=NOW,
         updated_at=NOW,
     )
-    return replace(made, **values)  # type: ignore[arg-type]
+    return replace(made, **values)  # type: ignore[arg-type]  # the caller's
 
 
 def artifact(asked: Request, sent: Content, got: Content | None, call: int = 1) -> Artifact:
@@ -179,7 +179,7 @@ async def taken(store: Store, session_id: SessionId, label: str = "test") -> Lea
     """Take the writer's lock, which nobody may hold."""
     lease = await store.acquire(session_id, label)
     assert hasattr(lease, "epoch"), lease
-    return lease  # type: ignore[return-value]
+    return lease  # type: ignore[return-value]  # seen above
 
 
 async def until(predicate: Callable[[], Awaitable[bool]]) -> None:

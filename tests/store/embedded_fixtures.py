@@ -125,7 +125,7 @@ def serving(home: Path, environment: Mapping[str, str] | None = None) -> Iterato
 
 def connect(server: EmbeddedServer) -> psycopg.Connection[TupleRow]:
     """Connect as the program does; every statement commits."""
-    return psycopg.connect(**server.connection_parameters(), autocommit=True)  # type: ignore[arg-type]
+    return psycopg.connect(**server.connection_parameters(), autocommit=True)  # type: ignore[arg-type]  # names
 
 
 def ask(server: EmbeddedServer, query: str) -> str:

@@ -73,7 +73,7 @@ def test_no_other_role_and_no_password_gets_in(home: Path) -> None:
             connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
         parameters = server.connection_parameters() | {"user": "guest", "password": "guest"}
         with pytest.raises(psycopg.OperationalError, match="pg_hba"):
-            psycopg.connect(**parameters)  # type: ignore[arg-type]
+            psycopg.connect(**parameters)  # type: ignore[arg-type]  # names known here only
 
 
 @needs_root

@@ -207,7 +207,7 @@ def _install_streams(reaper: Reaper) -> None:
             elif number == len(items) // 2:
                 reaper.reach(f"{name} streams: half of it came")
 
-    ScriptedProvider.stream = stream  # type: ignore[method-assign]
+    ScriptedProvider.stream = stream  # type: ignore[method-assign]  # to die in the middle
 
 
 def _stream_name(request: ModelRequest) -> str:

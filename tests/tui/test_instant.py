@@ -4,6 +4,7 @@
 tests/store/test_growth.
 """
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from rich.style import Style
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
@@ -31,14 +33,14 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.line_view import MOST_STRIPS
 from storyengine_tui.widgets.transcript_view import TranscriptView
 from tests.tui import chapter
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.widget_app import WIDGET_STYLES
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {
-    *("alembic", "argon2", "db", "httpx", "keyring", "openai", "psycopg", "sqlalchemy", "sqlmodel", "typer"),
+    *("alembic", "argon2", "db", "httpx2", "keyring", "openai", "psycopg", "sqlalchemy", "sqlmodel", "typer"),
     *("pydantic", "pydantic_settings"),
     *("core.context", "core.engine.engine", "core.engine.notices", "core.export"),
     *("core.machine", "core.request", "importlib.metadata", "uuid6"),
@@ -76,7 +78,7 @@ class CountedView(TranscriptView):
 
     painted = rendered = 0
 
-    def _painted(self, line: int, parts: list) -> Strip:  # type: ignore[type-arg]
+    def _painted(self, line: int, parts: list[tuple[int, int, Style]]) -> Strip:
         self.painted += 1
         return super()._painted(line, parts)
 
@@ -325,4 +327,55 @@ async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
             for typed in ("a", "ab", "abc"):
                 app.post_message(events.Key(typed[-1], typed[-1]))
                 await until(pilot, lambda: area.text == typed and not area._repaint_regions, typed)  # noqa: B023 - awaited here
+        await app.close_everything()
+
+
+@pytest.mark.anyio
+async def test_what_changes_twice_in_one_frame_is_painted_once_more_at_its_end(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line may bring a hundred keys at once: to paint for each of them would take longer than to type."""
+    await desktop.prepare(lambda engine: make_active(engine, 2))
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        area = app.screen.focused
+        assert isinstance(area, PromptArea)
+        monkeypatch.setattr(lean_screen, "monotonic", lambda: 1000.0)
+        app.post_message(events.Key("a", "a"))
+        await until(pilot, lambda: area.text == "a" and not area._repaint_regions)
+        timer = app.screen._update_timer
+        with monkeypatch.context() as no_timer:
+            no_timer.setattr(timer, "resume", lambda: None)
+            app.post_message(events.Key("b", "b"))
+            # Not by the pilot, which paints whatever is left whenever it waits.
+            async with asyncio.timeout(PATIENCE):
+                while area.text != "ab" or area not in app.screen._dirty_widgets:  # noqa: ASYNC110 - nobody says when
+                    await asyncio.sleep(0)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert area in app.screen._dirty_widgets, "it waits for the frame"
+        timer.resume()
+        await until(pilot, lambda: not app.screen._dirty_widgets)
+        assert "ab" in screen_text(app)
+        await app.close_everything()
+
+
+@pytest.mark.anyio
+async def test_what_grows_on_a_page_that_does_not_show_has_grown_when_it_is_looked_at(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 2))
+    async with desktop.app().run_test(size=(120, TALL - 1)) as pilot:
+        app = await opened(pilot)
+        growing = list(app.chapter.query(".grows"))
+        assert len(growing) > 2
+        for rows in (TALL, TALL - 1, TALL):
+            await pilot.resize_terminal(120, rows)
+            await until(pilot, lambda: {widget.has_class("-tall") for widget in growing} == {rows >= TALL})  # noqa: B023 - awaited here
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is not app.chapter)
+        await pilot.resize_terminal(120, TALL - 1)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await until(pilot, lambda: not any(widget.has_class("-tall") for widget in growing))
         await app.close_everything()

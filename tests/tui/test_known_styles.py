@@ -109,7 +109,7 @@ async def test_a_widget_in_a_state_that_it_was_in_before_asks_no_rule(
 ) -> None:
     """A text area has eight kinds of text: a focus that came and went was a third of a change of tab."""
     asked: list[RuleSet] = []
-    check_rule = Stylesheet._check_rule.__func__  # type: ignore[attr-defined]
+    check_rule = Stylesheet._check_rule.__func__  # type: ignore[attr-defined]  # a class method
 
     def counted(cls: type[Stylesheet], rule: RuleSet, path: list[DOMNode]) -> Any:
         asked.append(rule)

@@ -8,6 +8,7 @@ import pytest
 from core.slot import Slot
 from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.screens.setup_pane import SetupPane
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from tests.store.servers import PlainServer, plain_url
 from tests.torture.reader import Reader
 from tests.tui.engine_app import Desktop, make_active, make_draft
@@ -73,12 +74,12 @@ async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
     async with in_room(place) as room:
         pane = room.app.chapter.query_one(SetupPane)
         await room.pilot.press("f2")
-        area = pane.query("CappedTextArea").first()
+        area = pane.query(CappedTextArea).first()
         area.focus()
         await room.stop_server(server)
         await room.pilot.press("end", *"and rain")
         await room.hear_of_it()
-        text = area.text  # type: ignore[attr-defined]
+        text = area.text
         await room.start_server(server, 1)
         session = room.app.desk.session
         assert session is not None

@@ -10,6 +10,7 @@ from core.providers.script import Entry, Fault, Match, Script
 from core.request import RequestState
 from core.slot import Slot
 from storyengine_tui.screens.prompt_queue import PromptQueue
+from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.banner import Banner
 from tests.tui.engine_app import Desktop
 from tests.tui.engine_app import desktop as desktop
@@ -257,7 +258,7 @@ async def test_every_panel_is_stored_within_a_second_and_shown_after_a_restart(d
         assert table.text(Slot.RED) == "to Mira"
         assert table.text(Slot.ORANGE) == "to\nJonas"
         assert table.area(Slot.ORANGE).cursor_location == (1, 5)
-        row = [entry.mark for entry in table.composer.query_one("#prompt-entries").entries]  # type: ignore[attr-defined]
+        row = [entry.mark for entry in table.composer.query_one(SlotEntries).entries]
         assert row == ["✎", "✎", ""]
 
 

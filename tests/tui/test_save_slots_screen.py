@@ -116,7 +116,7 @@ async def test_a_slot_of_the_gm_can_be_let_go_and_no_other(desktop: Desktop) -> 
         assert len(rows(screen)) == 2
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
-        await pilot.app.close_everything()  # type: ignore[attr-defined]
+        await pilot.app.close_everything()  # type: ignore[attr-defined]  # ours
 
 
 async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Desktop) -> None:

@@ -119,7 +119,7 @@ async def test_a_character_of_several_code_points_is_never_torn() -> None:
         view.begin_reply(Slot.RED, "A")
         view.stream("👩‍👩‍👧e\u0301x")
         await pilot.pause()
-        app.screen.selections = {view: Selection((4, 0), (9, 0))}  # type: ignore[arg-type]
+        app.screen.selections = {view: Selection((4, 0), (9, 0))}  # type: ignore[arg-type]  # bare offsets
         await pilot.press("c")
         assert app.copied == ["👩‍👩‍👧e\u0301"]
 
