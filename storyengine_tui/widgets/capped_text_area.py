@@ -13,6 +13,7 @@ from textual.widgets.text_area import Edit, EditResult
 
 from core.grapheme import head, is_safe_cut
 from core.text import clean
+from storyengine_tui.few_bytes import is_wanted
 from storyengine_tui.widgets.keys_at_once import act_at_once
 
 
@@ -166,7 +167,7 @@ class CappedTextArea(TextArea):
         once in twenty.
         """
         wrapped = self.wrapped_document
-        if (wrapped._width, wrapped._tab_width) == (self.wrap_width, self.indent_width):
+        if is_wanted() and (wrapped._width, wrapped._tab_width) == (self.wrap_width, self.indent_width):
             self._refresh_size()
             return
         super()._rewrap_and_refresh_virtual_size()

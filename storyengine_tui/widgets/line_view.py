@@ -13,6 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from core.transcript import PieceKind
+from storyengine_tui.few_bytes import is_wanted
 from storyengine_tui.widgets.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
 from storyengine_tui.widgets.wrap import Span, fragments
 
@@ -94,10 +95,14 @@ class LineView(ScrollView):
                 kept.pop(y, None)
         if not self._width:
             return
-        if Size(self._width, height) != self.virtual_size:
-            # Setting `virtual_size` itself would lay out the whole screen for every new line.
-            self.set_reactive(LineView.virtual_size, Size(self._width, height))
-            self._scroll_update(self.virtual_size)
+        size = Size(self._width, height)
+        if size != self.virtual_size:
+            if is_wanted():
+                # Setting `virtual_size` itself lays out the whole screen for every new line.
+                self.set_reactive(LineView.virtual_size, size)
+                self._scroll_update(size)
+            else:
+                self.virtual_size = size
         first = max(dirty - self.scroll_offset.y, 0)
         last = min(max(height, old_height) - self.scroll_offset.y, self.size.height)
         if first < last:

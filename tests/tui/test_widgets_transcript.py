@@ -7,6 +7,7 @@ from textual.strip import Strip
 
 from core.slot import Slot
 from core.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
+from storyengine_tui.few_bytes import SWITCH
 from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.transcript_lines import Spot
 from storyengine_tui.widgets.transcript_view import TranscriptView
@@ -16,6 +17,8 @@ from tests.tui.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 SIZE = (60, 20)
+BOTH_OUTPUTS = pytest.mark.parametrize("plain", ["0", "1"])
+"""With what leans on private parts of Textual, and with that turned off."""
 
 
 def view_app() -> WidgetApp:
@@ -137,7 +140,11 @@ async def test_a_sequence_that_arrives_in_pieces_is_stripped_too() -> None:
 # Streams
 
 
-async def test_a_stream_grows_in_place_below_what_is_stored() -> None:
+@BOTH_OUTPUTS
+async def test_a_stream_grows_in_place_below_what_is_stored(
+    plain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, plain)
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)
@@ -278,7 +285,11 @@ async def test_only_what_is_new_in_a_window_is_wrapped(monkeypatch: pytest.Monke
 # Keeping the place
 
 
-async def test_scrolling_up_stops_following_and_end_takes_hold_again() -> None:
+@BOTH_OUTPUTS
+async def test_scrolling_up_stops_following_and_end_takes_hold_again(
+    plain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, plain)
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)
