@@ -8,6 +8,7 @@ it off.
 import os
 from functools import cache
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import textual
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from storyengine_tui.screen_updates import Painting
 
 TESTED_WITH: Final = "8.2."
+DRAG: Final = 0.1
+"""Seconds within which another new size of the terminal comes from the same pull at its frame."""
 SWITCH: Final = "STORYENGINE_PLAIN_OUTPUT"
 
 
@@ -58,6 +61,14 @@ class FewBytesApp(App[None]):
         super().__init__()
         self._rows = TerminalRows(0, 0)
         self._paints_by_difference = is_wanted()
+        self._resized_at = 0.0
+
+    def on_resize(self) -> None:
+        """Lay out a new size at once; of those that follow it Textual takes one in eight milliseconds."""
+        now = monotonic()
+        if self._paints_by_difference and now - self._resized_at >= DRAG:
+            self.call_next(self._check_resize)
+        self._resized_at = now
 
     def on_mount(self) -> None:
         """Forget what the terminal shows whenever the user has been elsewhere with it."""

@@ -1,8 +1,5 @@
 """Painting by difference: the terminal shows the same as with plain output, and gets fewer bytes."""
 
-import unicodedata
-
-import pyte
 import pytest
 import textual
 from hypothesis import given, settings
@@ -10,52 +7,16 @@ from hypothesis import strategies as st
 from rich.color import ColorSystem
 from rich.segment import Segment
 from rich.style import Style
-from textual._compositor import ChopsUpdate, LayoutUpdate
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.content import Content
-from textual.screen import Screen
 from textual.strip import Strip
-from textual.widgets import Static
 
-from core.slot import Slot
-from core.transcript import Window, render_window
 from storyengine_tui import terminal_rows
 from storyengine_tui.few_bytes import SWITCH, FewBytesApp, installed_version, is_wanted
 from storyengine_tui.screen_updates import Piece, Pieces, difference
-from storyengine_tui.screens.lean_screen import LeanScreen
 from storyengine_tui.terminal_rows import Cell, Look, Patch, Run, TerminalRows, cells_of
-from storyengine_tui.theme import STORY_THEME, theme_variables
-from storyengine_tui.widgets.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.transcript_view import TranscriptView
-from tests.tui import chapter
-from tests.tui.widget_app import WIDGET_STYLES
+from tests.tui.two_terminals import Terminal
 
 WIDTH, HEIGHT = 24, 10
 RED, PLAIN = Look("31"), Look()
-
-
-class Terminal:
-    """An emulated terminal that is fed bytes."""
-
-    def __init__(self, width: int, height: int) -> None:
-        self.screen = pyte.Screen(width, height)
-        self.stream = pyte.Stream(self.screen)
-
-    def feed(self, text: str) -> None:
-        self.stream.feed(text)
-
-    def shown(self) -> list[list[tuple[str, str, str, bool]]]:
-        """Return character, colours and weight of every cell."""
-        buffer = self.screen.buffer
-        return [
-            [
-                (unicodedata.normalize("NFC", cell.data), cell.fg, cell.bg, cell.bold)
-                for cell in (buffer[y][x] for x in range(self.screen.columns))
-            ]
-            for y in range(self.screen.lines)
-        ]
 
 
 def plain(patches: list[Patch]) -> str:
@@ -199,157 +160,6 @@ def test_the_terminal_shows_what_plain_output_shows(frames: list[list[Patch]]) -
         for y, (mine, other) in enumerate(zip(ours.shown(), theirs.shown(), strict=True)):
             for x, (one, two) in enumerate(zip(mine, other, strict=True)):
                 assert one == two or not known[y][x], (y, x)
-
-
-# The app
-
-
-def sure_window(prompts: int, boundary: int = 0) -> Window:
-    """Return a window without characters that the emulator gives another width than Textual."""
-    events = [
-        event
-        for index in range(1, prompts + 1)
-        for event in chapter.prompt(index, reply=chapter.REPLIES[index % 2])
-    ]
-    return render_window(events, chapter.session(prompts, boundary))
-
-
-WORDS = "The tide turns and 海 the bell rings, twice, for those who are late. "
-
-
-class ComparedApp(FewBytesApp):
-    """Feeds two terminals, one plainly and one by difference."""
-
-    CSS_PATH = WIDGET_STYLES
-    CSS = "#end { height: 3; } TranscriptView { height: 1fr; }"
-
-    def __init__(self, screen: type[Screen[None]] = LeanScreen, size: tuple[int, int] = (80, 24)) -> None:
-        super().__init__()
-        self.screen_class = screen
-        self.ours = Terminal(*size)
-        self.theirs = Terminal(*size)
-        self.sent = 0
-        self.sent_plainly = 0
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return theme_variables()
-
-    def on_mount(self) -> None:
-        self.register_theme(STORY_THEME)
-        self.theme = STORY_THEME.name
-
-    def get_default_screen(self) -> Screen[None]:
-        return self.screen_class()
-
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield TranscriptView()
-            yield CappedTextArea(limit=500, id="end")
-            yield Static(Content.from_markup("a [link='https://example.org']link[/link]"))
-
-    def _display(self, screen: Screen[object], renderable: object) -> None:
-        if isinstance(renderable, Pieces | ChopsUpdate | LayoutUpdate) and not self._batch_count:
-            # What Textual paints when all of the screen is painted anew, whoever found out what changed.
-            full = screen._compositor.render_update(full=True, screen_stack=self._background_screens)
-            assert isinstance(full, LayoutUpdate)
-            whole = full.render_segments(self.console)
-            part = self.difference_of(renderable)
-            sequence = part.render_segments(self.console) if part is not None else ""
-            self.theirs.feed(whole)
-            self.ours.feed(sequence)
-            self.sent_plainly += len(renderable.render_segments(self.console))
-            self.sent += len(sequence)
-        super()._display(screen, renderable)  # type: ignore[arg-type]  # None as well
-
-    def assert_same(self) -> None:
-        assert self.ours.shown() == self.theirs.shown()
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("screen", [LeanScreen, Screen])
-async def test_a_chapter_is_played_and_both_terminals_agree(screen: type[Screen[None]]) -> None:
-    app = ComparedApp(screen)
-    async with app.run_test(size=(80, 24)) as pilot:
-        view = app.query_one(TranscriptView)
-        view.show_window(sure_window(20))
-        await pilot.pause()
-        app.assert_same()
-        view.begin_reply(Slot.BLUE, "Agent Blue", "21) And then?")
-        for word in (WORDS * 8).split():
-            view.stream(word + " ")
-            view._paint_pending()
-            await pilot.pause()
-            app.assert_same()
-        for keys in ("abc def", ["pageup"], ["tab"], ["pageup", "up", "up", "pagedown", "end"]):
-            await pilot.press(*keys)
-            app.assert_same()
-        await pilot.press("shift+up", "shift+left", "v", "up", "escape")
-        app.assert_same()
-        app.push_screen(ConfirmModal("Really?", "It cannot be undone."))
-        await pilot.pause()
-        app.assert_same()
-        await pilot.press("right", "escape")
-        app.assert_same()
-        view.settle(sure_window(21, boundary=14))
-        await pilot.pause()
-        app.assert_same()
-        app.theme = "textual-light"
-        await pilot.pause()
-        app.assert_same()
-        assert app.sent < app.sent_plainly / 3
-
-
-@pytest.mark.anyio
-async def test_bytes_for_a_key_and_for_a_token_stay_small() -> None:
-    """At most 300 a key, 260 a token at 60 tokens a second and 60 at 500, at 120×40."""
-    size = 120, 40
-    app = ComparedApp(size=size)
-    async with app.run_test(size=size) as pilot:
-        view = app.query_one(TranscriptView)
-        view.show_window(chapter.window(100))
-        app.query_one(CappedTextArea).focus()
-        await pilot.press("a", "b")
-        app.sent = 0
-        await pilot.press(*"a key pressed")
-        assert app.sent / 13 <= 150
-        view.begin_reply(Slot.BLUE, "Agent Blue", "101) And then?")
-        await pilot.pause()
-        app.sent = 0
-        for _ in range(40):
-            view.stream("token ")
-            view._paint_pending()
-            await pilot.pause()
-        assert app.sent / 40 <= 260
-        app.sent = 0
-        for _ in range(10):
-            for _ in range(500 // 30):
-                view.stream("token ")
-            view._paint_pending()
-            await pilot.pause()
-        assert app.sent / 10 / (500 // 30) <= 60
-
-
-@pytest.mark.anyio
-async def test_redraw_paints_everything_anew() -> None:
-    app = ComparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        app.query_one(TranscriptView).show_window(sure_window(20))
-        await pilot.pause()
-        app.ours.feed("\x1b[2Jsomething else wrote here")
-        app.action_redraw()
-        await pilot.pause()
-        app.assert_same()
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("signal", ["app_suspend_signal", "app_resume_signal"])
-async def test_a_suspended_program_forgets_what_the_terminal_shows(signal: str) -> None:
-    app = ComparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
-        await pilot.pause()
-        assert app._rows.width == 80
-        getattr(app, signal).publish(app)
-        assert app._rows.width == 0
 
 
 def test_it_steps_aside_for_another_textual_and_when_it_is_turned_off(
