@@ -107,7 +107,7 @@ class ChapterScreen(TroubledScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         """Give what grows its height before the page is laid out for the new size."""
-        fit_rows(self, event.size.height, only_shown=True)
+        fit_rows(self, event.size.height, is_shown_only=True)
         self.call_after_refresh(fit_rows, self, event.size.height)
 
     def stir(self) -> None:

@@ -7,7 +7,7 @@ from textual.widget import Widget
 TALL: Final = 36
 
 
-def fit_rows(root: Widget, rows: int, *, only_shown: bool = False) -> None:
+def fit_rows(root: Widget, rows: int, *, is_shown_only: bool = False) -> None:
     """Make what has the class `grows` as high as it is in a terminal of so many rows, by the class `-tall`.
 
     A class of the screen, as Textual's breakpoints are, would say the same, and would have the styles of
@@ -18,7 +18,7 @@ def fit_rows(root: Widget, rows: int, *, only_shown: bool = False) -> None:
         # Not by a query: it checks what every widget lies in as well, seven times as long.
         if not widget.has_class("grows") or widget.has_class("-tall") is is_tall:
             continue
-        if only_shown and not _is_shown(widget):
+        if is_shown_only and not _is_shown(widget):
             continue
         widget.set_class(is_tall, "-tall", update=False)
         widget.app.stylesheet.apply(widget)

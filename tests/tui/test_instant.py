@@ -224,7 +224,7 @@ class GrowingApp(App[None]):
             yield Vertical(id="behind", classes="grows")
 
     def on_resize(self, event: events.Resize) -> None:
-        fit_rows(self.screen, event.size.height, only_shown=True)
+        fit_rows(self.screen, event.size.height, is_shown_only=True)
 
 
 @pytest.mark.anyio
