@@ -72,6 +72,8 @@ def _begin_oterm(window: Window) -> None:
     window.wait_for(f"Model: {MODEL}", _PATIENCE)
     _click(window, "Save")
     window.wait_for(lambda: "Type model name" not in window.shown, _PATIENCE)
+    # The page of the new chat comes a moment later; what is typed before that goes nowhere.
+    window.settle(_LATE, _MOMENT)
     _ask(window)
 
 
