@@ -30,14 +30,19 @@ QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0, huge=2_000)
 def measure_screen(samples: Samples, plan: Plan) -> None:
     """Do everything of `plan`; what fails is among the failures of `samples`."""
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
-        stage = prepare(Path(folder) / "home", prompts=plan.prompts, blank=plan.runs, huge=plan.huge)
+        stage = prepare(
+            Path(folder) / "home", prompts=plan.prompts, longs=plan.runs + 1, blank=plan.runs, huge=plan.huge
+        )
         try:
             for run in range(plan.runs):
                 print(f"screen: run {run + 1} of {plan.runs}", file=sys.stderr)
                 samples.attempt("the floor", lambda: visit_floor(samples, stage, keys=plan.keys))
                 samples.attempt("the server", stage.wait_until_stopped)
                 samples.attempt("a start", lambda: visit_start(samples, stage))
-                samples.attempt("the long chapter", lambda: visit_long(samples, stage, keys=plan.keys))
+                samples.attempt(
+                    "the long chapter",
+                    partial(visit_long, samples, stage, stage.longs[run + 1], keys=plan.keys),
+                )
                 samples.attempt("opening", partial(visit_open, samples, stage, "long", stage.long))
                 samples.attempt("opening", partial(visit_open, samples, stage, "huge", stage.huge))
                 blank = stage.blank[run]

@@ -21,8 +21,9 @@ PROGRAM = Path(sys.executable).with_name("storyengine")
 FLOOR = [sys.executable, "-m", "bench.screen.floor"]
 PATIENCE = 60.0
 
-PACES = {"UNHURRIED": (180, 60), "BRISK": (350, 100), "HEADLONG": (1000, 500)}
-"""Tokens of a reply and tokens a second, by the word in the prompt that asks for it."""
+PACES = {"HEADLONG": (1000, 500), "UNHURRIED": (180, 60), "BRISK": (350, 100)}
+"""Tokens of a reply and tokens a second, by the word in the prompt that asks for it, the last one first: what
+a character is sent has the prompts before it as well."""
 LAST_WORD = "finis"
 """The last word of what the service says; a reply at some pace ends with the word for that pace."""
 SENTENCE = "the lamp went out and nobody saw who had climbed the stair before dawn"
@@ -92,7 +93,7 @@ def bare_environment(home: Path) -> dict[str, str]:
 
 def last_word(pace: str) -> str:
     """Return the word that a reply at this pace ends with, and no other reply."""
-    return f"{LAST_WORD}-{pace.lower()}"
+    return f"{LAST_WORD}{pace.lower()}"
 
 
 def prepare(home: Path, *, prompts: int, longs: int = 1, blank: int = 0, huge: int = 0) -> Stage:

@@ -118,9 +118,9 @@ def visit_open(samples: Samples, stage: Stage, name: str, session_id: SessionId)
         window.leave("ctrl+q")
 
 
-def visit_long(samples: Samples, stage: Stage, *, keys: int) -> None:
-    """Use the program on the long chapter: type, move about, have replies streamed."""
-    with start(stage, stage.long) as window:
+def visit_long(samples: Samples, stage: Stage, session_id: SessionId, *, keys: int) -> None:
+    """Use the program on a long chapter, each on one of its own: type, move about, have replies streamed."""
+    with start(stage, session_id) as window:
         painted, _, echoed = ready(window)
         samples.add("attached first paint", painted - window.began)
         samples.add("attached ready", echoed - window.began)
