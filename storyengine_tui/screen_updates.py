@@ -18,6 +18,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
+from storyengine_tui.shown import is_shown
 from storyengine_tui.terminal_rows import PLAIN, Look, Patch, Run, TerminalRows, cells_of
 
 
@@ -82,7 +83,7 @@ class FrontCompositor(Compositor):
         """Note what changed; what is out of sight or on another page is no reason to arrange everything."""
         is_arranged = not self._full_map_invalidated
         super().update_widgets(widgets)
-        if is_arranged and not any(map(_is_displayed, widgets - self._full_map.keys())):
+        if is_arranged and not any(map(is_shown, widgets - self._full_map.keys())):
             self._full_map_invalidated = False
 
     def render_update(
@@ -118,10 +119,6 @@ class FrontCompositor(Compositor):
                 wanted[y] = _without(wanted[y], span)
                 if not wanted[y]:
                     del wanted[y]
-
-
-def _is_displayed(widget: Widget) -> bool:
-    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:

@@ -104,8 +104,10 @@ def contestants(
     }
     yield Contestant("floor", FLOOR, bare_environment(stage.home), ROOT)
     # A chapter for every visit: after seven prompts in one of them a summary would be made beside the reply.
-    go_on = lambda: stage.choose(next(chapters))  # noqa: E731 - a name for one line
-    yield Contestant(OURS, [PROGRAM], ours, stage.home, "^q Quit", begin_ours, go_on=go_on)
+    yield Contestant(
+        *(OURS, [PROGRAM], ours, stage.home, "^q Quit", begin_ours),
+        go_on=lambda: stage.choose(next(chapters)),
+    )
     for package in packages:
         print(f"installing {package}", file=sys.stderr)
         peer = PEERS[package]

@@ -8,6 +8,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from core.errors import IllegalCommandError, StoryEngineError
+from storyengine_tui.shown import is_shown
 
 if TYPE_CHECKING:
     from core.engine.notices import CallStarted, Notice
@@ -136,8 +137,7 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     def _keep_focus(self, tries: int = FOCUS_TRIES) -> None:
         # Not `is_on_screen`, which knows only after the next layout that another tab shows.
-        is_shown = all(node.display for node in self.ancestors_with_self if isinstance(node, Widget))
-        is_in_front = is_shown and self.app.screen is self.screen
+        is_in_front = is_shown(self) and self.app.screen is self.screen
         if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
             self.shown()
             if tries:

@@ -4,6 +4,8 @@ from typing import Final
 
 from textual.widget import Widget
 
+from storyengine_tui.shown import is_shown
+
 TALL: Final = 36
 
 
@@ -18,11 +20,7 @@ def fit_rows(root: Widget, rows: int, *, is_shown_only: bool = False) -> None:
         # Not by a query: it checks what every widget lies in as well, seven times as long.
         if not widget.has_class("grows") or widget.has_class("-tall") is is_tall:
             continue
-        if is_shown_only and not _is_shown(widget):
+        if is_shown_only and not is_shown(widget):
             continue
         widget.set_class(is_tall, "-tall", update=False)
         widget.app.stylesheet.apply(widget)
-
-
-def _is_shown(widget: Widget) -> bool:
-    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))

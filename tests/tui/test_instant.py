@@ -340,7 +340,7 @@ async def test_what_changes_twice_in_one_frame_is_painted_once_more_at_its_end(
         app = await opened(pilot)
         area = app.screen.focused
         assert isinstance(area, PromptArea)
-        monkeypatch.setattr(lean_screen, "monotonic", lambda: 1000.0)
+        monkeypatch.setattr(lean_screen, "monotonic", lambda: 1e9)
         app.post_message(events.Key("a", "a"))
         await until(pilot, lambda: area.text == "a" and not area._repaint_regions)
         timer = app.screen._update_timer
