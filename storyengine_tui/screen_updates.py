@@ -4,6 +4,7 @@ Imported by `few_bytes` alone, and only with a version of Textual that was teste
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple, cast
 
 from rich.color import ColorSystem
@@ -13,6 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate, ReflowResult
 from textual._context import visible_screen_stack
+from textual.events import Event, Hide, Resize, Show
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -77,7 +79,21 @@ class FrontCompositor(Compositor):
         told, self._told = self._told, {widget: place.region.size for widget, place in self._full_map.items()}
         shown = self._told.keys() - told.keys()
         resized = {widget for widget, now in self._told.items() if told.get(widget, now) != now}
-        return ReflowResult(result.hidden, result.shown | shown, result.resized | resized)
+        return self._heard(ReflowResult(result.hidden, result.shown | shown, result.resized | resized))
+
+    def _heard(self, result: ReflowResult) -> ReflowResult:
+        """Return who makes something of it that it hides, shows or has another size.
+
+        Textual tells all of them, each in a message of its own: a hundred and more for a change of tab.
+        Whichever widget hides lets go of the focus, and of the mouse.
+        """
+        screen = self.root
+        if not isinstance(screen, Screen) or screen.app.mouse_captured is not None:
+            return result
+        hidden = {one for one in result.hidden if one is screen.focused or _hears(type(one), Hide)}
+        shown = {one for one in result.shown if _hears(type(one), Show)}
+        resized = {one for one in result.shown | result.resized if _hears(type(one), Resize)}
+        return ReflowResult(hidden, shown, resized)
 
     def update_widgets(self, widgets: set[Widget]) -> None:
         """Note what changed; what is out of sight or on another page is no reason to arrange everything."""
@@ -119,6 +135,15 @@ class FrontCompositor(Compositor):
                 wanted[y] = _without(wanted[y], span)
                 if not wanted[y]:
                     del wanted[y]
+
+
+@cache
+def _hears(kind: type[Widget], event: type[Event]) -> bool:
+    """Whether widgets of this kind do more at such an event than every widget does."""
+    names = {event.handler_name, f"_{event.handler_name}", "on_event"}
+    own = [vars(base) for base in kind.__mro__ if base not in Widget.__mro__]
+    decorated = (heard for base in own for heard in base.get("_decorated_handlers", ()))
+    return any(names & base.keys() for base in own) or any(issubclass(event, heard) for heard in decorated)
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:

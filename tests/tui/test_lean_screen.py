@@ -28,12 +28,6 @@ SIZE = (60, 20)
 class Nested(LeanScreen[None]):
     """Cells within cells, one of them scrolled, and something that lies above."""
 
-    CSS = """
-    Nested { layers: base above; }
-    .cell { border: round white; padding: 0 1; height: 1fr; }
-    #above { layer: above; dock: right; width: 13; height: 3; background: blue; }
-    """
-
     def compose(self) -> ComposeResult:
         yield Static("above\nall\nelse", id="above")
         with Vertical(classes="cell"):
@@ -48,6 +42,12 @@ class Nested(LeanScreen[None]):
 
 
 class NestedApp(App[None]):
+    CSS = """
+    Nested { layers: base above; }
+    .cell { border: round white; padding: 0 1; height: 1fr; }
+    #above { layer: above; dock: right; width: 13; height: 3; background: blue; }
+    """
+
     def get_default_screen(self) -> Screen[None]:
         return Nested()
 
@@ -134,8 +134,6 @@ class Hearing(Static):
 class Turning(LeanScreen[None]):
     """Two pages, of which one shows."""
 
-    CSS = ".page { height: 1fr; }"
-
     def compose(self) -> ComposeResult:
         yield Vertical(Hearing(id="hearing"), id="first", classes="page")
         yield Vertical(Static("second"), id="second", classes="page")
@@ -147,6 +145,8 @@ class Turning(LeanScreen[None]):
 
 
 class TurningApp(App[None]):
+    CSS = ".page { height: 1fr; }"
+
     def get_default_screen(self) -> Screen[None]:
         return Turning()
 
@@ -183,13 +183,6 @@ async def test_what_widgets_make_of_their_new_size_is_painted_with_it(
 class Filling(LeanScreen[None]):
     """What is as high as what it holds, what scrolls when that is too much, and what takes the rest."""
 
-    CSS = """
-    #high { height: auto; max-height: 6; overflow-y: auto; border: round white; }
-    #rest { height: 1fr; overflow-y: auto; }
-    .row { height: auto; }
-    .beside { width: 1fr; height: auto; }
-    """
-
     def compose(self) -> ComposeResult:
         with Vertical(id="high"):
             yield Static("a word and another " * 5, id="wrapped")
@@ -201,6 +194,13 @@ class Filling(LeanScreen[None]):
 
 
 class FillingApp(App[None]):
+    CSS = """
+    #high { height: auto; max-height: 6; overflow-y: auto; border: round white; }
+    #rest { height: 1fr; overflow-y: auto; }
+    .row { height: auto; }
+    .beside { width: 1fr; height: auto; }
+    """
+
     def get_default_screen(self) -> Screen[None]:
         return Filling()
 
@@ -251,8 +251,6 @@ async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytes
 class Growing(LeanScreen[None]):
     """Something is higher where there are more rows, within what stays as high as it is."""
 
-    CSS = "#around { height: 12; } #growing { height: 2; }"
-
     def compose(self) -> ComposeResult:
         with Vertical(id="around"):
             yield Static("growing", id="growing")
@@ -263,6 +261,8 @@ class Growing(LeanScreen[None]):
 
 
 class GrowingApp(App[None]):
+    CSS = "#around { height: 12; } #growing { height: 2; }"
+
     def get_default_screen(self) -> Growing:
         return Growing()
 

@@ -1,0 +1,188 @@
+"""Who hides, shows or gets another size is told of it where that makes a difference, and nobody else is."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from textual import events, on
+from textual.app import App, ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.message import Message
+from textual.screen import Screen
+from textual.scrollbar import ScrollBar
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from storyengine_tui.screens.lean_screen import LeanScreen
+from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+SIZE = (60, 20)
+PLACING = events.Show, events.Hide, events.Resize
+MOST_TOLD_IN_A_CHANGE_OF_TAB = 12
+"""Of some 130 that Textual tells, here those with a text or a list of their own."""
+
+
+class Kept(Static):
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__("listening")
+        self.heard: list[str] = []
+
+    def keep(self, event: events.Event) -> None:
+        self.heard.append(type(event).__name__)
+
+
+class ByName(Kept):
+    def on_show(self, event: events.Show) -> None:
+        self.keep(event)
+
+    def _on_hide(self, event: events.Hide) -> None:
+        self.keep(event)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.keep(event)
+
+
+class Heir(ByName):
+    """Hears what the kind that it comes from hears."""
+
+
+class ByDecorator(Kept):
+    @on(events.Show)
+    @on(events.Hide)
+    @on(events.Resize)
+    def _heed(self, event: events.Event) -> None:
+        self.keep(event)
+
+
+class ByHand(Kept):
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, PLACING):
+            self.keep(event)
+        await super().on_event(event)
+
+
+LISTENERS = ByName, Heir, ByDecorator, ByHand
+
+
+class Pages(LeanScreen[None]):
+    """Two pages, of which one shows."""
+
+    AUTO_FOCUS = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="first", classes="page"):
+            for listener in LISTENERS:
+                yield listener()
+            yield Input(id="field")
+            with VerticalScroll(id="scrolled"):
+                yield Static("long", id="long")
+        with Vertical(id="second", classes="page"):
+            yield Static("second")
+            yield Input(id="other")
+
+    def turn(self, page: str) -> None:
+        for one in ("first", "second"):
+            self.query_one(f"#{one}").display = one == page
+
+
+class PagesApp(App[None]):
+    CSS = "#long { height: 99; }"
+
+    def get_default_screen(self) -> Screen[None]:
+        return Pages()
+
+
+class Told:
+    """Counts the messages that tell a widget where it is, by the kind of widget."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.kinds: Counter[str] = Counter()
+        post_message = Widget.post_message
+
+        def counted(widget: Widget, message: Message) -> Any:
+            if isinstance(message, PLACING):
+                self.kinds[type(widget).__name__] += 1
+            return post_message(widget, message)
+
+        patch.setattr(Widget, "post_message", counted)
+
+
+async def test_who_listens_hears_every_time() -> None:
+    app = PagesApp()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, Pages)
+        await pilot.pause()
+        for page in ("second", "first"):
+            screen.turn(page)
+            await pilot.pause()
+        await pilot.resize_terminal(SIZE[0] - 5, SIZE[1])
+        await pilot.pause()
+        heard = {type(kept): kept.heard for kept in screen.query(Kept)}
+    shown = ["Resize", "Show"]
+    assert heard == {listener: [*shown, "Hide", *shown, "Resize"] for listener in LISTENERS}
+
+
+async def test_who_does_not_listen_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = PagesApp()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, Pages)
+        await pilot.pause()
+        told = Told(monkeypatch)
+        for page in ("second", "first"):
+            screen.turn(page)
+            await pilot.pause()
+        assert told.kinds.keys() == {listener.__name__ for listener in LISTENERS}
+
+
+async def test_a_field_that_hides_lets_go_of_the_focus() -> None:
+    app = PagesApp()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, Pages)
+        field = screen.query_one("#field")
+        screen.set_focus(field)
+        await pilot.pause()
+        assert screen.focused is field
+        screen.turn("second")
+        await pilot.pause()
+        assert screen.focused is not field
+
+
+async def test_a_scroll_bar_that_hides_lets_go_of_the_mouse() -> None:
+    app = PagesApp()
+    async with app.run_test(size=SIZE) as pilot:
+        screen = app.screen
+        assert isinstance(screen, Pages)
+        await pilot.pause()
+        bar = screen.query_one("#scrolled").vertical_scrollbar
+        assert isinstance(bar, ScrollBar)
+        await pilot.mouse_down(bar)
+        assert app.mouse_captured is bar
+        screen.turn("second")
+        await pilot.pause()
+        assert app.mouse_captured is None
+        assert bar.grabbed is None
+
+
+async def test_a_change_of_tab_tells_few(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 2))
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        for key in ("f4", "f3", "f2", "f3"):
+            await pilot.press(key)
+            await pilot.pause()
+        for key in ("f4", "f3", "f2"):
+            with monkeypatch.context() as patch:
+                told = Told(patch)
+                await pilot.press(key)
+                await pilot.pause()
+            assert told.kinds.total() <= MOST_TOLD_IN_A_CHANGE_OF_TAB, told.kinds
+        await app.close_everything()
