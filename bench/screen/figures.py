@@ -42,6 +42,7 @@ def screen_figures(samples: Samples) -> list[Figure]:
     rows.against(
         "memory after the last replies", "memory after", "memory early", 1.05, "the first hundred", unit="MB"
     )
+    rows.against("  against half of them", "memory after", "memory half", None, unit="MB")
     rows.at_most("processor when idle", "idle processor", 1.0, "% of a core")
     rows.at_most("  of the floor", "floor idle processor", None, "% of a core")
     return rows.made

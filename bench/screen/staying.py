@@ -25,6 +25,8 @@ def play_on(samples: Samples, stage: Stage, replies: int) -> None:
             window.wait_for(lambda: "is writing" not in window.shown and "ummaris" not in window.shown)
             if number == min(EARLY, replies // 2):
                 samples.add("memory early", window.resident())
+            if number == replies // 2:
+                samples.add("memory half", window.resident())
         window.settle(1.5)
         samples.add("memory after", window.resident())
         window.leave("ctrl+q")
