@@ -79,20 +79,27 @@ class FrontCompositor(Compositor):
         told, self._told = self._told, {widget: place.region.size for widget, place in self._full_map.items()}
         shown = self._told.keys() - told.keys()
         resized = {widget for widget, now in self._told.items() if told.get(widget, now) != now}
-        return self._heard(ReflowResult(result.hidden, result.shown | shown, result.resized | resized))
+        return self._for_listeners(
+            ReflowResult(result.hidden, result.shown | shown, result.resized | resized)
+        )
 
-    def _heard(self, result: ReflowResult) -> ReflowResult:
-        """Return who makes something of it that it hides, shows or has another size.
+    def _for_listeners(self, result: ReflowResult) -> ReflowResult:
+        """Return of those that hide, show or have another size who does something at it.
 
         Textual tells all of them, each in a message of its own: a hundred and more for a change of tab.
-        Whichever widget hides lets go of the focus, and of the mouse.
+        Every widget that hides lets go of the focus, and tells its scroll bars, which let go of the mouse.
         """
-        screen = self.root
-        if not isinstance(screen, Screen) or screen.app.mouse_captured is not None:
-            return result
-        hidden = {one for one in result.hidden if one is screen.focused or _hears(type(one), Hide)}
-        shown = {one for one in result.shown if _hears(type(one), Show)}
-        resized = {one for one in result.shown | result.resized if _hears(type(one), Resize)}
+        focused = self.root.focused if isinstance(self.root, Screen) else None
+        hidden = {
+            one
+            for one in result.hidden
+            if one is focused
+            or one.show_vertical_scrollbar
+            or one.show_horizontal_scrollbar
+            or _listens(type(one), Hide)
+        }
+        shown = {one for one in result.shown if _listens(type(one), Show)}
+        resized = {one for one in result.shown | result.resized if _listens(type(one), Resize)}
         return ReflowResult(hidden, shown, resized)
 
     def update_widgets(self, widgets: set[Widget]) -> None:
@@ -138,12 +145,12 @@ class FrontCompositor(Compositor):
 
 
 @cache
-def _hears(kind: type[Widget], event: type[Event]) -> bool:
+def _listens(kind: type[Widget], event: type[Event]) -> bool:
     """Whether widgets of this kind do more at such an event than every widget does."""
     names = {event.handler_name, f"_{event.handler_name}", "on_event"}
     own = [vars(base) for base in kind.__mro__ if base not in Widget.__mro__]
-    decorated = (heard for base in own for heard in base.get("_decorated_handlers", ()))
-    return any(names & base.keys() for base in own) or any(issubclass(event, heard) for heard in decorated)
+    decorated = (heeded for base in own for heeded in base.get("_decorated_handlers", ()))
+    return any(names & base.keys() for base in own) or any(issubclass(event, heeded) for heeded in decorated)
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:

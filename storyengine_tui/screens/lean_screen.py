@@ -124,7 +124,7 @@ class LeanScreen(Screen[ScreenResultType]):
             self._is_settling = False
 
     async def _let_widgets_hear(self) -> None:
-        # Every widget hears of its size; what it asks for then stands before our own message to ourselves.
+        # Whoever listens hears of its size; what it asks for then stands before our own message to ourselves.
         await asyncio.sleep(0)
         self.call_later(self._paint_settled)
 
