@@ -4,6 +4,7 @@ import re
 import time
 from functools import partial
 
+from bench.made_up import PROMPT_WORDS, sentences
 from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
 from bench.screen.visits import OPEN, Samples, ready, start
 from bench.screen.window import Window
@@ -19,7 +20,9 @@ def play_on(samples: Samples, stage: Stage, replies: int) -> None:
         window.wait_for(OPEN)
         for number in range(1, replies + 1):
             mark = f"mark{number}."
-            window.press(f" {mark}", "enter")
+            # As long as those that are there: the transcript's window would hold ever more of shorter ones.
+            window.paste(f"{mark} {sentences(PROMPT_WORDS, number)}")
+            window.press("enter")
             asked = re.compile(rf"\d\) .*{re.escape(mark)}")
             window.wait_for(partial(_shows, window, asked))
             window.wait_for(lambda: "is writing" not in window.shown and "ummaris" not in window.shown)

@@ -201,6 +201,10 @@ class Window:
         os.write(self._master, data)
         return at
 
+    def paste(self, text: str) -> float:
+        """Paste a text, as a terminal says that it is pasted; return when."""
+        return self.press(f"\x1b[200~{text}\x1b[201~")
+
     def click(self, text: str) -> None:
         """Click on the middle of what shows."""
         for y, line in enumerate(self.text.split("\n"), 1):
