@@ -1,6 +1,7 @@
 """What comes before the engine: a page at once, then the settings, then all that is heavy."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partialmethod
@@ -20,6 +21,7 @@ from core.providers.script import Pace, Script
 from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.cli import open_app
 from storyengine_tui.last_session import (
     LastPanel,
     read_last_panel,
@@ -284,3 +286,29 @@ async def test_quitting_while_nothing_runs_says_nothing(
         await pilot.press("ctrl+q")
         await until(pilot, lambda: not app.is_running)
     assert capsys.readouterr().err == ""
+
+
+def test_who_writes_to_the_terminal_waits_for_the_event_loop_less_than_a_millisecond(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the 5 ms of Python a key that is painted while a reply streams goes out late."""
+    waits: list[float] = []
+
+    async def run(*_: object) -> int:
+        waits.append(sys.getswitchinterval())
+        return 0
+
+    for place in ("data", "config"):
+        (tmp_path / place).mkdir(mode=0o700)
+        monkeypatch.setenv(f"STORYENGINE_{place.upper()}_DIR", str(tmp_path / place))
+    # As at a terminal, where the settings are read behind the first paint.
+    monkeypatch.setenv("TEXTUAL_DRIVER", "none")
+    monkeypatch.setattr(open_app, "run_until_left", run)
+    monkeypatch.setattr(open_app, "start_log", lambda _: None)
+    before = sys.getswitchinterval()
+    try:
+        assert open_app.open_app() == 0
+    finally:
+        sys.setswitchinterval(before)
+    assert len(waits) == 1
+    assert waits[0] < 0.001
