@@ -1,7 +1,7 @@
 """Every benchmark, one table: `python -m bench [--quick] [--runs N] [--only PART …]`.
 
 The table is printed at the end; every figure and every sample is written as JSON beside it, into
-`bench/results/bench.json`. A full run takes about an hour on two quiet cores, and fetches
+`bench/results/bench.json`. A full run takes an hour and a half on two quiet cores, and fetches
 from the registry what it compares with. What cannot be measured is said below the table.
 """
 

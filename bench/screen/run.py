@@ -30,25 +30,27 @@ QUICK = Plan(runs=2, keys=13, prompts=500, replies=20, idle=5.0, huge=2_000)
 def measure_screen(samples: Samples, plan: Plan) -> None:
     """Do everything of `plan`; what fails is among the failures of `samples`."""
     with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
-        stage = prepare(
-            Path(folder) / "home", prompts=plan.prompts, longs=plan.runs + 1, blank=plan.runs, huge=plan.huge
-        )
+        home, runs = Path(folder) / "home", plan.runs
+        stage = prepare(home, prompts=plan.prompts, longs=2 * runs + 1, blank=runs, huge=plan.huge)
+        visited, played = stage.longs[1 : runs + 1], stage.longs[runs + 1 :]
         try:
-            for run in range(plan.runs):
-                print(f"screen: run {run + 1} of {plan.runs}", file=sys.stderr)
+            for run in range(runs):
+                print(f"screen: run {run + 1} of {runs}", file=sys.stderr)
                 samples.attempt("the floor", lambda: visit_floor(samples, stage, keys=plan.keys))
                 samples.attempt("the server", stage.wait_until_stopped)
                 samples.attempt("a start", lambda: visit_start(samples, stage))
                 samples.attempt(
                     "the long chapter",
-                    partial(visit_long, samples, stage, stage.longs[run + 1], keys=plan.keys),
+                    partial(visit_long, samples, stage, visited[run], keys=plan.keys),
                 )
                 samples.attempt("opening", partial(visit_open, samples, stage, "long", stage.long))
                 samples.attempt("opening", partial(visit_open, samples, stage, "huge", stage.huge))
                 blank = stage.blank[run]
                 samples.attempt("the empty chapter", partial(visit_blank, samples, stage, blank))
-            print(f"screen: {plan.replies} replies, then {plan.idle:.0f} s of nothing", file=sys.stderr)
-            samples.attempt("many replies", lambda: play_on(samples, stage, plan.replies))
-            samples.attempt("doing nothing", lambda: stay_idle(samples, stage, plan.idle))
+            print(f"screen: {runs} times {plan.idle:.0f} s of nothing", file=sys.stderr)
+            samples.attempt("doing nothing", lambda: stay_idle(samples, stage, plan.idle, runs))
+            for run, session in enumerate(played):
+                print(f"screen: {plan.replies} replies, run {run + 1} of {runs}", file=sys.stderr)
+                samples.attempt("many replies", partial(play_on, samples, stage, session, plan.replies))
         finally:
             samples.attempt("the end", stage.wait_until_stopped)

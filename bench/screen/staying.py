@@ -8,14 +8,15 @@ from bench.made_up import PROMPT_WORDS, sentences
 from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
 from bench.screen.visits import OPEN, Samples, ready, start
 from bench.screen.window import Window
+from core.ids import SessionId
 
 EARLY = 100
 """Replies after which memory is looked at first: caches are filled by then."""
 
 
-def play_on(samples: Samples, stage: Stage, replies: int) -> None:
+def play_on(samples: Samples, stage: Stage, session: SessionId, replies: int) -> None:
     """Have so many replies in one run of the program, and see what they left in memory."""
-    with start(stage, stage.long) as window:
+    with start(stage, session) as window:
         ready(window)
         window.wait_for(OPEN)
         for number in range(1, replies + 1):
@@ -35,16 +36,17 @@ def play_on(samples: Samples, stage: Stage, replies: int) -> None:
         window.leave("ctrl+q")
 
 
-def stay_idle(samples: Samples, stage: Stage, seconds: float) -> None:
-    """Have both programs open with nobody typing."""
+def stay_idle(samples: Samples, stage: Stage, seconds: float, times: int) -> None:
+    """Have both programs open with nobody typing, for so many seconds so many times."""
     with Window(FLOOR, bare_environment(stage.home), cwd=ROOT) as floor, start(stage, stage.long) as window:
         ready(window)
         window.wait_for(OPEN)
         window.settle(2)
-        before = floor.processor_seconds(), window.processor_seconds()
-        time.sleep(seconds)
-        samples.add("floor idle processor", (floor.processor_seconds() - before[0]) / seconds * 100)
-        samples.add("idle processor", (window.processor_seconds() - before[1]) / seconds * 100)
+        for _ in range(times):
+            before = floor.processor_seconds(), window.processor_seconds()
+            time.sleep(seconds)
+            samples.add("floor idle processor", (floor.processor_seconds() - before[0]) / seconds * 100)
+            samples.add("idle processor", (window.processor_seconds() - before[1]) / seconds * 100)
         window.leave("ctrl+q")
 
 
