@@ -19,6 +19,7 @@ from storyengine_tui.few_bytes import SWITCH
 from storyengine_tui.screen_updates import FrontCompositor, difference
 from storyengine_tui.screens.lean_screen import LeanScreen
 from storyengine_tui.terminal_rows import Row, TerminalRows
+from tests.tui.engine_app import until
 
 pytestmark = pytest.mark.anyio
 
@@ -305,5 +306,6 @@ async def test_a_widget_hears_of_its_size_although_somebody_asked_for_its_place_
         await app.screen.query_one("#left").parent.mount(told)  # type: ignore[union-attr]  # it has one
         app.screen._compositor._full_map_invalidated = True
         assert told.region, "asked before the layout"
-        await pilot.pause()
+        # One pause may end with the layout, before what it says has been heard.
+        await until(pilot, lambda: told.heard)
         assert told.heard == 1
