@@ -1,5 +1,6 @@
 """Directories of the private server: who owns them, who can reach them, where the socket fits."""
 
+import errno
 import os
 import stat
 import sys
@@ -11,6 +12,9 @@ PORT = 5432
 SOCKET_NAME = f".s.PGSQL.{PORT}"
 SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
 """Bytes that fit into `sun_path`, without the NUL."""
+
+DATA_PATH_MAX = 900
+"""Bytes of the server's directory; PostgreSQL's programs hold 1,023 for a file below it, and say nothing."""
 
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -96,8 +100,8 @@ def _can_search(directory: Path, uid: int, gid: int) -> bool:
 def choose_socket_dir(base: Path, owner: int | None = None) -> Path:
     """Make and return a private directory whose path fits into a socket address.
 
-    That is `base/run` when it is short and plain; a comma separates hosts in a connection string, so a path
-    that has one does not do.
+    That is `base/run` when it is short and plain. A comma separates hosts in a connection string, and a
+    connection string is UTF-8, so a path with a comma or with other bytes does not do.
     """
     for candidate in _socket_candidates(base, owner):
         if _fits_socket(candidate):
@@ -116,9 +120,20 @@ def _socket_candidates(base: Path, owner: int | None) -> list[Path]:
 
 def _fits_socket(directory: Path) -> bool:
     text = str(directory)
-    if any(character in text for character in ',"\n') or text.startswith("@"):
+    if any(character in text for character in ',"\n') or text.startswith("@") or not _is_utf_8(text):
         return False
     return len(os.fsencode(directory / SOCKET_NAME)) <= SOCKET_PATH_MAX
+
+
+def _is_utf_8(path: str) -> bool:
+    """Whether the name is text: other bytes in a path are surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def refuse_long_path(base: Path) -> None:
+    """Raise EmbeddedError when PostgreSQL's programs cannot work below `base`, whose path is too long."""
+    if len(os.fsencode(base)) > DATA_PATH_MAX:
+        raise explain_os_error(OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG)), base)
 
 
 def refuse_network_file_system(path: Path, mounts: str | None = None) -> None:

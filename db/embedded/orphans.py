@@ -8,26 +8,29 @@ import time
 from pathlib import Path
 
 from db.embedded.directories import SOCKET_NAME
-from db.embedded.probe import read_pid_file, server_processes
+from db.embedded.probe import is_accepting, read_pid_file, server_processes
 
 ORPHAN_PATIENCE = 10.0
 POLL = 0.01
 
 
-def forget_stale_pid_file(data: Path) -> None:
-    """Remove a pid file whose number does not belong to the server of `data`, and what that server left.
+def forget_stale_server(data: Path, socket_dir: Path) -> None:
+    """Remove the pid file and the socket of a server of `data` that is gone.
 
-    PostgreSQL refuses to start while anything has the number: another program, as after a restart of the
-    machine or of a container, or a zombie, as where nobody reaps orphans.
+    PostgreSQL refuses to start while any process has the number in `postmaster.pid` or in the socket's lock
+    file: another program, as after a restart of the machine or of a container, or a zombie, as where nobody
+    reaps orphans. Either file may be left without the other. `socket_dir` is used by servers of `data` alone.
     """
     found = read_pid_file(data)
     if found and (sys.platform != "linux" or found.pid in server_processes(data)):
         return
+    if is_accepting(socket_dir):
+        return
     end_orphans(data)
     (data / "postmaster.pid").unlink(missing_ok=True)
-    if found and found.socket_dir:
+    for directory in {socket_dir, found.socket_dir if found and found.socket_dir else socket_dir}:
         for leftover in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
-            (found.socket_dir / leftover).unlink(missing_ok=True)
+            (directory / leftover).unlink(missing_ok=True)
 
 
 def end_orphans(data: Path) -> None:

@@ -16,7 +16,7 @@ from core.errors import ErrorCode, StorageError
 from core.private_file import environment_without_secrets
 from db.embedded.binaries import Binaries, find_binaries
 from db.embedded.cluster import DATABASE, ROLE
-from db.embedded.directories import PORT, make_private, refuse_network_file_system
+from db.embedded.directories import PORT, make_private, refuse_long_path, refuse_network_file_system
 from db.embedded.failure import EmbeddedError, explain_os_error
 from db.embedded.locks import POLL, FileLock, is_locked
 from db.embedded.postmaster import LOG_FILE
@@ -30,6 +30,8 @@ DEFAULT_GRACE = 3.0
 """Seconds for which the server outlives its last client, so that one command after another finds it warm."""
 DEFAULT_TIMEOUT = 60.0
 START_ATTEMPTS = 3
+ANSWER_TIMEOUT = 10.0
+"""Seconds that a server which is said to be ready may take to answer: it is frozen, not starting."""
 SUPERVISOR_LOG_LIMIT = 1_000_000
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -158,6 +160,7 @@ class EmbeddedServer:
         was_attached = self._clients is not None
         try:
             if self._clients is None:
+                refuse_long_path(self._home)
                 refuse_network_file_system(make_private(self._home))
                 self._clients = FileLock(self._home / CLIENTS_LOCK)
                 if not self._clients.wait_shared(deadline):  # held while a shutdown is under way
@@ -173,11 +176,17 @@ class EmbeddedServer:
 
     def _ensure_running(self, deadline: float) -> None:
         attempts = 0
+        silent_since: float | None = None
         while True:
             is_supervised = self.is_supervised()
             state = ServerState.read(self._home)
-            if is_supervised and state.phase is Phase.READY and is_accepting(Path(state.socket_dir)):
+            is_ready = is_supervised and state.phase is Phase.READY
+            asked = time.monotonic()
+            if is_ready and is_accepting(Path(state.socket_dir)):
                 break
+            silent_since = (silent_since or asked) if is_ready else None
+            if silent_since is not None and time.monotonic() - silent_since >= ANSWER_TIMEOUT:
+                raise _frozen(state)
             if not is_supervised:
                 self._refuse_failure(state, attempts)
                 self._spawn_supervisor(deadline)
@@ -238,6 +247,14 @@ class EmbeddedServer:
         if self._clients is not None:
             self._clients.close()
             self._clients = None
+
+
+def _frozen(state: ServerState) -> EmbeddedError:
+    return EmbeddedError(
+        f"The private database runs (process {state.pid}) but does not answer; what is stored is safe.",
+        f"If it was stopped, let it go on with `kill -CONT {state.pid}`; "
+        f"else end it with `kill -9 {state.pid}` and start again.",
+    )
 
 
 def _storage_error(error: EmbeddedError) -> StorageError:

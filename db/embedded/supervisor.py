@@ -19,7 +19,7 @@ from db.embedded.cluster import prepare_cluster, reachable_binaries
 from db.embedded.directories import choose_socket_dir
 from db.embedded.failure import EmbeddedError, explain_os_error, explain_output
 from db.embedded.locks import FileLock
-from db.embedded.orphans import end_orphans, forget_stale_pid_file
+from db.embedded.orphans import end_orphans, forget_stale_server
 from db.embedded.postmaster import LOG_FILE, Postmaster
 from db.embedded.privileges import Footing, choose_footing
 from db.embedded.state import Phase, ServerState
@@ -84,7 +84,7 @@ class Supervisor:
 
     def _start(self, footing: Footing, binaries: Binaries, version: str) -> Postmaster:
         socket_dir = choose_socket_dir(footing.base, footing.owner)
-        forget_stale_pid_file(footing.base / "data")
+        forget_stale_server(footing.base / "data", socket_dir)
         try:
             return Postmaster.start(footing, binaries, version, socket_dir, self._log)
         except subprocess.SubprocessError as error:

@@ -142,14 +142,17 @@ def test_a_path_with_spaces_and_any_script_does(open_dir: Path) -> None:
         assert ask(server, "SHOW data_directory") == str(home / "data")
 
 
-@pytest.mark.parametrize("name", ["a,b", 'a"b', "it's \\ $HOME, 日本", "long-" * 30], ids=repr)
+@pytest.mark.parametrize(
+    "name", ["a,b", 'a"b', "it's \\ $HOME, 日本", "long-" * 30, os.fsdecode(b"caf\xe9")], ids=ascii
+)
 def test_a_path_that_no_socket_can_have_does(open_dir: Path, made_home: Path, name: str) -> None:
     home = open_dir / name
     home.mkdir(mode=0o700)
     shutil.copytree(made_home / "data", home / "data", symlinks=True)
     with serving(home) as server:
         run = Path(server.status().socket_dir)
-        assert ask(server, "SHOW data_directory") == str(home / "data")
+        assert ask(server, "SELECT 1") == "1"
+        assert server.status().data == str(home / "data")
         assert not run.is_relative_to(home)
         assert mode_of(run) == 0o700
         assert run.stat().st_uid == os.geteuid()

@@ -120,6 +120,17 @@ def test_a_pid_file_that_names_another_program_is_forgotten(home: Path) -> None:
     shutil.rmtree(home.with_name("elsewhere"), ignore_errors=True)
 
 
+def test_a_socket_lock_without_a_pid_file_that_names_another_program_is_forgotten(home: Path) -> None:
+    run = home / "run"
+    run.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(run / SOCKET_NAME))
+    (run / f"{SOCKET_NAME}.lock").write_text(f"{os.getpid()}\n{home / 'data'}\n1700000000\n5432\n{run}\n")
+    assert not (home / "data" / "postmaster.pid").exists()
+    with serving(home) as server:
+        assert ask(server, "SELECT 1") == "1"
+
+
 @pytest.mark.parametrize("text", ["", "\n", "garbage", "999999999\n/nowhere\n"])
 def test_a_torn_pid_file_is_survived(home: Path, text: str) -> None:
     (home / "data" / "postmaster.pid").write_text(text)

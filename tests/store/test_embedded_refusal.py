@@ -1,6 +1,7 @@
 """When the private server cannot serve, the user gets one sentence and a hint, and nothing is changed."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,14 +11,23 @@ import pytest
 
 from core.errors import ErrorCode, StorageError
 from db.embedded.binaries import Binaries, find_binaries, major_of
-from db.embedded.directories import file_system_of, refuse_network_file_system
+from db.embedded.directories import DATA_PATH_MAX, file_system_of, refuse_network_file_system
 from db.embedded.failure import EmbeddedError
 from db.embedded.locks import FileLock
 from db.embedded.server import EmbeddedServer
 from db.embedded.supervisor import CLIENTS_LOCK
-from tests.store.embedded_fixtures import empty_home, home, is_stopped, made_home, needs_root, serving, stop
+from tests.store.embedded_fixtures import (
+    empty_home,
+    home,
+    is_stopped,
+    made_home,
+    needs_root,
+    open_dir,
+    serving,
+    stop,
+)
 
-__all__ = ["empty_home", "home", "made_home"]
+__all__ = ["empty_home", "home", "made_home", "open_dir"]
 
 MOUNTS = """\
 22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
@@ -133,6 +143,35 @@ def test_a_home_of_another_user_is_refused(empty_home: Path) -> None:
 
 def test_a_path_that_the_system_cannot_hold_is_refused(tmp_path: Path) -> None:
     assert "too long" in refusal_of(EmbeddedServer(tmp_path / ("x" * 300))).message
+
+
+def test_a_path_that_postgresql_cannot_hold_is_refused_and_not_made(tmp_path: Path) -> None:
+    home = tmp_path.joinpath(*(["long" * 25] * 20))
+    assert "the path is too long" in refusal_of(EmbeddedServer(home)).message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_longest_path_that_is_let_through_serves(open_dir: Path) -> None:
+    home = open_dir
+    while (rest := DATA_PATH_MAX - len(os.fsencode(home)) - 1) > 0:
+        home /= "x" * min(rest if rest <= 200 else 150, rest)
+    assert len(os.fsencode(home)) == DATA_PATH_MAX
+    with serving(home) as server:
+        assert server.status().data == str(home / "data")
+
+
+def test_a_server_that_is_frozen_is_named_within_seconds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("db.embedded.server.ANSWER_TIMEOUT", 0.5)
+    with serving(home) as server:
+        pid = server.status().pid
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            error = refusal_of(EmbeddedServer(home))
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert f"process {pid}" in error.message
+        assert f"kill -CONT {pid}" in error.hint
+        assert EmbeddedServer(home).acquire()
 
 
 @contextmanager
