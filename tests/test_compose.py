@@ -1,5 +1,6 @@
 """docker-compose.yml against the published schema, and against what we promise of it. No engine is needed."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from core.settings import Profiles
+
 ROOT = Path(__file__).parents[1]
 COMPOSE = ROOT / "docker-compose.yml"
-PROFILES = {"local", "production"}
+PROFILES = set(Profiles.model_fields)
+GUARDED = ("staging", "production")
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +34,25 @@ def volumes_of(services: dict[str, Any]) -> set[str]:
         str(mount).split(":")[0] for service in services.values() for mount in service.get("volumes", ())
     }
     return {source for source in sources if source[0] not in "./$"}
+
+
+def networks_of(services: dict[str, Any]) -> set[str]:
+    return {name for service in services.values() for name in service["networks"]}
+
+
+def secrets_of(service: dict[str, Any]) -> dict[str, str]:
+    """Return the source of each secret, by the name of the file that the service reads."""
+    used = [
+        secret if isinstance(secret, dict) else {"source": secret, "target": secret}
+        for secret in service.get("secrets", ())
+    ]
+    return {secret["target"]: secret["source"] for secret in used}
+
+
+def variables_of_secrets(compose: dict[str, Any], services: dict[str, Any]) -> set[str]:
+    """Return the variables that the secrets of these services come from."""
+    sources = {source for service in services.values() for source in secrets_of(service).values()}
+    return {compose["secrets"][source]["environment"] for source in sources}
 
 
 def test_the_file_keeps_to_the_published_schema() -> None:
@@ -52,15 +75,27 @@ def test_every_service_belongs_to_one_profile(compose: dict[str, Any]) -> None:
     } == PROFILES
 
 
-def test_the_profiles_share_no_data_no_network_and_no_secret(compose: dict[str, Any]) -> None:
-    local, production = in_profile(compose, "local"), in_profile(compose, "production")
-    assert not volumes_of(local) & volumes_of(production)
-    for part in ("networks", "secrets"):
-        used = [
-            {name for service in services.values() for name in service.get(part, ())}
-            for services in (local, production)
-        ]
-        assert not used[0] & used[1]
+@pytest.mark.parametrize("pair", itertools.combinations(sorted(PROFILES), 2), ids="-".join)
+def test_the_profiles_share_no_data_no_network_and_no_secret(
+    compose: dict[str, Any], pair: tuple[str, str]
+) -> None:
+    one, other = (in_profile(compose, profile) for profile in pair)
+    assert not volumes_of(one) & volumes_of(other)
+    assert not networks_of(one) & networks_of(other)
+    assert not variables_of_secrets(compose, one) & variables_of_secrets(compose, other)
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_each_profile_starts_the_application_with_its_settings_and_its_database(
+    compose: dict[str, Any], profile: str
+) -> None:
+    services = in_profile(compose, profile)
+    (application,) = [name for name in services if name.startswith("app")]
+    (database,) = [name for name in services if name.startswith("postgres")]
+    environment = services[application]["environment"]
+    assert environment["STORYENGINE_PROFILE"] == profile
+    assert environment["STORYENGINE_DATABASE_URL"] == f"postgresql://storyengine@{database}/storyengine"
+    assert set(services[application]["networks"]) & set(services[database]["networks"])
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES))
@@ -80,11 +115,14 @@ def test_each_profile_has_a_healthy_database_before_the_application(
             assert service["depends_on"] == {database: {"condition": "service_healthy"}}
 
 
-def test_production_publishes_no_port_and_keeps_its_database_inside(compose: dict[str, Any]) -> None:
-    services = in_profile(compose, "production")
+@pytest.mark.parametrize("profile", GUARDED)
+def test_staging_and_production_publish_no_port_and_keep_their_database_inside(
+    compose: dict[str, Any], profile: str
+) -> None:
+    services = in_profile(compose, profile)
     assert not any("ports" in service for service in services.values())
-    assert services["postgres"]["networks"] == ["database"]
-    assert compose["networks"]["database"] == {"internal": True}
+    (database,) = [service for name, service in services.items() if name.startswith("postgres")]
+    assert [compose["networks"][network] for network in database["networks"]] == [{"internal": True}]
 
 
 def test_the_local_database_listens_to_this_machine_only(compose: dict[str, Any]) -> None:
@@ -92,13 +130,17 @@ def test_the_local_database_listens_to_this_machine_only(compose: dict[str, Any]
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
-def test_production_takes_every_secret_from_the_environment(compose: dict[str, Any]) -> None:
+@pytest.mark.parametrize("profile", GUARDED)
+def test_staging_and_production_take_every_secret_from_the_environment(
+    compose: dict[str, Any], profile: str
+) -> None:
     assert all(set(secret) == {"environment"} for secret in compose["secrets"].values())
-    for service in in_profile(compose, "production").values():
-        for name, value in service["environment"].items():
-            if "PASSWORD" in name or "API_KEY" in name:
-                assert name.endswith("_FILE")
-                assert value.removeprefix("/run/secrets/") in service["secrets"]
+    for service in in_profile(compose, profile).values():
+        read = {
+            value for name, value in service["environment"].items() if "PASSWORD" in name or "API_KEY" in name
+        }
+        assert read == {f"/run/secrets/{target}" for target in secrets_of(service)}
+        assert all(name.endswith("_FILE") for name, value in service["environment"].items() if value in read)
 
 
 def test_production_is_dumped_every_day_and_kept_for_a_week_at_least(compose: dict[str, Any]) -> None:
