@@ -14,6 +14,7 @@ COPY core core
 COPY db db
 COPY migrations migrations
 COPY storyengine_tui storyengine_tui
+COPY examples examples
 RUN /opt/storyengine/bin/pip install --no-deps --no-build-isolation .
 
 FROM python:3.13-slim

@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test e2e e2e-lines torture check screenshots format lint types bench dependencies lock clean run-environment dev-environment
+.PHONY: help run play test e2e e2e-lines torture check screenshots format lint types bench dependencies lock wheel image clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -70,6 +70,13 @@ lock: dev-environment ## solve the lock files anew, after a change of dependenci
 	compile pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock; \
 	printf 'hatchling\neditables\n' >"$$place/build.in"; \
 	compile "$$place/build.in" -c requirements-dev.lock -o requirements-build.lock
+
+wheel: dev-environment ## build the wheel into dist/, check that it is complete and that it plays a chapter
+	@$(BIN)/python -m tools.wheel $(ARGS)
+
+image: ## build the container image and start the program in it
+	@docker build --quiet --tag storyengine .
+	@docker run --rm storyengine --version
 
 clean: ## remove .venv and caches; chapters in out/ stay
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info snapshot_report.html
