@@ -1,8 +1,11 @@
 """What the whole run shares."""
 
 import gc
+from collections.abc import Iterator
 
 import pytest
+
+from tests.signals import default_signals_in_children
 
 
 @pytest.hookimpl(trylast=True)
@@ -13,3 +16,10 @@ def pytest_sessionfinish() -> None:
     interrupted, and say so below the closing line.
     """
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def children_obey_signals() -> Iterator[None]:
+    """A program that a test starts does not inherit what this run ignores."""
+    with default_signals_in_children():
+        yield
