@@ -71,10 +71,14 @@ def _code(error: StoryEngineError) -> ExitCode:
 
 
 async def _until_stopped(command: Coroutine[object, object, None]) -> None:
-    """Let the polite signals end the command as Ctrl+C does: what runs is settled first."""
+    """Have SIGTERM and SIGHUP end the command as Ctrl+C does, after what runs is settled.
+
+    What the shell asked the program to ignore, as nohup does with SIGHUP, stays ignored.
+    """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(command)
     if sys.platform != "win32":
         for stop in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(stop, task.cancel)
+            if signal.getsignal(stop) is not signal.SIG_IGN:
+                loop.add_signal_handler(stop, task.cancel)
     await task

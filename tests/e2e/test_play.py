@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from tests.e2e.program import PATIENCE, Machine, chapter_script
+from tests.signals import ignoring
 from tests.store.servers import plain_url
 
 WHOLE = 'world = "Sea"\nchapter = "Storm"\n[[agent]]\nname = "Kara"\n'
@@ -148,3 +149,16 @@ def test_a_play_that_is_asked_to_stop_leaves_nothing_open_and_its_prompt_in_the_
     assert body["session"]["title"] == f"Stop {stop.name}"
     assert {request["state"] for request in body["requests"]} == {"done", "failed"}
     assert list(body["unsent"].values()) == [f"Stop {stop.name}, prompt 2: what now?"]
+
+
+def test_a_play_that_was_started_to_outlive_its_terminal_goes_on_when_the_line_drops(here: Machine) -> None:
+    script = here.write("nohup.toml", chapter_script("Nohup", 3))
+    slow = here.write("slow-3.toml", '[[reply]]\nmatch = { last = "prompt 2" }\nfirst_token = 0.5\n')
+    with ignoring(signal.SIGHUP):
+        process = here.start("play", script, "--provider", "scripted", "--replies", slow, "--out", here.out)
+    assert process.stdout is not None
+    while "Prompt 2" not in process.stdout.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGHUP)
+    _, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, errors
