@@ -5,6 +5,7 @@ picks one, and the top-level `provider`, `base_url`, `api_key` and `model` overr
 """
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from pydantic import (
     PositiveInt,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -110,6 +112,13 @@ class Profiles(BaseModel):
     local: ProfileSettings = ProfileSettings()
     staging: ProfileSettings = ProfileSettings(provider="openai")
     production: ProfileSettings = ProfileSettings(provider="openai")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _over_its_defaults(cls, value: object, info: ValidationInfo) -> object:
+        """Lay what is set over the defaults of this profile, which are not those of ProfileSettings."""
+        default = cls.model_fields[info.field_name or ""].default
+        return {**default.model_dump(exclude_unset=True), **value} if isinstance(value, Mapping) else value
 
 
 class Settings(BaseSettings):

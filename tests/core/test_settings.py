@@ -1,0 +1,103 @@
+"""Each setting by itself, from the environment and from the file: it holds, and nothing else changes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.settings import AgentSettings, Profiles, ProfileSettings, load_settings
+
+AGENT_FIELDS: dict[str, object] = {
+    "model": "other-model",
+    "context_window": 9_000,
+    "max_input_tokens": 5_000,
+    "max_output_tokens": 700,
+    "timeout": 7.5,
+    "temperature": 0.25,
+    "requests_per_minute": 12,
+}
+PROFILE_FIELDS: dict[str, object] = {
+    "provider": "scripted",
+    "base_url": "https://elsewhere.example/v1",
+    "api_key": "sk-of-this-profile",
+    "model_path": "/models/other.gguf",
+    "script": "/scripts/replies.toml",
+}
+AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
+FIELDS: dict[str, object] = PROFILE_FIELDS | {
+    f"{agent}.{name}": value for agent in AGENTS for name, value in AGENT_FIELDS.items()
+}
+Place = Callable[[str, str, object, Path, pytest.MonkeyPatch], None]
+PROFILES = tuple(Profiles.model_fields)
+
+
+def in_environment(profile: str, field: str, value: object, _: Path, patch: pytest.MonkeyPatch) -> None:
+    name = "__".join(("STORYENGINE_PROFILES", profile, *field.split("."))).upper()
+    patch.setenv(name, str(value))
+
+
+def in_environment_as_json(
+    profile: str, field: str, value: object, _: Path, patch: pytest.MonkeyPatch
+) -> None:
+    inner: object = value
+    for step in reversed((profile, *field.split("."))):
+        inner = {step: inner}
+    patch.setenv("STORYENGINE_PROFILES", json.dumps(inner))
+
+
+def in_file(profile: str, field: str, value: object, file: Path, _: pytest.MonkeyPatch) -> None:
+    *table, name = field.split(".")
+    file.write_text(f"[{'.'.join(('profiles', profile, *table))}]\n{name} = {json.dumps(value)}\n")
+
+
+def changed(default: ProfileSettings, field: str, value: object) -> ProfileSettings:
+    """Return `default` with one field changed, built without the settings' own reading."""
+    agent, _, name = field.rpartition(".")
+    if not agent:
+        read = ProfileSettings.model_validate({field: value})
+        return default.model_copy(update={field: getattr(read, field)})
+    own = AgentSettings.model_validate({name: value})
+    update = {"characters": {3: own}} if agent == "characters.3" else {agent: own}
+    return default.model_copy(update=update)
+
+
+def test_the_list_of_fields_is_complete() -> None:
+    assert set(AGENT_FIELDS) == set(AgentSettings.model_fields)
+    assert set(PROFILE_FIELDS) | {agent.partition(".")[0] for agent in AGENTS} == set(
+        ProfileSettings.model_fields
+    )
+
+
+def test_staging_and_production_are_services_and_local_is_local() -> None:
+    providers = {name: getattr(Profiles(), name).provider for name in PROFILES}
+    assert providers == {"local": "local", "staging": "openai", "production": "openai"}
+
+
+@pytest.mark.parametrize("place", [in_environment, in_environment_as_json, in_file])
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_one_field_that_is_set_holds_and_leaves_every_other_at_its_default(
+    profile: str, field: str, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    place(profile, field, FIELDS[field], file, monkeypatch)
+    loaded = load_settings(file)
+    wanted = Profiles().model_copy(
+        update={profile: changed(getattr(Profiles(), profile), field, FIELDS[field])}
+    )
+    assert loaded.profiles == wanted
+    assert loaded.model_copy(update={"profile": profile}).active() == getattr(wanted, profile)
+
+
+def test_what_the_file_and_the_environment_set_of_one_profile_is_laid_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[profiles.production]\nbase_url = "https://of-the-file.example/v1"\n')
+    monkeypatch.setenv("STORYENGINE_PROFILE", "production")
+    monkeypatch.setenv("STORYENGINE_PROFILES__PRODUCTION__API_KEY", "sk-of-the-environment")
+    active = load_settings(file).active()
+    assert (active.provider, active.base_url) == ("openai", "https://of-the-file.example/v1")
+    assert active.api_key is not None
+    assert active.api_key.get_secret_value() == "sk-of-the-environment"
