@@ -13,8 +13,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PositiveFloat,
-    PositiveInt,
     SecretStr,
     ValidationError,
     ValidationInfo,
@@ -37,6 +35,12 @@ ProviderName = Literal["local", "openai", "scripted"]
 ProfileName = Literal["local", "staging", "production"]
 
 _LONGEST_NAME = 100
+LONGEST_MODEL_NAME = 200
+MAX_SECONDS = 86_400
+"""A day: what is longer is a mistake, and would not fit the times and the numbers that are stored."""
+Tokens = Annotated[int, Field(gt=0, le=100_000_000)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
+ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 
 
@@ -56,19 +60,19 @@ class AgentSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str | None = None
+    model: ModelName | None = None
     """Name of the model, as the service knows it."""
-    context_window: PositiveInt | None = None
+    context_window: Tokens | None = None
     """How many tokens the model can hold, input and output together."""
-    max_input_tokens: PositiveInt | None = None
+    max_input_tokens: Tokens | None = None
     """Cap for the input; what is over budget is reduced in the documented order."""
-    max_output_tokens: PositiveInt | None = None
+    max_output_tokens: Tokens | None = None
     """Cap for the output, reasoning included."""
-    timeout: PositiveFloat | None = None
+    timeout: Seconds | None = None
     """Seconds until the first token, and between two."""
-    temperature: float | None = None
+    temperature: Annotated[float, Field(ge=0, le=10)] | None = None
     """Left out when None; reasoning models take none."""
-    requests_per_minute: PositiveInt | None = None
+    requests_per_minute: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
     """Rate limit for this agent; None means no limit of our own."""
 
     @field_validator("*")
@@ -140,7 +144,7 @@ class Settings(BaseSettings):
     """Overrides the profile's address."""
     api_key: SecretStr | None = None
     """Overrides the profile's key."""
-    model: str | None = None
+    model: ModelName | None = None
     """Overrides the model of every agent."""
     model_path: Path | None = None
     """Overrides the profile's GGUF file."""
@@ -154,7 +158,7 @@ class Settings(BaseSettings):
     """Argon2 hash of the password that guards the chapters; `storyengine password` sets it."""
     password: SecretStr | None = None
     """The password itself, for commands that nobody sits before; never in a file."""
-    summary_backoff: PositiveFloat = Field(default=5.0)
+    summary_backoff: Seconds = 5.0
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
 
     bell: bool = False

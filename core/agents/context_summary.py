@@ -10,6 +10,7 @@ from core.event import Event, Role
 from core.fence import SegmentName
 from core.memory import BlockType, MemoryBlock, TurnDelta
 from core.model_choice import PromptStyle
+from core.numbers import read_count
 from core.prompt_range import PromptRange
 from core.providers.base import OutputSchema
 from core.segment import Context
@@ -159,6 +160,6 @@ def _with_cast(actions: object, session: Session) -> object:
 
 
 def _number(slot: object) -> int:
-    if isinstance(slot, str) and slot.strip().isdecimal():
-        return int(slot)
+    if isinstance(slot, str) and (number := read_count(slot)) is not None:
+        return number
     return slot if isinstance(slot, int) else 0

@@ -7,6 +7,18 @@ from typing import Literal, Protocol
 from core.errors import ErrorCode, StoryEngineError
 from core.request import Usage
 
+LONGEST_WAIT = 86_400.0
+"""Seconds; a service that asks for a longer wait is asked again after a day."""
+MAX_TOKENS = 1_000_000_000
+"""A count beyond this is no count of tokens, and is taken as not given."""
+MAX_NAME_LENGTH = 200
+"""Characters of a model's name or of an id that a service gives; what is longer is cut, with an ellipsis."""
+
+
+def bounded_wait(seconds: float) -> float:
+    """Return how long a service may make us wait, whatever number it named."""
+    return min(max(0.0, seconds), LONGEST_WAIT)  # max() first: it turns what is not a number into zero
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -62,7 +74,7 @@ class Completion:
 
 
 class ProviderError(StoryEngineError):
-    """A call that failed. `retry_after` is in seconds, where the service named a time.
+    """A call that failed. `retry_after` is in seconds, at most LONGEST_WAIT, where the service named a time.
 
     Text that had arrived before the failure was already yielded as deltas.
     """
@@ -79,7 +91,7 @@ class ProviderError(StoryEngineError):
     ) -> None:
         super().__init__(code, message, hint)
         self.is_retryable = is_retryable
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else bounded_wait(retry_after)
         self.usage = usage
 
 

@@ -19,7 +19,7 @@ from core.providers.answer import Answer, Piece, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai_chunk import ChunkReader
 from core.providers.openai_dialect import Dialect, adapted, parameters
-from core.providers.openai_errors import ServiceFault, provider_error, read_fault
+from core.providers.openai_errors import ServiceFault, not_a_stream, provider_error, read_fault
 
 if TYPE_CHECKING:
     import httpx2
@@ -103,6 +103,8 @@ class OpenAIProvider:
                     deadline = _now() + (_TAIL_SECONDS if answer.is_finished else request.timeout)
         finally:
             await stream.close()
+        if not reader.has_read and (error := not_a_stream(stream.response.headers.get("content-type", ""))):
+            raise error
         yield answer.completion()
 
     async def aclose(self) -> None:

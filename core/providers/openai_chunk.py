@@ -1,6 +1,9 @@
 """Reads the chunks of a stream, which the SDK hands over without having checked them."""
 
+from collections.abc import Sequence
+
 from core.providers.answer import Piece
+from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS
 from core.request import Usage
 
 
@@ -13,6 +16,8 @@ class ChunkReader:
 
     def __init__(self) -> None:
         self._half = ""
+        self.has_read = False
+        """Whether any chunk came at all."""
 
     def read(self, chunk: object) -> Piece:
         """Return what `chunk` brought; fields that are missing or of a strange type count as absent.
@@ -22,9 +27,10 @@ class ChunkReader:
         choices = getattr(chunk, "choices", None)
         if not hasattr(chunk, "model_fields_set") or not isinstance(choices, list | None):
             raise ValueError("not a chunk")
-        choice = choices[0] if choices else None
+        self.has_read = True
+        choice = _first_answer(choices or ())
         delta = getattr(choice, "delta", None)
-        if choices and not hasattr(delta, "model_fields_set"):
+        if choice is not _NO_CHOICE and not hasattr(delta, "model_fields_set"):
             raise ValueError("not a chunk")
         finish_reason = _text(choice, "finish_reason") or None
         return Piece(
@@ -33,8 +39,8 @@ class ChunkReader:
             refusal=_text(delta, "refusal"),
             finish_reason=finish_reason,
             usage=_usage(getattr(chunk, "usage", None)),
-            model=_text(chunk, "model"),
-            response_id=_text(chunk, "id"),
+            model=_name(chunk, "model"),
+            response_id=_name(chunk, "id"),
         )
 
     def _joined(self, text: str, *, is_last: bool) -> str:
@@ -44,6 +50,19 @@ class ChunkReader:
         if not any("\ud800" <= character <= "\udfff" for character in text):
             return text
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+_NO_CHOICE = object()
+
+
+def _first_answer(choices: Sequence[object]) -> object:
+    """Return the choice with the index 0: some services send more answers than the one that was asked for."""
+    return next((choice for choice in choices if getattr(choice, "index", 0) in (0, None)), _NO_CHOICE)
+
+
+def _name(source: object, name: str) -> str:
+    text = _text(source, name)
+    return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
 
 
 def _text(source: object, name: str) -> str:
@@ -64,4 +83,4 @@ def _usage(source: object) -> Usage | None:
 
 def _count(source: object, name: str) -> int | None:
     value = source.get(name) if isinstance(source, dict) else getattr(source, name, None)
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS else None

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 from core.errors import ErrorCode
-from core.providers.base import ProviderError
+from core.providers.base import ProviderError, bounded_wait
 from core.request import Usage
 from core.text import clean_line
 
@@ -77,19 +77,24 @@ def read_fault(status: int | None, body: object, headers: Mapping[str, str]) -> 
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Return how many seconds the service asks us to wait, from any of the three ways of saying so."""
+    """Return how many seconds the service asks us to wait, from any of the three ways of saying so.
+
+    What is no number and no date counts as not said.
+    """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
-        return milliseconds / 1000
+        return bounded_wait(milliseconds / 1000)
     value = headers.get("retry-after")
-    if value is None or (seconds := _number(value)) is not None:
-        return None if value is None else seconds
+    if value is None:
+        return None
+    if (seconds := _number(value)) is not None:
+        return bounded_wait(seconds)
     try:
         until = parsedate_to_datetime(value)
-    except ValueError:
+        if until.tzinfo is None:
+            until = until.replace(tzinfo=UTC)
+        return bounded_wait((until - now).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, (until - now).total_seconds())
 
 
 def _number(value: str | None) -> float | None:
@@ -97,7 +102,7 @@ def _number(value: str | None) -> float | None:
         number = float(value or "")
     except ValueError:
         return None
-    return max(0.0, number) if math.isfinite(number) else None
+    return number if math.isfinite(number) else None
 
 
 def code_of(fault: ServiceFault) -> ErrorCode:
@@ -139,6 +144,27 @@ _BY_NAME = (
 def _code_by_name(words: str) -> ErrorCode:
     """For an error inside a stream, which has no status of its own."""
     return next((code for pattern, code in _BY_NAME if pattern.search(words)), ErrorCode.LLM_ERROR)
+
+
+def not_a_stream(content_type: str) -> ProviderError | None:
+    """Return the error for an answer with status 200 that held no chunk, None where its type says nothing.
+
+    A page comes from an address that is not the service's; JSON is an error, or an answer in one piece.
+    """
+    match content_type.partition(";")[0].strip().lower():
+        case "text/html" | "application/xhtml+xml":
+            message = "The address answered with a web page, not as a model's service; nothing is lost."
+            hint = (
+                "STORYENGINE_BASE_URL may be wrong (it often ends in /v1), or your network asks for a login."
+            )
+        case "application/json":
+            message = (
+                "The model's service answered with JSON in one piece and not with a stream; nothing is lost."
+            )
+            hint = "Choose a service that streams; STORYENGINE_BASE_URL says where it is."
+        case _:
+            return None
+    return ProviderError(ErrorCode.LLM_REQUEST_ERROR, message, hint=hint)
 
 
 def scrub(text: str, key: str) -> str:

@@ -52,7 +52,7 @@ def is_alive(pid: int) -> bool:
         return False
     try:
         os.kill(pid, 0)
-    except (ProcessLookupError, PermissionError):
+    except (ProcessLookupError, PermissionError, OverflowError):
         return False
     with contextlib.suppress(OSError, IndexError):
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"

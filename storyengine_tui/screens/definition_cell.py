@@ -10,6 +10,7 @@ from textual.message import Message
 from textual.widgets import Button, Input, Static
 
 from core.limits import Limits
+from core.numbers import read_count
 from core.session import Session
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
@@ -40,8 +41,8 @@ def typed_definition(text: str, target: str, limits: Limits) -> TypedDefinition:
     """Return what was typed, the target as a number."""
     if not target.strip():
         return TypedDefinition(text, None)
-    words = int(target) if target.strip().isdecimal() else 0
-    if not 1 <= words <= limits.draft_words:
+    words = read_count(target)
+    if words is None or not 1 <= words <= limits.draft_words:
         return TypedDefinition(text, None, f"A target is 1 to {limits.draft_words:,} words, or empty.")
     return TypedDefinition(text, words)
 

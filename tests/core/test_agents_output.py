@@ -71,6 +71,14 @@ def test_what_holds_no_object_is_invalid(text: str) -> None:
         delta(text)
 
 
+@pytest.mark.parametrize(
+    "slot", ["9" * 5_000, 10**300, -1, 1.5, "٣" * 5_000, "8", "0", "", "-1", "1e3", None, [1]]
+)
+def test_a_slot_that_is_no_slot_is_invalid_json_and_no_fault_of_the_program(slot: object) -> None:
+    action = {"agent_slot": slot, "name": "nobody here", "did": "x", "intent": "", "result": "unknown"}
+    assert problems_of(changed(character_actions=[action]))
+
+
 def test_absurd_output_is_refused_quickly() -> None:
     began = time.perf_counter()
     for text in (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.settings import AgentSettings, Profiles, ProfileSettings, load_settings
+from core.settings import AgentSettings, InvalidSettingsError, Profiles, ProfileSettings, load_settings
 
 AGENT_FIELDS: dict[str, object] = {
     "model": "other-model",
@@ -88,6 +88,33 @@ def test_one_field_that_is_set_holds_and_leaves_every_other_at_its_default(
     )
     assert loaded.profiles == wanted
     assert loaded.model_copy(update={"profile": profile}).active() == getattr(wanted, profile)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("timeout", "1e300"),
+        ("timeout", "inf"),
+        ("timeout", "nan"),
+        ("timeout", "0"),
+        ("max_input_tokens", "9" * 30),
+        ("max_output_tokens", "0"),
+        ("context_window", "9" * 5_000),
+        ("temperature", "nan"),
+        ("temperature", "-1"),
+        ("requests_per_minute", "9" * 30),
+        ("model", '"' + "m" * 5_000 + '"'),
+    ],
+    ids=lambda value: value[:9],
+)
+def test_a_number_that_no_call_can_have_is_refused_in_a_sentence(
+    name: str, value: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f"[profiles.local.character]\n{name} = {value}\n")
+    with pytest.raises(InvalidSettingsError) as refused:
+        load_settings(file)
+    assert len(refused.value.message) < 200
 
 
 def test_what_the_file_and_the_environment_set_of_one_profile_is_laid_together(

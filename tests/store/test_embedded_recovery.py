@@ -131,7 +131,10 @@ def test_a_socket_lock_without_a_pid_file_that_names_another_program_is_forgotte
         assert ask(server, "SELECT 1") == "1"
 
 
-@pytest.mark.parametrize("text", ["", "\n", "garbage", "999999999\n/nowhere\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "garbage", "999999999\n/nowhere\n", "9" * 5_000, f"{9**30}\n/nowhere\n/\n5432\n/nowhere\n"],
+)
 def test_a_torn_pid_file_is_survived(home: Path, text: str) -> None:
     (home / "data" / "postmaster.pid").write_text(text)
     with serving(home) as server:

@@ -74,7 +74,7 @@ def test_a_target_is_a_number_of_words_or_nothing() -> None:
     limits = sample_session().limits
     assert typed_definition("a", " ", limits).target_words is None
     assert typed_definition("a", "5000", limits).target_words == 5_000
-    for wrong in ("0", "5001", "99999"):
+    for wrong in ("0", "5001", "99999", "9" * 5_000, "٣x"):
         assert typed_definition("a", wrong, limits).problem == "A target is 1 to 5,000 words, or empty."
 
 
