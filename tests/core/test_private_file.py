@@ -2,13 +2,25 @@
 
 import os
 import stat
+from contextlib import chdir
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.chapter_file import write_chapter, write_new
+from core.errors import StoryEngineError
 from core.paths import Paths
-from core.private_file import NotPrivateError, make_directory, refuse_open_places, write_privately
+from core.private_file import (
+    NotPrivateError,
+    environment_without_secrets,
+    make_directory,
+    refuse_open_places,
+    write_privately,
+)
+from core.settings import load_settings
 
 
 @pytest.fixture
@@ -126,6 +138,15 @@ def test_the_folder_that_chapters_go_to_may_be_open_because_each_file_is_closed(
         "export storyengine_api_key = sk-1",
         "STORYENGINE_PROFILES__PRODUCTION__API_KEY=sk-1",
         "STORYENGINE_DATABASE_URL=postgresql://a:b@c/d",
+        "export\tSTORYENGINE_API_KEY=sk-1",
+        "  export  'STORYENGINE_API_KEY' = 'sk-1'",
+        "'STORYENGINE_API_KEY'=sk-1",
+        "OTHER='two\nlines'\nSTORYENGINE_API_KEY=sk-1",
+        "A=b\rSTORYENGINE_API_KEY=sk-1",
+        """STORYENGINE_PROFILES={"local": {"api_key": "sk-1"}}""",
+        """storyengine_profiles='{"local": {"API\\u005fKEY": "sk-1"}}'""",
+        """STORYENGINE_PROFILES__PRODUCTION={"api_key": "sk-1"}""",
+        """MINE={"local": {"api_key": "sk-1"}}\nSTORYENGINE_PROFILES=${MINE}""",
     ],
 )
 def test_an_env_file_with_a_secret_must_be_closed(paths: Paths, env_file: Path, line: str) -> None:
@@ -140,6 +161,56 @@ def test_an_env_file_with_a_secret_must_be_closed(paths: Paths, env_file: Path, 
 
 
 def test_an_env_file_without_one_may_be_read_by_all(paths: Paths, env_file: Path) -> None:
-    env_file.write_text("STORYENGINE_PROFILE=local\nOTHER_API_KEY=theirs\n")
+    env_file.write_text(
+        "STORYENGINE_PROFILE=local\nOTHER_API_KEY=theirs\n# STORYENGINE_API_KEY=sk-1\n"
+        'STORYENGINE_PROFILES={"local": {"provider": "openai"}}\nNOTE="\nSTORYENGINE_API_KEY=in a text"\n'
+    )
     env_file.chmod(0o644)
     refuse_open_places(paths, env_file)
+
+
+def spelled(name: str, value: str) -> st.SearchStrategy[str]:
+    """The spellings of one assignment that python-dotenv reads, and some that it does not."""
+    space = st.sampled_from(["", " ", "\t", "  ", "\u00a0", "\n"])
+    return st.builds(
+        "{}{}{}{}{}={}{}".format,
+        st.sampled_from(["", "# a comment\n", "A=b\n", "A='b\nc'\n", "\ufeff", "A=b\r\n"]),
+        st.sampled_from(["", "export ", "export\t", "export\u00a0", "EXPORT "]),
+        space,
+        st.sampled_from([name, name.lower(), f"'{name}'", f'"{name}"', f"'{name.title()}'"]),
+        space,
+        space,
+        st.sampled_from([value, f"'{value}'", f"{value} # why", f"{value}\n"]),
+    )
+
+
+@given(
+    spelled("STORYENGINE_API_KEY", "sk-1")
+    | spelled("STORYENGINE_PROFILES__LOCAL__API_KEY", "sk-1")
+    | spelled("STORYENGINE_PROFILES", '{"local": {"api_key": "sk-1"}}')
+    | spelled("STORYENGINE_PROFILES__LOCAL", '{"api_key": "sk-1"}')
+)
+def test_no_open_env_file_gives_the_settings_a_key(text: str) -> None:
+    with TemporaryDirectory() as folder, chdir(folder):
+        env_file = Path(".env")
+        env_file.write_text(text, encoding="utf-8")
+        env_file.chmod(0o644)
+        try:
+            refuse_open_places(Paths(*[Path("none")] * 4), env_file)
+        except NotPrivateError:
+            return
+        try:
+            read = load_settings(Path("none.toml"))
+        except StoryEngineError:
+            return
+        assert read.active().api_key is None
+
+
+def test_a_program_that_is_started_gets_no_key_in_any_spelling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STORYENGINE_API_KEY", "sk-1")
+    monkeypatch.setenv("STORYENGINE_PROFILES", '{"local": {"api_key": "sk-1"}}')
+    monkeypatch.setenv("STORYENGINE_PROFILES__LOCAL", '{"api_key": "sk-1"')
+    monkeypatch.setenv("STORYENGINE_DATA_DIR", "/kept")
+    kept = environment_without_secrets()
+    assert "sk-1" not in "".join(kept.values())
+    assert kept["STORYENGINE_DATA_DIR"] == "/kept"
