@@ -93,3 +93,9 @@ def to_last_sentence(text: str) -> str:
     """Return `text` up to the end of its last whole sentence, or all of it when there is none."""
     ends = list(_SENTENCE_END.finditer(text))
     return text[: ends[-1].end()] if ends else text
+
+
+def cut_in_words(place: str, whole: str, kept: str) -> tuple[str, ...]:
+    """Return for the GM what was cut off the end of a model's output; nothing when it was white space."""
+    cut = whole[len(kept) :].strip()
+    return (f"The end of the output {place} ({len(cut):,} characters)",) if cut else ()

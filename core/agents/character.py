@@ -12,10 +12,10 @@ from core.prompt_range import PromptRange
 from core.segment import Context, Segment
 from core.session import Session, Tab1Inputs
 from core.slot import Slot
-from core.text import clean, is_blank
+from core.text import clean, cut_in_words, is_blank, to_last_sentence
 from core.transcript import in_order, render_events
 
-_MARK_LINE = re.compile(r"^[ \t]*=== (?:END )?[A-Z_]{4,}", re.MULTILINE)
+_OWN_MARK = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
 
 
 def build_context(
@@ -53,15 +53,33 @@ def identity_text(session: Session, tab1: Tab1Inputs, slot: Slot) -> str:
     return f"Name: {session.name_of(slot)}\nSlot: {slot.value} ({slot.colour})\n\n{text}".rstrip()
 
 
+def trim_small_reply(text: str, *, is_unfinished: bool) -> tuple[str, tuple[str, ...]]:
+    """Return the part of a very small model's output that is its reply, and in words what was cut off.
+
+    Such a model does not end by itself. It runs into its output cap, so that an unfinished text counts up
+    to its last whole sentence; and it continues with another section of its input, so that a line with the
+    name of one of our sections ends the reply.
+    """
+    reply, cut = text, list[str]()
+    if is_unfinished:
+        reply = to_last_sentence(text)
+        cut += cut_in_words("after its last whole sentence", text, reply)
+    mark = _OWN_MARK.search(reply)
+    if mark is not None:
+        kept = reply[: mark.start()]
+        line = reply[mark.start() :].partition("\n")[0].strip()
+        cut += cut_in_words(f"from the line “{line}”", reply, kept)
+        reply = kept
+    return reply, tuple(cut)
+
+
 def clean_reply(text: str, name: str) -> str:
     """Return a reply as it is stored: cleaned, without the character's own name in front.
-
-    Weak models go on with section marks of their own; what begins with one is not part of the reply.
 
     Raise StoryEngineError (`LLM_ERROR`) when nothing is left.
     """
     echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
-    reply = _MARK_LINE.split(clean(text), maxsplit=1)[0].strip()
+    reply = clean(text).strip()
     match = echo.match(reply)
     if match is not None:
         reply = reply[match.end() :].strip()

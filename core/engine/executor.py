@@ -14,7 +14,6 @@ from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import AgentRole, Choices, PromptStyle
 from core.request import Request, RequestKind
 from core.store import Snapshot, Store
-from core.text import to_last_sentence
 
 Publish = Callable[[Notice], None]
 Parse = Callable[[str], Mapping[str, object]]
@@ -85,15 +84,18 @@ class Executor:
         result = await calls.make(context)
         if result.error is not None:
             return Failed(result.error, result.retry_after), result.trail
-        if result.finish_reason == "length" and calls.style_of(context) is not PromptStyle.SMALL:
+        is_unfinished = result.finish_reason == "length"
+        text, trail = result.text, result.trail
+        if calls.style_of(context) is PromptStyle.SMALL:
+            text, cut = character.trim_small_reply(text, is_unfinished=is_unfinished)
+            trail = trail.noting(cut)
+        elif is_unfinished:
             error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-            return Failed(error), result.trail.marked(error)
-        # The very small model does not end by itself: its reply counts up to its last whole sentence.
-        text = to_last_sentence(result.text) if result.finish_reason == "length" else result.text
+            return Failed(error), trail.marked(error)
         try:
-            return ReplyMade(character.clean_reply(text, session.name_of(request.slot))), result.trail
+            return ReplyMade(character.clean_reply(text, session.name_of(request.slot))), trail
         except StoryEngineError as error:
-            return Failed(error), result.trail.marked(error)
+            return Failed(error), trail.marked(error)
 
     async def _summary(self, snapshot: Snapshot, request: Request, calls: "_Calls") -> tuple[Outcome, Trail]:
         chunk = request.prompts

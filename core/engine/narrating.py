@@ -10,7 +10,7 @@ from core.errors import ErrorCode, StoryEngineError
 from core.model_choice import ModelChoice, PromptStyle
 from core.request import Request
 from core.store import Changes, Snapshot, Store
-from core.text import to_last_sentence
+from core.text import cut_in_words, to_last_sentence
 
 Call = Callable[[Context], Awaitable[CallResult]]
 Save = Callable[[Callable[[Snapshot], Changes]], Awaitable[Changes]]
@@ -53,8 +53,10 @@ class Narrator:
             error = self._error_in(result)
             if error is not None:
                 return Failed(error, result.retry_after), result.trail.marked(error)
-            await self._save(partial(_provenance, request, result.trail))
-            texts.append(self._prose(result.text))
+            prose = self._prose(result.text)
+            cut = cut_in_words("after its last whole sentence", result.text.strip(), prose)
+            await self._save(partial(_provenance, request, result.trail.noting(cut)))
+            texts.append(prose)
             model = result.model
         block_ids = tuple(block.id for block in blocks)
         whole = "\n\n".join(texts)

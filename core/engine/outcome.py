@@ -1,7 +1,7 @@
 """What came of a request, before it is settled."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -82,6 +82,11 @@ class Trail:
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return Trail((*before, failed), self.contents)
+
+    def noting(self, left_out: Sequence[str]) -> "Trail":
+        """Return the trail with a note on its last artifact of what was left out."""
+        *before, last = self.artifacts
+        return Trail((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
 
 
 def failure_of(error: BaseException, what: str) -> StoryEngineError:

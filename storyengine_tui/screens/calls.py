@@ -109,7 +109,7 @@ def facts_of(call: Call, session: Session) -> str:
         + (f": {clean(artifact.error_message)}" if artifact.error_message else ""),
     ]
     if artifact.left_out:
-        lines.append("Left out of the input: " + "; ".join(map(clean_line, artifact.left_out)))
+        lines.append("Left out: " + "; ".join(map(clean_line, artifact.left_out)))
     lines.append(f"Input SHA-256: {artifact.input_hash}")
     return "\n".join(lines)
 

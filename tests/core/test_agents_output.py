@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from core.agents.json_output import (
     refuse_longer_than_source,
 )
 from core.errors import ErrorCode, StoryEngineError
+from core.fence import SegmentName, closing_mark, opening_mark
 from core.prompt_range import PromptRange
 from core.slot import Slot
 from core.text import clean
@@ -214,12 +216,37 @@ def test_an_action_of_nobody_is_invalid(slot: object, name: object) -> None:
         ("Mara knocks: once, twice.", "Mara knocks: once, twice."),
         ("Tobin: wait!", "Tobin: wait!"),
         ("I\x1b[1m knock\x07.\n\n\n\nTwice.", "I knock.\n\n\n\nTwice."),
-        ("I knock.\n=== END USER_PROMPT ===\nMore", "I knock."),
+        ("I knock.\n=== LEDGER ===\nIt reads thus.", "I knock.\n=== LEDGER ===\nIt reads thus."),
+        ("I knock.\n=== END USER_PROMPT ===\nMore", "I knock.\n=== END USER_PROMPT ===\nMore"),
         ("I knock.\n\n===\n\nLater I wait.", "I knock.\n\n===\n\nLater I wait."),
     ],
 )
 def test_replies_are_cleaned(text: str, reply: str) -> None:
     assert character.clean_reply(text, "Mara") == reply
+
+
+@given(st.text("ABC_ ", min_size=1, max_size=20).filter(lambda name: name.strip() not in list(SegmentName)))
+def test_a_line_that_looks_like_a_section_of_the_story_stays_in_the_reply(name: str) -> None:
+    reply = f"I read.\n\n=== {name} ===\nThe page reads thus.\n\nAnd I go on."
+    assert character.trim_small_reply(reply, is_unfinished=False) == (reply, ())
+    assert character.clean_reply(reply, "Mara") == reply
+
+
+@pytest.mark.parametrize("name", SegmentName)
+@pytest.mark.parametrize("mark", [opening_mark, closing_mark])
+def test_our_own_section_ends_the_reply_of_a_very_small_model_and_the_cut_is_told(
+    mark: Callable[[SegmentName], str], name: SegmentName
+) -> None:
+    text = f"I knock.\n{mark(name)}\nMore"
+    kept, cut = character.trim_small_reply(text, is_unfinished=False)
+    assert kept == "I knock.\n"
+    assert cut == (f"The end of the output from the line “{mark(name)}” ({len(mark(name)) + 5} characters)",)
+
+
+def test_an_unfinished_sentence_of_a_very_small_model_is_cut_and_the_cut_is_told() -> None:
+    kept, cut = character.trim_small_reply("I knock. Then I wa", is_unfinished=True)
+    assert kept == "I knock."
+    assert cut == ("The end of the output after its last whole sentence (9 characters)",)
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "Mara:", "\u200b\u200d", "\x1b[31m\x1b[0m", "Mara: \n"])

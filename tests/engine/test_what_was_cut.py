@@ -1,0 +1,55 @@
+"""What is cut off a model's output is said on its call."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.model_choice import AgentRole, Choices, PromptStyle
+from core.providers.script import Entry, Match
+from core.request import RequestKind
+from core.slot import Slot
+from db.store import PostgresStore
+from tests.engine.windows import CHOICES, MATCHES, chapter, done, play, scripted
+
+pytestmark = pytest.mark.anyio
+
+
+def in_style(role: AgentRole, style: PromptStyle) -> Choices:
+    return Choices(
+        {one: replace(CHOICES[one], style=style if one is role else CHOICES[one].style) for one in AgentRole}
+    )
+
+
+@pytest.mark.parametrize("style", PromptStyle)
+async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its_call_says_so(
+    store: PostgresStore, style: PromptStyle
+) -> None:
+    text = "I look.\n\n=== LEDGER ===\nIt reads thus.\n\n=== USER_PROMPT ===\nGo on."
+    said = Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text=text)
+    async with chapter(store, scripted(said), choices=in_style(AgentRole.CHARACTER, style)) as session:
+        request = await done(session, await session.submit_prompt(Slot.RED, "Read it."))
+        *_, reply = await store.events(session.id)
+        [call] = await store.artifacts(session.id, request_id=request.id)
+        assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
+        if style is PromptStyle.FULL:
+            assert (reply.text, call.left_out) == (text, ())
+        else:
+            assert reply.text == "I look.\n\n=== LEDGER ===\nIt reads thus."
+            told = "The end of the output from the line “=== USER_PROMPT ===” (26 characters)"
+            assert call.left_out == (told,)
+
+
+async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call(
+    store: PostgresStore,
+) -> None:
+    said = Entry(match=Match.model_validate(MATCHES[RequestKind.NARRATIVE]), text="She went. And the")
+    choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
+    async with chapter(store, scripted(said), choices=choices) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        request = await done(session, await session.build_narrative())
+        [draft] = await store.drafts(session.id)
+        [call] = await store.artifacts(session.id, request_id=request.id)
+        assert draft.text == "She went."
+        assert call.left_out == ("The end of the output after its last whole sentence (7 characters)",)
