@@ -67,15 +67,15 @@ class MemoryDigester:
     def __init__(self, style: PromptStyle) -> None:
         self._style = style
         self._compact: dict[BlockId, CompactBlock] = {}
-        self._made: OrderedDict[tuple[int, BlockId | None, int], Digest] = OrderedDict()
+        self._made: OrderedDict[tuple[tuple[tuple[BlockId, bool], ...], int], Digest] = OrderedDict()
 
     def digest(self, blocks: Sequence[MemoryBlock], budget: int) -> Digest:
         """Return memory in at most `budget` tokens, or, where that cannot be, as small as it gets.
 
-        Blocks are only ever added, so their number and the last of them tell which they are; between
-        two blocks the digest of each character is made once.
+        The cache key names every block and whether it is whole: two characters may hold different
+        blocks of the same number and end. Between two blocks each digest is made once.
         """
-        key = (len(blocks), blocks[-1].id if blocks else None, budget)
+        key = (tuple((block.id, is_whole(block)) for block in blocks), budget)
         made = self._made.pop(key, None) or self._digest(blocks, budget)
         self._made[key] = made
         if len(self._made) > DIGESTS_KEPT:

@@ -2,12 +2,14 @@
 
 import time
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
 from core.context import Context, ContextBuilder
 from core.errors import ErrorCode, StoryEngineError
 from core.fence import SegmentName
+from core.ids import BlockId
 from core.memory import MemoryBlock
 from core.memory_digest import STEP, MemoryDigester
 from core.model_choice import AgentRole, Choices, PromptStyle
@@ -147,6 +149,32 @@ def test_the_cut_depends_on_blocks_and_budget_alone() -> None:
     for count in range(1, 50):
         warm.digest(memory(count), 4_000)
     assert warm.digest(memory(30), 3_000) == MemoryDigester(PromptStyle.FULL).digest(memory(30), 3_000)
+
+
+def test_two_characters_whose_blocks_differ_never_get_each_others_memory() -> None:
+    """The same number of blocks and the same last one, so only the ids of all tell them apart."""
+    common = delta_block(2)
+    private = replace(delta_block(1, ["KARA IS THE KILLER"]), id=BlockId(UUID(int=99)))
+    digester = MemoryDigester(PromptStyle.FULL)
+    karas = digester.digest((lock_block(), private, common), 48_000)
+    miras = digester.digest((lock_block(), delta_block(1), common), 48_000)
+    assert "KARA IS THE KILLER" in karas.text
+    assert "KARA IS THE KILLER" not in miras.text
+
+
+def test_a_block_that_is_built_again_replaces_the_old_text() -> None:
+    digester = MemoryDigester(PromptStyle.FULL)
+    digester.digest((lock_block(), delta_block(1, ["old"]), delta_block(2)), 48_000)
+    rebuilt = replace(delta_block(1, ["new"]), id=BlockId(UUID(int=99)))
+    assert "new" in digester.digest((lock_block(), rebuilt, delta_block(2)), 48_000).text
+
+
+def test_a_block_of_which_only_the_canon_is_held_is_not_taken_for_the_whole_one() -> None:
+    blocks = (lock_block(), delta_block(1, ["kept"]), delta_block(2))
+    part = replace(blocks[1], payload={"canon_locks": ["kept"]})
+    digester = MemoryDigester(PromptStyle.FULL)
+    digester.digest(blocks, 48_000)
+    assert digester.digest((blocks[0], part, blocks[2]), 48_000).shrunk == PromptRange(1, 7)
 
 
 def test_canon_locks_are_kept_once() -> None:
