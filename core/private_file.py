@@ -4,12 +4,14 @@ Everything that the program keeps is written through here or through the private
 """
 
 import errno
+import json
 import os
 import stat
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -124,21 +126,42 @@ def _led_out(directory: Path, *places: Path) -> Iterator[Path]:
 
 
 def _holds_secret(env_file: Path) -> bool:
+    """Whether the settings would take a secret from the file: read as they read it, by python-dotenv."""
     try:
-        text = env_file.read_text("utf-8", errors="replace").upper()
+        text = env_file.read_text("utf-8", errors="replace")
     except OSError:
         return False
-    names = (line.partition("=")[0].removeprefix("EXPORT ").strip() for line in text.splitlines())
-    return any(_is_secret(name) for name in names)
+    from dotenv import dotenv_values
+
+    return any(
+        _tells_secret(name, value or "") for name, value in dotenv_values(stream=StringIO(text)).items()
+    )
 
 
 def environment_without_secrets() -> dict[str, str]:
     """Return our environment for a process that we start: none of them needs a key, and some outlive us."""
-    return {name: text for name, text in os.environ.items() if not _is_secret(name)}
+    return {name: text for name, text in os.environ.items() if not _tells_secret(name, text)}
 
 
-def _is_secret(name: str) -> bool:
-    return name.startswith(_OURS) and name.endswith(_SECRETS)
+def _tells_secret(name: str, value: str) -> bool:
+    """Whether a variable is a secret of ours, or JSON with one among its keys: `PROFILES={"local": …}`."""
+    name = name.upper()
+    if not name.startswith(_OURS):
+        return False
+    if name.endswith(_SECRETS):
+        return True
+    try:
+        return "{" in value and _has_secret_key(json.loads(value))
+    except (ValueError, RecursionError):
+        return any(secret in value.upper() for secret in _SECRETS)
+
+
+def _has_secret_key(value: object) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_secret_key, value))
+    return isinstance(value, dict) and any(
+        key.upper().endswith(_SECRETS) or _has_secret_key(inner) for key, inner in value.items()
+    )
 
 
 def refuse_open(path: Path, mode: str, *, is_anyones: bool = False) -> None:

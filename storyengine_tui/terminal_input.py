@@ -4,9 +4,6 @@ Textual looks for the end of a paste as it looks for keys. Where the mark of the
 tenth of a second between them, the paste never ends and everything typed after it goes nowhere; and where
 the text has an escape character in it, some of the text is played as keys. Here the marks are looked for
 first, and Textual's parser is given only what lies outside of them.
-
-Textual's parser also computes with whatever numbers a sequence has in it, and raises where they name no
-character, no place and no size. Such a sequence is ignored: it is no key of any terminal.
 """
 
 import os
@@ -17,8 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from textual._xterm_parser import XTermParser
-from textual.events import Key, MouseEvent, Paste, Resize
-from textual.keys import Keys
+from textual.events import Paste
 from textual.message import Message
 
 START: Final = "\x1b[200~"
@@ -32,12 +28,10 @@ LONGEST_READ: Final = 16_384
 """Bytes that are read at once."""
 MOMENT: Final = 0.1
 """Seconds after which the parser is asked whether something has waited long enough."""
-MOST_CELLS: Final = 2_000
-"""Columns or rows beyond which no terminal is: to lay out more takes all memory."""
 
 
 class PasteParser(XTermParser):
-    """Textual's parser of keys, behind a filter that takes the pastes out; it never raises."""
+    """Textual's parser of keys, behind a filter that takes the pastes out."""
 
     def __init__(self, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(debug)
@@ -64,7 +58,7 @@ class PasteParser(XTermParser):
                     self._paste = None
             else:
                 if before:
-                    yield from _possible(super().feed(before))
+                    yield from super().feed(before)
                 if found:
                     self._paste = []
 
@@ -76,22 +70,8 @@ class PasteParser(XTermParser):
                 yield from self._pasted()
         elif self._held and waited >= LONGEST_KEY:
             held, self._held = self._held, ""
-            yield from _possible(super().feed(held))
-        yield from _possible(super().tick())
-
-    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
-        """Return the keys of a sequence; private, and overridden since it raises for impossible numbers."""
-        try:
-            return [*super()._sequence_to_key_events(sequence, alt)]
-        except (ValueError, OverflowError):
-            return [Key(Keys.Ignore, sequence)]
-
-    def parse_mouse_code(self, code: str) -> Message | None:
-        """Return what a mouse did; nothing where that is not on any screen."""
-        try:
-            return super().parse_mouse_code(code)
-        except (ZeroDivisionError, OverflowError):  # The terminal said that it has no columns, or no pixels.
-            return None
+            yield from super().feed(held)
+        yield from super().tick()
 
     def _pasted(self) -> Iterable[Message]:
         if self._paste:
@@ -99,22 +79,6 @@ class PasteParser(XTermParser):
             self._paste.clear()
             if text:
                 yield Paste(text.replace("\x00", ""))
-
-
-def _possible(messages: Iterable[Message]) -> Iterable[Message]:
-    """Drop what no terminal can mean: half a character, a size or a place beyond all screens."""
-    for message in messages:
-        match message:
-            case Key(key=key, character=character):
-                is_possible = not any("\ud800" <= one <= "\udfff" for one in key + (character or ""))
-            case Resize(size=size):
-                is_possible = all(1 <= cells <= MOST_CELLS for cells in size)
-            case MouseEvent():
-                is_possible = max(message.x, message.y) <= MOST_CELLS
-            case _:
-                is_possible = True
-        if is_possible:
-            yield message
 
 
 def _without_beginning_of(mark: str, text: str, *, least: int) -> tuple[str, str]:
