@@ -112,7 +112,7 @@ class StoryEngineApp(OverlayApp):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Give every theme our own variables, in colours that the terminal has."""
-        return theme_variables(self.console.color_system)
+        return theme_variables(self.console.color_system, has_colour=not self.no_color)
 
     def get_driver_class(self) -> type[Driver]:
         """Return the platform's driver, which outlives its terminal."""

@@ -16,5 +16,5 @@ def expected_time(seconds: float | None, *, is_local: bool) -> str:
 def expected_time_sentence(seconds: float | None, *, is_local: bool) -> str:
     """Return the same as a sentence."""
     if seconds is None:
-        return "On this machine it can take some minutes the first time." if is_local else ""
+        return "On this machine it can take a few minutes the first time." if is_local else ""
     return f"Last time it took {elapsed_text(seconds)}." if seconds >= WORTH_SAYING else ""

@@ -1,10 +1,11 @@
 """Every colour of the program, defined once (design 10).
 
-The slot colours were chosen by computation: each is at least 4.5 : 1 against black and looks like its
-name, and the smallest OKLab distance between any two of them, and to the GM's white, is as large as a
-search could make it, in common vision and as protanopia, deuteranopia and tritanopia see them. What a
-terminal of 256 colours makes of them is as readable; one of 16 is given colours that it has. A test computes
-all of it again.
+The slot colours were chosen by a search: each has a contrast of at least 4.5 : 1 with black, the hue of its
+name, and enough saturation not to pass for a pastel. Among such colours the smallest OKLab distance between
+any two, and to the GM's white, was made large, in common vision and as protanopia, deuteranopia and
+tritanopia see them. Indigo (#4b0082) itself is nearly black, so ours is lighter, between blue and violet.
+A terminal of 256 colours shows colours as readable; one of 16 gets colours that it has. Without colour
+(`NO_COLOR`) all slots have one readable grey, and names and numbers tell them apart. Tests compute all this.
 """
 
 from collections.abc import Mapping
@@ -17,13 +18,13 @@ from core.slot import Slot
 
 SLOT_COLOURS: Final[Mapping[Slot, str]] = MappingProxyType(
     {
-        Slot.RED: "#ef1543",
-        Slot.ORANGE: "#ee9828",
-        Slot.YELLOW: "#ffd91f",
-        Slot.GREEN: "#79e0b5",
-        Slot.BLUE: "#1f82ff",
-        Slot.INDIGO: "#b0a4e6",
-        Slot.VIOLET: "#ae63a2",
+        Slot.RED: "#ed1512",
+        Slot.ORANGE: "#ed9808",
+        Slot.YELLOW: "#f0cc00",
+        Slot.GREEN: "#5af07a",
+        Slot.BLUE: "#41a0fe",
+        Slot.INDIGO: "#8165eb",
+        Slot.VIOLET: "#b656b2",
     }
 )
 
@@ -39,6 +40,9 @@ FEW_SLOT_COLOURS: Final[Mapping[Slot, str]] = MappingProxyType(
     }
 )
 """For a terminal of 16 colours: seven of them. The nearest to the others would be grey for three slots."""
+
+NO_COLOUR: Final = "#bcbcbc"
+"""Every slot under `NO_COLOR`. The grey of red itself would be too dark to read."""
 
 _ROLES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -79,7 +83,7 @@ STORY_THEME: Final = Theme(
     accent="#5c9bff",
     warning=_ROLES["tone-warning"],
     error=_ROLES["tone-error"],
-    success="#79e0b5",
+    success=SLOT_COLOURS[Slot.GREEN],
     foreground="#ffffff",
     background="#000000",
     surface="#000000",
@@ -94,13 +98,19 @@ STORY_THEME: Final = Theme(
 )
 
 
-def theme_variables(color_system: str | None = None) -> dict[str, str]:
+def theme_variables(color_system: str | None = None, *, has_colour: bool = True) -> dict[str, str]:
     """Return our own variables, for `App.get_theme_variable_defaults`: then every theme has them.
 
-    `color_system` is Rich's name of what the terminal can show.
+    `color_system` is Rich's name of what the terminal can show; `has_colour` is false under `NO_COLOR`.
     """
-    colours = FEW_SLOT_COLOURS if color_system == "standard" else SLOT_COLOURS
-    return {**{f"slot-{slot.colour}": colour for slot, colour in colours.items()}, **_ROLES}
+    is_few = has_colour and color_system == "standard"
+    colours = FEW_SLOT_COLOURS if is_few else SLOT_COLOURS
+    return {
+        **{f"slot-{slot.colour}": colours[slot] if has_colour else NO_COLOUR for slot in Slot},
+        # Of 16 colours, orange and yellow are the dark and the bright one of the same hue in many terminals.
+        "slot-yellow-style": "bold" if is_few else "none",
+        **_ROLES,
+    }
 
 
 def slot_class(slot: Slot) -> str:

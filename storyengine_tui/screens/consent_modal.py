@@ -18,18 +18,17 @@ WHAT_IS_SENT = (
     "  • world, chapter, names and identities\n"
     "  • your prompts and the replies to them\n"
     "  • structured memory and the narrative definition\n\n"
-    "Nothing else leaves this machine. Whoever runs that service may store what it gets. You can take "
-    "your consent back at any time: storyengine consent revoke."
+    "Nothing else leaves this machine. The service may store what it receives.\n"
+    "To withdraw your consent at any time: storyengine consent revoke."
 )
 
-LOOKING = "Looking which key goes with it …"
+LOOKING = "Looking up which key is sent with it …"
 
 
 class ConsentModal(TextDialog):
     """Ends with whether the GM grants that text goes to `address`; granting is the caller's."""
 
     CSS_PATH = "dialog.tcss"
-    AUTO_FOCUS = "#not-now"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "not_now", "Not now")]
 
     def __init__(self, address: str, models: str, name_key: Callable[[], Awaitable[str]]) -> None:
@@ -45,15 +44,15 @@ class ConsentModal(TextDialog):
     def compose(self) -> ComposeResult:
         """Compose address, what is sent, and the two answers."""
         with Vertical(classes="dialog--box"):
-            yield Static("May your text be sent to this address?", classes="dialog--title")
+            yield Static("Send your text to this address?", classes="dialog--title")
             with VerticalScroll(classes="dialog--scroll", can_focus=False):
                 yield Static(Content(self._address), classes="dialog--text", id="address")
                 yield Static(Content(f"Called there: {self._models}."), classes="dialog--text", id="called")
                 yield Static(LOOKING, classes="dialog--text", id="key", markup=False)
                 yield Static(Content("\n" + WHAT_IS_SENT), classes="dialog--text")
             with Horizontal(classes="dialog--buttons"):
-                yield Button("Not now", id="not-now")
-                yield Button("Grant", id="grant", classes="deed")
+                yield Button("Not now", id="cancel")
+                yield Button("Allow", id="confirm", classes="deed")
 
     def on_mount(self) -> None:
         """Look for the key; a keyring may take its time, and ask for its own password."""
@@ -66,7 +65,7 @@ class ConsentModal(TextDialog):
     @on(Button.Pressed)
     def _answer(self, event: Button.Pressed) -> None:
         event.stop()
-        self.dismiss(event.button.id == "grant")
+        self.dismiss(event.button.id == "confirm")
 
     def action_not_now(self) -> None:
         """Send nothing."""

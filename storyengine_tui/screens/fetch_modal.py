@@ -31,6 +31,7 @@ class FetchModal(TextDialog):
 
     CSS_PATH = "dialog.tcss"
     HELP = "Fetch asks the package registry for one file, checks it, and keeps it. Esc stops and goes back."
+    IS_FINAL = False
     AUTO_FOCUS = "#fetch"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 

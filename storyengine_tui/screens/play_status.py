@@ -121,6 +121,11 @@ def summary_failure(status: PlayStatus, request: Request) -> tuple[str, str]:
     return what + _reason(request), "You can play on; memory is made up for later."
 
 
+def has_short_chunk(session: Session) -> bool:
+    """Whether the last chunk has fewer prompts than the others, or there is none at all."""
+    return session.prompt_index == 0 or session.unsummarised % session.limits.chunk_size > 0
+
+
 def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:
     """Return what End Chapter will do. `waiting` are the slots whose panels hold text."""
     lines = []

@@ -1,14 +1,17 @@
 """What tab 1 says of itself."""
 
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
-READING = "Here you only read along: read, mark and copy."
-LOCKED = "Locked: read, mark and copy. Reset Chapter, below, begins an empty one."
+READING = "Read-only in this window: you can read and copy."
+LOCKED = "Locked: you can read and copy. Reset Chapter, below, starts a new one."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
     "have saved any and all character and setting information before you reset."
 )
 """The words of the specification."""
-RESET_KEEPS = "This window's cells are emptied; the chapter itself is kept under Archived in the list (F5)."
+RESET_KEEPS = (
+    "Only the cells of this window are emptied. The chapter itself is kept: it moves to the archive "
+    "(F5, then v), where you can restore it or delete it for good."
+)
 
 
 def intro(*, is_locked: bool, is_read_only: bool) -> str:

@@ -31,7 +31,6 @@ class ConfirmModal(TextDialog):
         Button { margin-left: 2; }
     }
     """
-    AUTO_FOCUS = "#cancel"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(

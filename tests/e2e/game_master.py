@@ -113,7 +113,7 @@ class GameMaster(Terminal):
         """Go to tab 2, which asks, and say yes; return when the first prompt can be typed."""
         self.press("f3")
         self.wait_for("Lock and play")
-        self.press("enter")
+        self.press("tab", "enter")
         self.wait_for("being played", patience)
         self.wait_for("━ To 1 ")
 

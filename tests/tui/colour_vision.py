@@ -63,6 +63,12 @@ def hue(colour: str) -> float:
     return math.degrees(math.atan2(b, a)) % 360
 
 
+def chroma(colour: str) -> float:
+    """Return how far a colour is from grey in OKLab; 0.1 is a pastel, pure blue has 0.31."""
+    _, a, b = _seen(colour, "common")
+    return math.hypot(a, b)
+
+
 def _seen(colour: str, vision: str) -> Vector:
     simulated = _apply(VISIONS[vision], linear(colour))
     red, green, blue = (min(1.0, max(0.0, part)) for part in simulated)

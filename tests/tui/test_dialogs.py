@@ -87,7 +87,7 @@ async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended
         app.chapter.query_one("#go-on").focus()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         await until(pilot, lambda: app.screen is app.chapter and app.focused is not None)
         await settled(pilot)
         assert any("refused the key" in row for row in rows(app))

@@ -128,7 +128,7 @@ async def test_without_weights_going_to_tab_2_offers_to_fetch_them_and_then_goes
         registry.gate.set()
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         assert (desktop.paths.models / "tiny.gguf").read_bytes() == CONTENT
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         await until(pilot, lambda: app.chapter.active_tab == "play")
 
 

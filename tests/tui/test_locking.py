@@ -51,7 +51,7 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
         assert "3 agents: Mira, Jonas [/x], Agent Yellow" in text
         assert "Still without an identity: Agent Yellow." in text
         assert "by a script on this machine, in place of a model." in text
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         await until(pilot, lambda: app.chapter.active_tab == "play" and app.screen is app.chapter)
         assert state(app) is SessionState.ACTIVE
         await pilot.press("f2", "f3")
@@ -93,7 +93,7 @@ async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) 
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         modal = await ask(pilot)
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         await until(pilot, lambda: state(app) is SessionState.LOCKING)
         assert modal.query_one(BusyLine).is_busy
         await pilot.press("escape")
@@ -107,7 +107,7 @@ async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) 
     ("seconds", "provider", "sentence"),
     [
         (100.0, "scripted", "tab 2 opens. Last time it took 1:40."),
-        (None, "local", "tab 2 opens. On this machine it can take some minutes the first time."),
+        (None, "local", "tab 2 opens. On this machine it can take a few minutes the first time."),
         (None, "scripted", "tab 2 opens."),
         (0.2, "local", "tab 2 opens."),
     ],
@@ -136,7 +136,7 @@ async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_num
     async with desktop.app().run_test(size=(80, 24)) as pilot:
         app = await opened(pilot)
         modal = await ask(pilot)
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         text = modal.query_one("#consequences", Static)
         await until(pilot, lambda: asked and str(text.content).endswith(sentence))
         assert asked == [(0, "smollm2-135m-instruct" if provider == "local" else "o4-mini")]
@@ -151,7 +151,7 @@ async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desk
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         await ask(pilot)
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
         content = lock_banner(app).content
         assert content is not None

@@ -241,7 +241,7 @@ async def test_without_consent_the_dialog_asks_and_the_prompt_goes_then(
         await table.until(lambda: isinstance(table.app.screen, ConsentModal))
         assert table.text(Slot.RED) == "Hello"
         assert "consent" in table.banner()
-        await table.pilot.click(table.app.screen.query_one("#grant", Button))
+        await table.pilot.click(table.app.screen.query_one("#confirm", Button))
         await table.until(lambda: table.played(1))
         assert table.text(Slot.RED) == ""
         assert table.banner() == ""

@@ -311,7 +311,7 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         await pilot.press("enter")
         await until(pilot, lambda: app.screen.id == "reset-chapter")
         warning, kept = str(app.screen.query_one(".confirm--text", Static).content).split("\n\n")
-        assert "under Archived" in kept
+        assert "The chapter itself is kept: it moves to the archive" in kept
         assert warning == (
             "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure "
             "you have saved any and all character and setting information before you reset."

@@ -192,7 +192,7 @@ def test_setup_lock_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
 
     assert shown(size, act)
@@ -255,7 +255,7 @@ def test_lock_running(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> 
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
-        await pilot.press("enter")
+        await pilot.press("right", "enter")
         session = app.session
         assert session is not None
         await until(pilot, lambda: session.snapshot.session.state is SessionState.LOCKING)
