@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test e2e e2e-lines torture check screenshots format lint types bench dependencies lock wheel image clean run-environment dev-environment
+.PHONY: help run play test e2e e2e-lines torture check screenshots format lint types bench dependencies lock mutants wheel image clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -70,6 +70,9 @@ lock: dev-environment ## solve the lock files anew, after a change of dependenci
 	compile pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock; \
 	printf 'hatchling\neditables\n' >"$$place/build.in"; \
 	compile "$$place/build.in" -c requirements-dev.lock -o requirements-build.lock
+
+mutants: dev-environment ## change core in 200 places, one at a time, and print what no test notices (ARGS="--seed 2")
+	@$(BIN)/python -m tools.mutants $(ARGS)
 
 wheel: dev-environment ## build the wheel into dist/, check that it is complete and that it plays a chapter
 	@$(BIN)/python -m tools.wheel $(ARGS)

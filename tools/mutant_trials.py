@@ -1,0 +1,206 @@
+"""Copies of the tree in which tests run: once to see which lines each runs, then once for every mutant."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from coverage import CoverageData
+
+from tools.mutant_kinds import Mutant
+from tools.mutant_plugin import DURATIONS
+
+_PYTEST = ["-m", "pytest", "-q", "-p", "tools.mutant_plugin", "-p", "no:xdist"]
+_PASSED, _FAILED, _NOTHING_RUN = 0, 1, 5
+_MAP_PATIENCE = 7200.0
+_START, _SLOWNESS = 60.0, 5.0
+"""A mutant is given so many seconds, and so many times what its tests took, before it counts as hanging."""
+
+
+class Outcome(StrEnum):
+    """How a mutant ended."""
+
+    NOTICED = "noticed"
+    TIMED_OUT = "hangs"
+    SURVIVED = "SURVIVED"
+
+
+class Trial(NamedTuple):
+    """One mutant, tried."""
+
+    mutant: Mutant
+    outcome: Outcome
+    tests: int
+    """How many tests run the line."""
+    seconds: float
+    by: str
+    """The test that failed, where one did."""
+
+    def as_json(self) -> dict[str, object]:
+        """Return what a script reads."""
+        mutant = self.mutant._asdict()
+        del mutant["edit"]
+        return mutant | {
+            "outcome": self.outcome.name.lower(),
+            "tests": self.tests,
+            "seconds": round(self.seconds, 1),
+            "by": self.by,
+        }
+
+
+class Coverage(NamedTuple):
+    """Which tests run a line, and how long each takes."""
+
+    lines: dict[str, dict[int, list[str]]]
+    durations: dict[str, float]
+
+    @classmethod
+    def of(cls, root: Path, suites: Sequence[str], kept: Path) -> Self:
+        """Return what was found the last time when nothing has changed; run the tests otherwise."""
+        file = kept / f"{_fingerprint(root, suites)}.json"
+        if not file.exists():
+            say("Running the tests once, to see what each of them runs.")
+            found = json.dumps(_measured(root, suites))
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.mkdir(parents=True)
+            file.write_text(found, "utf-8")
+        content = json.loads(file.read_text("utf-8"))
+        lines = {
+            path: {int(number): tests for number, tests in of_file.items()}
+            for path, of_file in content["lines"].items()
+        }
+        return cls(lines, content["durations"])
+
+    def tests_of(self, path: str, number: int) -> list[str]:
+        """Return the tests that run a line, the quick ones first.
+
+        A line that runs at import alone belongs to no test: all that run anything else of the file count.
+        """
+        of_file = self.lines.get(path, {})
+        tests = set(of_file.get(number, ())) & self.durations.keys()
+        if not tests and number in of_file:
+            tests = {test for those in of_file.values() for test in those} & self.durations.keys()
+        return sorted(tests, key=lambda test: (self.durations[test], test))
+
+
+class Copy:
+    """A copy of the tree, in which one mutant at a time is tried."""
+
+    def __init__(self, root: Path, coverage: Coverage | None) -> None:
+        self._root = root
+        self._coverage = coverage
+
+    @classmethod
+    def make(cls, source: Path, target: Path, coverage: Coverage | None = None) -> Self:
+        """Copy what git knows or could know; nothing that it ignores."""
+        for name in _files(source):
+            place = target / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, place)
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "."], cwd=target, check=True)
+        return cls(target, coverage)
+
+    def try_out(self, mutant: Mutant) -> Trial:
+        """Put the fault into the copy, run the tests of its line, and take it out again."""
+        assert self._coverage is not None
+        tests = self._coverage.tests_of(mutant.path, mutant.number)
+        if not tests:
+            return Trial(mutant, Outcome.SURVIVED, 0, 0.0, "")
+        file = self._root / mutant.path
+        source = file.read_bytes()
+        began = time.monotonic()
+        for compiled in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
+            compiled.unlink()
+        file.write_bytes(mutant.applied_to(source))
+        try:
+            patience = _START + _SLOWNESS * sum(self._coverage.durations[test] for test in tests)
+            # Names of tests may be more than fit into a command line.
+            chosen = self._root / "chosen.txt"
+            chosen.write_text("\n".join(tests) + "\n", "utf-8")
+            code, output = self.run([*_PYTEST, "-x", "--tb=no", f"@{chosen}"], patience)
+        finally:
+            file.write_bytes(source)
+        if code == _NOTHING_RUN:
+            raise RuntimeError(f"pytest ran nothing for {mutant.path}:{mutant.number}:\n{output}")
+        outcome = {None: Outcome.TIMED_OUT, _PASSED: Outcome.SURVIVED}.get(code, Outcome.NOTICED)
+        failed = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR"))]
+        by = failed[0] if failed else output[-300:] if outcome is Outcome.NOTICED else ""
+        return Trial(mutant, outcome, len(tests), time.monotonic() - began, by)
+
+    def run(self, arguments: Sequence[str], patience: float, **environment: str) -> tuple[int | None, str]:
+        """Run Python in the copy; return its exit code, or None when it was ended for taking too long."""
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=self._root,
+            env=os.environ
+            | {"PYTHONPATH": str(self._root), "PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_CORE": "ctrace"}
+            | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=patience)
+            return process.returncode, output
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+
+
+def say(text: str) -> None:
+    """Print a line at once, also into a file."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _measured(root: Path, suites: Sequence[str]) -> dict[str, object]:
+    with tempfile.TemporaryDirectory(prefix="se-mutants-", ignore_cleanup_errors=True) as name:
+        copy = Copy.make(root, Path(name) / "tree")
+        data, durations = Path(name) / "coverage", Path(name) / "durations.json"
+        measure = ["-m", "coverage", "run", "--source=core", f"--data-file={data}", *_PYTEST, *suites]
+        code, output = copy.run(measure, _MAP_PATIENCE, **{DURATIONS: str(durations)})
+        if code not in (_PASSED, _FAILED):
+            raise RuntimeError(f"The tests do not run:\n{output[-3000:]}")
+        if code == _FAILED:
+            say(f"Some tests fail without any change, and are left out:\n{output[-1000:]}")
+        lines = _lines_of(data, Path(name) / "tree")
+        return {"lines": lines, "durations": json.loads(durations.read_text("utf-8"))}
+
+
+def _lines_of(data: Path, root: Path) -> dict[str, dict[int, list[str]]]:
+    measured = CoverageData(str(data))
+    measured.read()
+    return {
+        Path(file).relative_to(root).as_posix(): {
+            number: [test for test in tests if test]
+            for number, tests in measured.contexts_by_lineno(file).items()
+        }
+        for file in measured.measured_files()
+    }
+
+
+def _fingerprint(root: Path, suites: Sequence[str]) -> str:
+    digest = hashlib.sha256(repr(suites).encode())
+    for name in _files(root):
+        if name.startswith(("core/", "db/", "migrations/", "tests/")):
+            digest.update(name.encode() + (root / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(root: Path) -> list[str]:
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=root, capture_output=True, text=True, check=True)
+    return sorted(name for name in done.stdout.split("\0") if name and (root / name).is_file())
