@@ -159,6 +159,12 @@ class Store(Protocol):
     async def create(self, changes: Changes) -> None:
         """Store a new session; `changes.session` and `changes.tab1` are required."""
 
+    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
+        """Return the newest session, not archived, of the same script as `changes.session`, else store that.
+
+        The second value is whether it was stored. However many ask at once, one session is made.
+        """
+
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Make `changes` true in one transaction, and tell followers of the session.
 

@@ -5,7 +5,7 @@ pool, setting it up and giving it back cost more than all the rest that happens 
 """
 
 import asyncio
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -35,11 +35,14 @@ class Pen:
         async with self._turn:
             await self._send_twice(write)
 
-    async def send_once(self, write: Write) -> None:
-        """Send a write that must not be repeated, on a connection that was alive just now."""
+    async def send_once(self, write: Write) -> tuple[Any, ...]:
+        """Send a write that must not be repeated, on a connection that was alive just now.
+
+        Returns the first row of its answer.
+        """
         async with self._turn:
             await self._send_twice(_PING)
-            await self._send(write)
+            return await self._send(write)
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -55,12 +58,13 @@ class Pen:
                 raise
             await self._send(write)
 
-    async def _send(self, write: Write) -> None:
+    async def _send(self, write: Write) -> tuple[Any, ...]:
         if self._connection is None:
             self._connection = await open_connection(self._url)
         text, parameters = write
         try:
-            await self._connection.execute(text, parameters)
+            cursor = await self._connection.execute(text, parameters)
+            return await cursor.fetchone() or ()
         except psycopg.Error as error:
             if is_read_only(error):
                 await self._drop()

@@ -57,7 +57,18 @@ class PostgresStore:
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything that `changes` bring; this is how one is imported too."""
         async with guarded(SAVE):
-            await self._pen.send_once(writes.creation(changes))
+            while not await self._stores_new(writes.creation(changes)):
+                pass  # another session of the same script was stored at the same moment
+
+    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
+        """Return the open session of the same script, else store the new one; and whether it is new."""
+        if changes.session is None or not changes.session.script_key:
+            raise ValueError("only a session of a script is looked for")
+        while (known := await self.find_script(changes.session.script_key)) is None:
+            async with guarded(SAVE):
+                if await self._stores_new(writes.creation(changes, is_only_open=True)):
+                    return changes.session_id, True
+        return known, False
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         """Make `changes` true in one transaction; see `core.store.Store.commit`."""
@@ -105,7 +116,7 @@ class PostgresStore:
                 SESSION.c.script_key != "",
                 SESSION.c.archived_at.is_(None),
             )
-            .order_by(SESSION.c.id.desc())
+            .order_by(SESSION.c.script_run.desc())
             .limit(1)
         )
         rows = await self._rows(query)
@@ -223,6 +234,10 @@ class PostgresStore:
             await lease.aclose()
         await self._pen.aclose()
         await self._engine.dispose()
+
+    async def _stores_new(self, creation: writes.Write) -> bool:
+        count, *_ = await self._pen.send_once(creation)
+        return bool(count)
 
     async def _change(self, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
         async def run() -> None:

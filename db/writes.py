@@ -18,18 +18,24 @@ from uuid import UUID
 from sqlalchemy import (
     CTE,
     URL,
+    Boolean,
     Column,
+    ColumnElement,
     FromClause,
     Function,
     Integer,
     Table,
     Text,
     Uuid,
+    and_,
     bindparam,
+    case,
     cast,
     column,
+    exists,
     func,
     literal_column,
+    not_,
     select,
     update,
 )
@@ -70,12 +76,17 @@ def channel_of(session_id: SessionId) -> str:
     return f"storyengine_{session_id.hex}"
 
 
-def creation(changes: Changes) -> Write:
-    """Return the statement that stores a new session with everything that `changes` bring."""
+def creation(changes: Changes, *, is_only_open: bool = False) -> Write:
+    """Return the statement that stores a new session with everything that `changes` bring.
+
+    Its answer is how many sessions it stored: 0 when another session took the next run of the script at the
+    same moment, or, with `is_only_open`, when a session of the script is there that is not archived.
+    """
     if changes.session is None or changes.tab1 is None:
         raise ValueError("a new session needs its row and its tab 1")
     rows = _rows_of(changes)
-    return _text_of_creation(tuple(rows)), {**_parameters(rows), "channel": channel_of(changes.session_id)}
+    values = {**_parameters(rows), "is_only_open": is_only_open, "channel": channel_of(changes.session_id)}
+    return _text_of_creation(tuple(rows)), values
 
 
 def commit(changes: Changes, epoch: int) -> Write:
@@ -133,8 +144,11 @@ def _plain(value: object) -> object:
 
 @cache
 def _text_of_creation(names: tuple[str, ...]) -> str:
-    told = select(func.pg_notify(bindparam("channel", type_=Text), literal_column("''")))
-    return _compiled(told.add_cte(*(_new(METADATA.tables[name]) for name in names)))
+    session = _new_session()
+    made = select(func.count()).select_from(session).scalar_subquery()
+    told = func.pg_notify(bindparam("channel", type_=Text), literal_column("''"))
+    parts = [_new(METADATA.tables[name], session) for name in names if name != SESSION.name]
+    return _compiled(select(made, told).add_cte(session, *parts))
 
 
 @cache
@@ -163,8 +177,25 @@ def _compiled(statement: Any) -> str:
     return str(statement.compile(dialect=URL.create(DRIVER).get_dialect()()))
 
 
-def _new(table: Table) -> CTE:
-    return _insertion(table).cte(f"new_{table.name}")
+def _new_session() -> CTE:
+    """Return the insertion of a session; one that a script made is numbered as the script's next run."""
+    given = _source(SESSION, func.jsonb_to_recordset)
+    names = [item.name for item in _stored(SESSION)]
+    before = SESSION.alias("before")
+    is_of_script = before.c.script_key == given.c.script_key
+    last_run = select(func.max(before.c.script_run)).where(is_of_script).scalar_subquery()
+    next_run = func.coalesce(last_run, literal_column("0")) + literal_column("1")
+    run = case((given.c.script_key != literal_column("''"), next_run))
+    is_open = exists().where(is_of_script, before.c.archived_at.is_(None))
+    values = select(*(given.c[name] for name in names), run)
+    values = values.where(not_(and_(bindparam("is_only_open", type_=Boolean), is_open)))
+    statement = insert(SESSION).from_select([*names, "script_run"], values)
+    statement = statement.on_conflict_do_nothing(constraint="uq_session_script_key_script_run")
+    return statement.returning(SESSION.c.id).cte("new_session")
+
+
+def _new(table: Table, session: CTE) -> CTE:
+    return _insertion(table, exists().select_from(session)).cte(f"new_{table.name}")
 
 
 def _added(table: Table) -> CTE:
@@ -201,10 +232,10 @@ def _updated(table: Table, key: Column[Any], after: CTE | None = None) -> CTE:
     return statement.cte(f"new_{table.name}")
 
 
-def _insertion(table: Table) -> Insert:
+def _insertion(table: Table, *conditions: ColumnElement[bool]) -> Insert:
     source = _source(table, func.jsonb_to_recordset)
     names = [item.name for item in _stored(table)]
-    return insert(table).from_select(names, select(*(source.c[name] for name in names)))
+    return insert(table).from_select(names, select(*(source.c[name] for name in names)).where(*conditions))
 
 
 def _source(table: Table, function: Callable[..., Function[Any]]) -> FromClause:
@@ -215,5 +246,9 @@ def _source(table: Table, function: Callable[..., Function[Any]]) -> FromClause:
 
 
 def _stored(table: Table) -> list[Column[Any]]:
-    """Return the columns that a commit gives: not what is generated, nor who writes."""
-    return [item for item in table.columns if item.computed is None and not item.name.startswith("writer_")]
+    """Return the columns that a commit gives: not what is generated, nor who writes, nor the script's run."""
+    return [
+        item
+        for item in table.columns
+        if item.computed is None and not item.name.startswith("writer_") and item.name != "script_run"
+    ]

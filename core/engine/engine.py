@@ -54,6 +54,11 @@ class Engine:
         )
         return session_id
 
+    async def find_or_create(self, script_key: str) -> tuple[SessionId, bool]:
+        """Return the session that goes on with a script, made when there is none, and whether it is new."""
+        fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()), script_key=script_key)
+        return await self.store.find_or_create(fresh)
+
     async def open(self, session_id: SessionId) -> OpenSession:
         """Open a session to write in it, or read-only when another window does."""
         taken = await self.store.acquire(session_id, self._label)

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from core.chapter_script import ChapterScript
 from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
-from core.engine.engine import Engine
 from core.engine.open_session import OpenSession
 from core.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.event import Role
-from core.ids import RequestId, SessionId
+from core.ids import RequestId
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
 
@@ -57,14 +56,6 @@ class ScriptMismatchError(StoryEngineError):
             f"{why}; nothing was changed.",
             "Start over with --new, or undo the edit.",
         )
-
-
-async def find_or_create(engine: Engine, script: ChapterScript) -> tuple[SessionId, bool]:
-    """Return the session that this script made before, or a new one, and whether it is new."""
-    known = await engine.store.find_script(script.key)
-    if known is not None:
-        return known, False
-    return await engine.create(script_key=script.key), True
 
 
 class Player:

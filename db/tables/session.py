@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, text
+from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
 from sqlmodel import Field
 
 from core.session import SessionState
@@ -13,6 +13,8 @@ from db.tables.columns import Row
 
 class SessionRow(Row, table=True):
     """One chapter. `writer_*` say who writes: a commit with an older epoch is refused.
+
+    `script_run` counts the sessions of one chapter script from 1, so that two that are made at once meet.
 
     Two keys are checked at commit: the last prompt is in the log, and once tab 1 is locked memory ends
     where the boundary says (at 0 that is the lock block).
@@ -29,16 +31,19 @@ class SessionRow(Row, table=True):
         CheckConstraint("next_slot BETWEEN 1 AND 7", name="next_slot"),
         CheckConstraint("chunk_size > 0", name="chunk_size"),
         CheckConstraint("target_words > 0", name="target_words"),
+        CheckConstraint("(script_key = '') = (script_run IS NULL) AND script_run >= 1", name="script_run"),
+        # The one unique key that crosses sessions; a server that shards by session needs it elsewhere.
+        UniqueConstraint("script_key", "script_run"),
         column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
         column.links(["summarised_to"], "memory_block", ["to_prompt"], "fk_session_boundary", own_id="id"),
-        Index("ix_session_script_key", "script_key", postgresql_where=text("script_key <> ''")),
-        # None on updated_at: every commit moves it, and an index would cost each of them more than it
+        # No index on updated_at: every commit moves it, and an index would cost each of them more than it
         # saves the chapter list.
     )
 
     id: UUID = column.key()
     title: str = column.text()
     script_key: str = column.text()
+    script_run: int | None = column.optional()
     state: str = column.text()
     is_ending: bool
     prompt_index: int

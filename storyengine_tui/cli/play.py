@@ -15,7 +15,7 @@ from core.engine.engine import Engine
 from core.engine.listeners import Listener
 from core.engine.notices import CallStarted, EventsAppended, MemoryAppended, RequestFailed
 from core.engine.open_session import OpenSession
-from core.engine.player import Player, Step, find_or_create
+from core.engine.player import Player, Step
 from core.errors import SessionLockedError
 from core.event import Event
 from core.memory import BlockType
@@ -75,7 +75,7 @@ async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> OpenS
     if is_new:
         session_id = await engine.create(script_key=script.key)
     else:
-        session_id, _ = await find_or_create(engine, script)
+        session_id, _ = await engine.find_or_create(script.key)
     session = await engine.open(session_id)
     if session.holder is not None:
         label = session.holder.label

@@ -55,6 +55,21 @@ def test_a_finished_script_is_not_played_again_and_names_the_same_file(here: Mac
     assert not (here.out / "Again (2).txt").exists()
 
 
+def test_one_file_that_is_played_three_times_at_once_is_played_in_one_session(
+    served: tuple[Machine, str],
+) -> None:
+    machine, url = served
+    script = machine.write("crowd.toml", chapter_script("Crowd", 2))
+    plays = [machine.start("play", script, "--provider", "scripted", "--out", machine.out) for _ in range(3)]
+    ended = [play.communicate(timeout=PATIENCE) and play.returncode for play in plays]
+    assert 0 in ended
+    assert set(ended) <= {0, 6}, "played to its end, or refused because another process plays it"
+    with psycopg.connect(plain_url(url)) as connection:
+        asked = connection.execute("SELECT count(*) FROM event WHERE text LIKE 'Crowd, prompt %'").fetchone()
+    assert session_of(machine, "Crowd")
+    assert asked == (2,)
+
+
 def test_quiet_prints_where_the_chapter_is_and_nothing_else(here: Machine) -> None:
     script = here.write("quiet.toml", chapter_script("Quiet", 1))
     ended = play(here, script, "--quiet")

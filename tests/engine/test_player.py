@@ -8,7 +8,7 @@ import pytest
 
 from core.chapter_script import ChapterScript, load_chapter_script
 from core.engine.commands import Tab1Edit
-from core.engine.player import Player, ScriptMismatchError, Step, find_or_create
+from core.engine.player import Player, ScriptMismatchError, Step
 from core.errors import ErrorCode, StoryEngineError
 from core.providers.script import Fault, Script
 from core.request import RequestKind
@@ -168,11 +168,11 @@ async def test_a_script_goes_on_in_its_own_session_and_only_there(
 ) -> None:
     script = script_of(tmp_path, 1)
     engine = engine_on(store)
-    first, is_new = await find_or_create(engine, script)
+    first, is_new = await engine.find_or_create(script.key)
     assert is_new
-    assert await find_or_create(engine, script) == (first, False)
+    assert await engine.find_or_create(script.key) == (first, False)
     await engine.archive(first)
-    second, is_new = await find_or_create(engine, script)
+    second, is_new = await engine.find_or_create(script.key)
     assert is_new
     assert second != first
 

@@ -2,21 +2,21 @@
 
 import asyncio
 import re
-from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, text
+from psycopg.rows import dict_row
+from sqlalchemy import Connection
 
 from core.errors import StorageError
 from db.connect import open_engine, parse_url
-from db.migrate import HEAD, known_revisions, upgrade
-from db.store import PostgresStore, open_store
+from db.migrate import HEAD, known_revisions
+from db.store import open_store
 from db.tables import METADATA
 from tests.store import chapters
+from tests.store.older_schema import make_old
 from tests.store.servers import plain_url
 
-ROOT = Path(__file__).parents[2]
 KEYS = """
 SELECT c.relname, n.conname, n.contype,
        array(SELECT a.attname FROM unnest(n.conkey) WITH ORDINALITY AS k(number, place)
@@ -123,30 +123,61 @@ async def test_an_empty_database_is_brought_up_once_by_many(empty_url: str) -> N
 async def test_every_older_database_is_brought_up_with_its_chapters(
     url: str, empty_url: str, start: str
 ) -> None:
-    """From each revision on. Nothing that a chapter is played with has changed since the first."""
-    engine = open_engine(parse_url(empty_url))
-    async with engine.begin() as connection:
-        await connection.run_sync(_bring_to, start)
-    store = PostgresStore(parse_url(empty_url), engine)
-    session = await chapters.play(store, *await chapters.locked_session(store), 2)
-    before = await store.load(session.id)
-    await upgrade(engine)
-    assert await store.load(session.id) == before
-    async with engine.connect() as connection:
-        version = await connection.execute(text("SELECT version_num FROM alembic_version"))
-        assert version.scalar_one() == HEAD
-    await store.aclose()
+    """From each revision on; what a row had before, it has after."""
+    await make_old(empty_url, start)
+    before = _rows(empty_url)
+    await (await open_store(empty_url)).aclose()
+    after = _rows(empty_url)
+    assert {table: len(rows) for table, rows in before.items() if rows} == {
+        "session": 1,
+        "tab1_input": 1,
+        "event": 2,
+        "memory_block": 1,
+    }
+    for table, rows in before.items():
+        kept = [{name: row[name] for name in old} for old, row in zip(rows, after[table], strict=True)]
+        assert kept == rows
     assert _shape(empty_url) == _shape(url)
 
 
-def _bring_to(connection: Connection, revision: str) -> None:
-    from alembic import command
-    from alembic.config import Config
+def _rows(url: str) -> dict[str, list[dict[str, object]]]:
+    with psycopg.connect(plain_url(url), row_factory=dict_row) as raw:
+        there = raw.execute("SELECT relname FROM pg_class WHERE relkind = 'r'").fetchall()
+        tables = METADATA.tables.keys() & {row["relname"] for row in there}
+        return {name: raw.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in tables}
 
-    config = Config()
-    config.set_main_option("script_location", str(ROOT / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+
+@pytest.mark.anyio
+async def test_sessions_of_one_script_that_were_made_at_once_before_are_all_kept(
+    empty_url: str,
+) -> None:
+    """The runs are numbered in the order of creation, and the newest open one is played on, as before."""
+    await make_old(empty_url, "story_0002")
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        same = [chapters.new_session().id for _ in range(4)]
+        for session_id in same:
+            raw.execute(_COPY, {"new": session_id})
+        raw.execute("UPDATE session SET archived_at = now() WHERE id = %s", [same[-1]])
+    store = await open_store(empty_url)
+    assert {line.id for line in await store.sessions() if line.title == "Again"} == set(same[:3])
+    assert await store.find_script("ember") == same[2]
+    await store.aclose()
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        runs = raw.execute("SELECT id, script_run FROM session ORDER BY script_run").fetchall()
+    assert [(session_id, run) for session_id, run in runs if run] == [
+        (session_id, run) for run, session_id in enumerate(same, 1)
+    ]
+
+
+_COPY = """
+WITH made AS (
+    INSERT INTO session (id, title, script_key, state, is_ending, prompt_index, boundary, slots, names,
+        tab1_locked, next_slot, definition, chunk_size, limits, created_at, updated_at)
+    VALUES (%(new)s, 'Again', 'ember', 'DRAFT_TAB1', false, 0, 0, '{1}', '{}', false, 1, '', 7, '{}',
+        now(), now())
+)
+INSERT INTO tab1_input (session_id, world, chapter, identities) VALUES (%(new)s, 'Ash', '', '{}')
+"""
 
 
 @pytest.mark.anyio

@@ -1,5 +1,6 @@
 """What is stored comes back as it was; what a commit brings is there whole or not at all."""
 
+import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,7 +18,7 @@ from core.request import Content, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
 from core.slot import Slot
 from core.store import Changes, Lease
-from db.store import PostgresStore
+from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import NOW
 
@@ -253,6 +254,35 @@ async def test_an_archived_chapter_leaves_the_list_and_comes_back(store: Postgre
     await store.archive(session.id, None)
     assert len(await store.sessions()) == 1
     assert await store.find_script("") is None
+
+
+async def test_a_script_that_is_played_many_times_at_once_makes_one_session(url: str) -> None:
+    stores = [await open_store(url) for _ in range(4)]
+    for key in ("ember", "ash", "dust"):
+        wanted = [chapters.creation(chapters.new_session(script_key=key)) for _ in range(16)]
+        found = await asyncio.gather(
+            *(stores[number % 4].find_or_create(changes) for number, changes in enumerate(wanted))
+        )
+        assert len({session_id for session_id, _ in found}) == 1
+        assert sum(is_new for _, is_new in found) == 1
+    assert len(await stores[0].sessions()) == 3
+    for opened in stores:
+        await opened.aclose()
+
+
+async def test_a_script_that_is_started_over_many_times_at_once_makes_as_many_sessions(
+    url: str, raw: psycopg.Connection
+) -> None:
+    stores = [await open_store(url) for _ in range(4)]
+    wanted = [chapters.new_session(script_key="ember") for _ in range(12)]
+    await asyncio.gather(
+        *(stores[number % 4].create(chapters.creation(session)) for number, session in enumerate(wanted))
+    )
+    runs = raw.execute("SELECT script_run, id FROM session ORDER BY script_run").fetchall()
+    assert [run for run, _ in runs] == list(range(1, 13))
+    assert await stores[0].find_script("ember") == runs[-1][1]
+    for opened in stores:
+        await opened.aclose()
 
 
 async def test_a_commit_does_not_take_a_chapter_out_of_the_archive(

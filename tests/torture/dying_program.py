@@ -145,6 +145,7 @@ def install(reaper: Reaper) -> None:
     seams.around(db.writer_lock, "open_connection", "lock connects")
     seams.around(PostgresStore, "create", "session created")
     seams.around(PostgresStore, "find_script", "session looked for")
+    seams.around(PostgresStore, "find_or_create", "session of the script found or created")
     seams.around(PostgresStore, "acquire", "writer's lock taken")
     seams.around(PostgresStore, "load", "session loaded")
     seams.around(PostgresStore, "memory", "memory loaded")
