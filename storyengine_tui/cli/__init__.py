@@ -9,6 +9,7 @@ from core.private_file import OTHERS
 
 def main() -> None:
     """Run the command line."""
+    _open_what_is_closed()
     # Logs that are begun anew and folders that are made on the way: nothing that we write is for others.
     os.umask(OTHERS)
     if not sys.argv[1:]:
@@ -21,3 +22,13 @@ def main() -> None:
     from storyengine_tui.cli.commands import app
 
     app()
+
+
+def _open_what_is_closed() -> None:
+    """Have the three standard streams, as `>&-` closes one: a socket must not come to stand in its place."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            while os.open(os.devnull, os.O_RDWR) < number:
+                pass
+            os.set_inheritable(number, True)
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115 - stays to the end

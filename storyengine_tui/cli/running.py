@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Coroutine
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import typer
 from core.chapter_script import ChapterScriptError
 from core.errors import ErrorCode, StoryEngineError
 from core.export import ImportRefusedError
-from core.paths import find_paths
+from core.paths import Paths, find_paths
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from storyengine_tui.cli.words import LOG_NAME as LOG_NAME
 from storyengine_tui.cli.words import console as console
@@ -27,32 +28,85 @@ log = logging.getLogger(__name__)
 
 
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:
-    """Run `command` to its end; raise typer.Exit with a documented code when it fails."""
+    """Run `command` to its end; raise typer.Exit with a documented code when it fails.
+
+    `is_debug` shows the traceback of what failed as well; the code stays the same.
+    """
     paths = find_paths()
     start_log(paths)
     try:
         asyncio.run(_until_stopped(command))
-    except StoryEngineError as error:
-        if is_debug:
-            raise
-        say_error(error)
-        raise typer.Exit(_code(error)) from error
-    except (KeyboardInterrupt, asyncio.CancelledError) as stopped:
-        say_wrong("Stopped. What was stored stays stored; run the same command again.")
-        raise typer.Exit(ExitCode.INTERRUPTED) from stopped
-    except BrokenPipeError as closed:
-        # Whoever read our output has seen enough; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(ExitCode.OK) from closed
-    except (typer.Abort, typer.Exit):
+        _flush_output()
+    except typer.Exit:
         raise
-    except Exception as bug:
+    except BrokenPipeError as closed:
+        # The reader has seen enough, and there is nobody to tell.
+        _drop_output()
+        raise typer.Exit(ExitCode.OK) from closed
+    except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
         if is_debug:
-            raise
-        log.error("a command failed by a bug", exc_info=bug)
-        say_wrong(f"Something in the program went wrong ({type(bug).__name__}). What was stored is safe.")
-        say_wrong(f"The details are in {paths.logs / LOG_NAME}; please report them.")
-        raise typer.Exit(ExitCode.BUG) from bug
+            say_wrong("".join(traceback.format_exception(error)))
+        raise typer.Exit(_tell(error, paths)) from error
+
+
+def _tell(error: BaseException, paths: Paths) -> ExitCode:
+    """Say what ended a command, and return its exit code."""
+    match error:
+        case StoryEngineError():
+            say_error(error)
+            return _code(error)
+        case KeyboardInterrupt() | asyncio.CancelledError() | typer.Abort():
+            say_wrong("Stopped. What was stored stays stored; run the same command again.")
+            return ExitCode.INTERRUPTED
+        case OSError() if _is_output_broken():
+            return _tell(_cannot_print(error), paths)
+        case _:
+            log.error("a command failed by a bug", exc_info=error)
+            say_wrong(
+                f"Something in the program went wrong ({type(error).__name__}). What was stored is safe."
+            )
+            say_wrong(f"The details are in {paths.logs / LOG_NAME}; please report them.")
+            return ExitCode.BUG
+
+
+def print_bytes(content: bytes) -> None:
+    """Write `content` to standard output as it is; raise StoryEngineError when that is impossible."""
+    try:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _cannot_print(error) from error
+
+
+def _cannot_print(error: OSError) -> StoryEngineError:
+    _drop_output()
+    return StoryEngineError(
+        ErrorCode.STORAGE_SAVE_FAILED,
+        f"The output cannot be written: {error.strerror or error}. What was stored is safe.",
+    )
+
+
+def _flush_output() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _is_output_broken() -> bool:
+    """Whether standard output takes nothing: what could not be written is still there, and fails again."""
+    try:
+        _flush_output()
+    except OSError:
+        return True
+    return False
+
+
+def _drop_output() -> None:
+    """Let what is left of the output go nowhere: Python writes it at its end, and would fail once more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def cannot_write(out: Path, error: OSError) -> StoryEngineError:

@@ -17,6 +17,7 @@ from core.slot import Slot
 from core.store import Store
 from core.transcript import render_all
 from storyengine_tui.bootstrap import running_engine, running_store
+from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
 
@@ -184,7 +185,9 @@ def purge(
 async def _purge(name: str, *, is_sure: bool) -> None:
     async with running_engine(await unlocked()) as engine:
         session_id: UUID = await find_session(engine.store, name, is_archived=True)
-        if not is_sure and not typer.confirm(f"Delete {session_id} for good? It cannot be brought back."):
+        if not is_sure and not confirm(
+            f"Delete {session_id} for good? It cannot be brought back.", otherwise="Add --yes to delete it."
+        ):
             say("Nothing was deleted.")
             return
         await engine.purge(SessionId(session_id))

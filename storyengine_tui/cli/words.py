@@ -4,7 +4,7 @@ import logging
 from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 
-from rich.console import Console
+from rich.console import Console as RichConsole
 from rich.text import Text
 
 from core.errors import StoryEngineError
@@ -13,6 +13,15 @@ from core.private_file import make_directory
 from core.text import clean
 
 LOG_NAME = "storyengine.log"
+
+
+class Console(RichConsole):
+    """Prints as rich does, and leaves it to `running` what a reader that is gone means."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the BrokenPipeError is handled; rich would end the program with status 1."""
+        raise
+
 
 console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)

@@ -3,14 +3,16 @@
 import asyncio
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from core.errors import ErrorCode
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
-from tests.e2e.program import Machine, chapter_script, machine
+from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, error_reply
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -235,21 +237,74 @@ async def test_a_service_that_refuses_the_key_stops_the_play_with_a_sentence(her
     assert "run the same command to go on" in refused.stderr
 
 
-def test_a_traceback_is_shown_only_when_it_is_asked_for(here: Machine) -> None:
+def test_a_traceback_is_shown_only_when_it_is_asked_for_and_the_code_stays(here: Machine) -> None:
     missing = here.work / "missing.toml"
     quiet = here.call("play", missing)
     assert "Traceback" not in quiet.stderr
     with here.start("play", missing, "--debug") as loud:
-        assert "Traceback" in loud.communicate()[1]
+        said = loud.communicate()[1]
+    assert "Traceback" in said
+    assert said.endswith(quiet.stderr), "the sentence comes last"
+    assert loud.returncode == quiet.returncode == ExitCode.BAD_FILE
 
 
-def test_output_that_nobody_reads_any_more_is_no_bug(played: Machine) -> None:
-    [session] = ids(played, "Played")
-    with played.start("export", session) as process:
+@pytest.mark.parametrize("command", ["doctor", "sessions", "show", "export"])
+def test_output_that_nobody_reads_any_more_is_no_fault(played: Machine, command: str) -> None:
+    with played.start(command, *(["last"] if command in ("show", "export") else [])) as process:
         assert process.stdout is not None
         process.stdout.close()
         assert process.stderr is not None
-        assert "Something in the program went wrong" not in process.stderr.read()
+        assert process.stderr.read() == ""
+    assert process.returncode == ExitCode.OK
+
+
+def shell(here: Machine, line: str) -> "subprocess.CompletedProcess[str]":
+    """Run a line of the shell in which `$P` is the program."""
+    return subprocess.run(
+        ["/bin/sh", "-c", line],
+        env={**here.environment, "P": str(PROGRAM)},
+        cwd=here.work,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("command", ["sessions", "show last", "export last", "model show"])
+def test_output_that_cannot_be_written_is_a_sentence(played: Machine, command: str) -> None:
+    full = shell(played, f"$P {command} > /dev/full")
+    assert full.returncode == ExitCode.STORAGE_FAILED
+    assert full.stderr == "The output cannot be written: No space left on device. What was stored is safe.\n"
+
+
+@pytest.mark.parametrize("command", ["sessions", "export last"])
+def test_a_standard_output_that_is_closed_is_no_fault(played: Machine, command: str) -> None:
+    closed = shell(played, f"$P {command} >&-")
+    assert (closed.returncode, closed.stderr) == (ExitCode.OK, "")
+
+
+@pytest.mark.parametrize("command", [("password",), ("model", "key"), ("purge", "last")], ids=" ".join)
+def test_what_is_asked_at_a_terminal_is_refused_in_a_sentence_without_one(
+    played: Machine, command: tuple[str, ...]
+) -> None:
+    if command[0] == "purge":
+        [line] = played.lines("import", exported(played))
+        command = ("purge", line.rsplit(" ", 1)[1])
+        played.lines("archive", command[1])
+    refused = played.call(*command)
+    assert refused.returncode == ExitCode.REFUSED
+    assert "nothing was changed" in refused.stderr
+    assert re.search("STORYENGINE_PASSWORD_HASH|STORYENGINE_API_KEY|--yes", refused.stderr)
+    assert "Aborted" not in refused.stderr
+
+
+def exported(here: Machine) -> Path:
+    """An export of the last chapter, in a file of its own."""
+    file = here.work / f"{uuid4()}.json"
+    here.lines("export", "last", "--out", file)
+    return file
 
 
 def test_every_exit_code_is_documented_and_every_error_has_one() -> None:

@@ -38,7 +38,7 @@ def locked(here: Machine, config: Path) -> Iterator[Machine]:
 def typed(here: Machine, config: Path, words: list[str], *lines: str) -> Any:
     """Run a command and type these lines at its prompts, as at a terminal."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("storyengine_tui.cli.gate._is_attended", lambda: True)
+        patch.setattr("storyengine_tui.cli.asking.is_attended", lambda: True)
         environment = {**here.environment, "STORYENGINE_CONFIG_DIR": str(config)}
         return CliRunner().invoke(app, words, input="".join(f"{line}\n" for line in lines), env=environment)
 

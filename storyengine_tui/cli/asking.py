@@ -1,0 +1,34 @@
+"""Questions at a terminal: a command that nobody sits before is refused in a sentence instead."""
+
+import sys
+
+import typer
+from pydantic import SecretStr
+
+from core.errors import ErrorCode, StoryEngineError
+
+
+def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> SecretStr:
+    """Read a secret without showing it; `otherwise` says how to give it where there is no terminal.
+
+    Raises StoryEngineError when standard input is no terminal: the prompt would show what is typed.
+    """
+    _require_terminal(f"{what} is read at a terminal only", otherwise)
+    again = f"{what}, once more" if is_asked_twice else False
+    return SecretStr(typer.prompt(what, hide_input=True, confirmation_prompt=again, err=True))
+
+
+def confirm(question: str, *, otherwise: str) -> bool:
+    """Ask for a yes; raises StoryEngineError with `otherwise` as its hint when nobody could say it."""
+    _require_terminal("This asks for a yes, and nobody can give one", otherwise)
+    return typer.confirm(question)
+
+
+def is_attended() -> bool:
+    """Whether somebody can type an answer."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def _require_terminal(why: str, otherwise: str) -> None:
+    if not is_attended():
+        raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, f"{why}; nothing was changed.", otherwise)
