@@ -13,7 +13,14 @@ from core.chapter_file import write_chapter
 from core.chapter_script import ChapterScript, load_chapter_script
 from core.engine.engine import Engine
 from core.engine.listeners import Listener
-from core.engine.notices import CallStarted, EventsAppended, MemoryAppended, RequestFailed
+from core.engine.notices import (
+    CallStarted,
+    EventsAppended,
+    MemoryAppended,
+    RequestFailed,
+    StorageRecovered,
+    StorageTrouble,
+)
 from core.engine.open_session import OpenSession
 from core.engine.player import Player, Step
 from core.errors import SessionLockedError
@@ -24,7 +31,8 @@ from core.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.model import ask_for_weights
-from storyengine_tui.cli.running import cannot_write, console, run, say
+from storyengine_tui.cli.outage import Outage
+from storyengine_tui.cli.running import cannot_write, console, run, say, say_wrong
 
 
 def play(
@@ -64,7 +72,7 @@ async def _play(
     async with running_engine(configuration) as engine:
         session = await _open(engine, script, is_new=is_new)
         try:
-            await _play_and_report(session, script, reporter)
+            await play_and_report(session, script, reporter)
             target = await _write(session, out or configuration.paths.downloads)
         finally:
             await session.aclose()
@@ -87,17 +95,20 @@ async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> OpenS
     return session
 
 
-async def _play_and_report(session: OpenSession, script: ChapterScript, reporter: "Reporter") -> None:
+async def play_and_report(session: OpenSession, script: ChapterScript, reporter: "Reporter") -> None:
+    """Play to the stored draft and tell `reporter`; raises the error that stops it."""
     with session.listen() as listener, reporter:
-        telling = asyncio.create_task(_tell(listener, reporter))
+        playing = asyncio.create_task(Player(session, script, reporter.step).play())
+        outage = Outage(playing, reporter.warn)
+        telling = asyncio.create_task(_tell(listener, reporter, outage))
         try:
-            await Player(session, script, reporter.step).play()
+            await outage.bounded()
         finally:
             listener.close()
             await asyncio.wait({telling})
 
 
-async def _tell(listener: Listener, reporter: "Reporter") -> None:
+async def _tell(listener: Listener, reporter: "Reporter", outage: Outage) -> None:
     async for notice in listener:
         match notice:
             case EventsAppended(events):
@@ -106,6 +117,10 @@ async def _tell(listener: Listener, reporter: "Reporter") -> None:
                 reporter.say(f"Memory: prompts {block.first}–{block.last} summarised")
             case RequestFailed(_, error):
                 reporter.say(error.message)
+            case StorageTrouble(error):
+                outage.begin(error)
+            case StorageRecovered():
+                outage.end()
             case CallStarted(left_out=left_out) if left_out:
                 reporter.say("Left out of the input: " + "; ".join(left_out))
             case _:
@@ -171,6 +186,13 @@ class Reporter:
             self._progress.update(self._bar, description=step.text, completed=step.done, total=step.total)
         else:
             self.say(f"[{step.done}/{step.total}] {step.text}")
+
+    def warn(self, line: str) -> None:
+        """Print one line about what is wrong, also where the rest is quiet."""
+        if self._is_quiet:
+            say_wrong(line)
+        else:
+            say(line)
 
     def say(self, line: str) -> None:
         """Print one line above the progress."""
