@@ -1,7 +1,7 @@
 """Which model serves which agent, and how much it may read and write (design 7)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.settings import AgentSettings, ProfileSettings, ProviderName
@@ -178,6 +178,38 @@ def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelChoice 
     )
 
 
+DEFAULT_LIMITS = {
+    AgentRole.WORLD_LOCK: 30,
+    AgentRole.CHARACTER: 240,
+    AgentRole.CONTEXT_SUMMARY: 120,
+    AgentRole.NARRATIVE: 120,
+}
+"""Calls a minute to a service, by role, where the settings say nothing else.
+
+They stop a fault that would call without end, and disturb no play. The calls of a chapter follow each other.
+The fastest service known writes a short reply in about a quarter of a second, network included: 240 in a
+minute, for all characters together, with one summary for every seven of them, two calls each when its JSON
+has to be asked for again. A lock is made once a chapter, and the parts of a narrative take more than a half
+second each. A GM at the keyboard needs a tenth of that. Services with a lower limit of their own say so, and
+their wait is kept; a limit in the settings that matches theirs saves the refused calls.
+"""
+
+
 def defaults_for(provider: ProviderName) -> Choices:
-    """Return the defaults of a provider by role."""
-    return Choices(_LOCAL if provider == "local" else _REMOTE)
+    """Return the defaults of a provider by role.
+
+    The model of this machine and a script have no limit: nobody is paid for their calls, and they take one
+    at a time.
+    """
+    match provider:
+        case "local":
+            return Choices(_LOCAL)
+        case "scripted":
+            return Choices(_REMOTE)
+        case "openai":
+            return Choices(
+                {
+                    role: replace(choice, requests_per_minute=DEFAULT_LIMITS[role])
+                    for role, choice in _REMOTE.items()
+                }
+            )

@@ -73,7 +73,7 @@ class AgentSettings(BaseModel):
     temperature: Annotated[float, Field(ge=0, le=10)] | None = None
     """Left out when None; reasoning models take none."""
     requests_per_minute: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
-    """Rate limit for this agent; None means no limit of our own."""
+    """Rate limit for this agent; None takes the default of the provider."""
 
     @field_validator("*")
     @classmethod

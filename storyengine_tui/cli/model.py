@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from core.model_choice import AgentRole
+from core.model_choice import AgentRole, ModelChoice
 from core.paths import Paths
 from core.settings import ProfileName
 from storyengine_tui.bootstrap import Configuration, configure
@@ -40,8 +40,13 @@ async def _show() -> None:
     for name, choice in agents:
         say(
             f"{name}: {choice.model}, up to {choice.max_input_tokens:,} tokens in "
-            f"and {choice.max_output_tokens:,} out"
+            f"and {choice.max_output_tokens:,} out{_limit(choice)}"
         )
+
+
+def _limit(choice: ModelChoice) -> str:
+    limit = choice.requests_per_minute
+    return "" if limit is None else f", at most {limit:,} calls a minute"
 
 
 @app.command()
