@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain
 from typing import Literal, TypeVar
 
@@ -26,6 +27,7 @@ from core.whole import (
     problems_of_play,
     problems_of_requests,
     problems_of_setting,
+    problems_of_times,
 )
 
 FORMAT = "storyengine-session"
@@ -165,6 +167,7 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
 def _problems(body: SessionBody) -> Iterator[str]:
     session = body.session
     return chain(
+        problems_of_times(_times(body)),
         problems_of_setting(session, body.tab1, body.unsent),
         problems_of_play(session, body.events),
         problems_of_memory(session, body.blocks),
@@ -188,6 +191,14 @@ def _texts(value: object) -> Iterator[str]:
 
 def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
     return chain(body.events, body.blocks, body.drafts, body.requests, body.artifacts)
+
+
+def _times(body: SessionBody) -> Iterator[datetime | None]:
+    session = body.session
+    yield from (session.created_at, session.updated_at, session.archived_at)
+    yield from (thing.created_at for thing in _things(body))
+    for request in body.requests:
+        yield from (request.updated_at, request.retry_after)
 
 
 def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:

@@ -1,9 +1,19 @@
 """How long texts may be, and how a chapter is divided. All lengths are in characters (design 4, 9, 10)."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 LONGEST_TITLE: Final = 200
+
+EARLIEST_TIME: Final = datetime(1900, 1, 1, tzinfo=UTC)
+LATEST_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""A clock may be wrong by decades. Beyond a year before Python's last one, a local time could overflow."""
+
+
+def is_storable_time(time: datetime) -> bool:
+    """Whether a time has a zone and can be stored, read and shown in every zone."""
+    return time.tzinfo is not None and EARLIEST_TIME <= time <= LATEST_TIME
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,8 @@ class SessionSummary:
     created_at: datetime
     updated_at: datetime
     archived_at: datetime | None
+    is_readable: bool = True
+    """Whether the row holds only what this program writes; of one that does not, only `id` is meant."""
 
 
 def title_from(session_title: str, chapter: str, world: str) -> str:

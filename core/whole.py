@@ -5,15 +5,16 @@ boundary and memory together (design 4 to 6). What comes from a file has passed 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from itertools import groupby, pairwise
 
 from pydantic import BaseModel, ValidationError
 
 from core.draft import NarrativeDraft
 from core.event import Event, Role
-from core.limits import LONGEST_TITLE, Limits
+from core.limits import EARLIEST_TIME, LATEST_TIME, LONGEST_TITLE, Limits, is_storable_time
 from core.memory import BlockType, MemoryBlock, TurnDelta, WorldChapterLock
 from core.request import Artifact, Content, Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
@@ -36,6 +37,13 @@ _WITH_DRAFTS = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTI
 _UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
 Problems = Iterator[str]
+
+
+def problems_of_times(times: Iterable[datetime | None]) -> Problems:
+    """Yield times that no list of chapters could show."""
+    if not all(time is None or is_storable_time(time) for time in times):
+        first, last = EARLIEST_TIME.year, LATEST_TIME.year - 1
+        yield f"it holds a time without a zone, or one that is not between {first} and {last}"
 
 
 def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot, str]) -> Problems:

@@ -11,7 +11,7 @@ from core.draft import NarrativeDraft, SourceSnapshot
 from core.errors import ErrorCode
 from core.event import Event, Role
 from core.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
-from core.limits import Limits
+from core.limits import EARLIEST_TIME, Limits
 from core.memory import BlockType, MemoryBlock
 from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState, Usage
@@ -74,6 +74,8 @@ def to_session(row: Any) -> Session:
 
 def to_summary(row: Any) -> SessionSummary:
     """Return one line of the chapter list; `chapter` and `world` need only be the texts' beginnings."""
+    if not row.is_readable:
+        return _unreadable(SessionId(row.id))
     return SessionSummary(
         id=SessionId(row.id),
         title=title_from(row.title, row.chapter or "", row.world or ""),
@@ -83,6 +85,20 @@ def to_summary(row: Any) -> SessionSummary:
         created_at=row.created_at,
         updated_at=row.updated_at,
         archived_at=row.archived_at,
+    )
+
+
+def _unreadable(session_id: SessionId) -> SessionSummary:
+    return SessionSummary(
+        id=session_id,
+        title=f"Cannot be read: {session_id}",
+        state=SessionState.DRAFT_TAB1,
+        prompt_index=0,
+        draft_count=0,
+        created_at=EARLIEST_TIME,
+        updated_at=EARLIEST_TIME,
+        archived_at=None,
+        is_readable=False,
     )
 
 

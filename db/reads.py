@@ -1,20 +1,24 @@
 """What is read, and how much of it: nothing here scans what grows with the story unless asked for all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, Table, func, literal, select, tuple_
+import psycopg
+from sqlalchemy import ColumnElement, Select, Table, and_, case, func, literal, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.errors import StorageError
 from core.event import Event
 from core.ids import SessionId
+from core.limits import EARLIEST_TIME, LATEST_TIME
 from core.memory import MemoryBlock
-from core.session import Session, SessionSummary
+from core.session import Session, SessionState, SessionSummary
 from core.slot import Slot
 from core.store import Snapshot, recent_from, whole_from
 from db import mapping
-from db.faults import LOAD
+from db.faults import LOAD, driver_error
 from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
 
 KEPT: Final = ("pending", "processing", "failed")
@@ -37,6 +41,29 @@ def missing(session_id: SessionId) -> StorageError:
         LOAD,
         f"There is no chapter {session_id} in this database.",
         "The chapter list shows those that are there.",
+        is_transient=False,
+    )
+
+
+@contextmanager
+def of_chapter(session_id: SessionId) -> Iterator[None]:
+    """Turn a value that neither the driver nor the domain can read into a sentence about the chapter."""
+    try:
+        yield
+    except ValueError as error:
+        raise _unreadable(session_id) from error
+    except StorageError as error:
+        cause = error.__cause__ and driver_error(error.__cause__)
+        if isinstance(cause, psycopg.DataError) and cause.sqlstate is None:  # the driver's, not the server's
+            raise _unreadable(session_id) from error
+        raise
+
+
+def _unreadable(session_id: SessionId) -> StorageError:
+    return StorageError(
+        LOAD,
+        f"The chapter {session_id} cannot be read: it holds a value that this program does not write.",
+        f"`storyengine archive {session_id}` puts it away; the other chapters are not affected.",
         is_transient=False,
     )
 
@@ -153,13 +180,29 @@ async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Se
         .scalar_subquery()
         .label("draft_count")
     )
+    times = (SESSION.c.created_at, SESSION.c.updated_at, SESSION.c.archived_at)
+    # A time that the driver cannot read would fail the whole list, so it is left out in the database.
+    is_readable = and_(
+        SESSION.c.state.in_(list(SessionState)), *(func.coalesce(_is_storable(time), True) for time in times)
+    )
     query = (
-        select(SESSION, _beginning(TAB1_INPUT.c.chapter), _beginning(TAB1_INPUT.c.world), drafts)
+        select(
+            *(SESSION.c[name] for name in ("id", "title", "state", "prompt_index")),
+            *(case((_is_storable(time), time)).label(time.name) for time in times),
+            _beginning(TAB1_INPUT.c.chapter),
+            _beginning(TAB1_INPUT.c.world),
+            drafts,
+            is_readable.label("is_readable"),
+        )
         .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
         .where(SESSION.c.archived_at.is_not(None) if is_archived else SESSION.c.archived_at.is_(None))
-        .order_by(SESSION.c.updated_at.desc(), SESSION.c.id.desc())
+        .order_by(is_readable.desc(), SESSION.c.updated_at.desc(), SESSION.c.id.desc())
     )
     return [mapping.to_summary(row) for row in await connection.execute(query)]
+
+
+def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
+    return time.between(EARLIEST_TIME, LATEST_TIME)
 
 
 def _beginning(column: ColumnElement[str]) -> ColumnElement[str]:

@@ -93,15 +93,17 @@ class PostgresStore:
 
     async def load(self, session_id: SessionId) -> Snapshot:
         """Return the session as it is at one instant."""
-        return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
+        with reads.of_chapter(session_id):
+            return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the memory that inputs are made of, in order; see `core.store.Store.memory`."""
-        return await self._read(lambda connection: reads.read_memory(connection, session_id))
+        with reads.of_chapter(session_id):
+            return await self._read(lambda connection: reads.read_memory(connection, session_id))
 
     async def blocks(self, session_id: SessionId, *, after: int = -1) -> Sequence[MemoryBlock]:
         """Return every block that ends beyond prompt `after`, whole and in order."""
-        return list(map(mapping.to_block, await self._rows(reads.blocks_after(session_id, after))))
+        return await self._mapped(session_id, reads.blocks_after(session_id, after), mapping.to_block)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -156,23 +158,25 @@ class PostgresStore:
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
         """Return the events of prompts `first` to `last`, in order."""
-        return list(map(mapping.to_event, await self._rows(reads.events_between(session_id, first, last))))
+        query = reads.events_between(session_id, first, last)
+        return await self._mapped(session_id, query, mapping.to_event)
 
     async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
         """Return the newest events, in order, whose texts together just exceed `max_chars`, or all."""
-        return await self._read(
-            lambda connection: reads.read_newest_events(connection, session_id, max_chars)
-        )
+        with reads.of_chapter(session_id):
+            return await self._read(
+                lambda connection: reads.read_newest_events(connection, session_id, max_chars)
+            )
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
         query = reads.rows_of(NARRATIVE_DRAFT, session_id).order_by(NARRATIVE_DRAFT.c.version)
-        return list(map(mapping.to_draft, await self._rows(query)))
+        return await self._mapped(session_id, query, mapping.to_draft)
 
     async def requests(self, session_id: SessionId) -> Sequence[Request]:
         """Return every request, oldest first, whatever its state."""
         query = reads.rows_of(LLM_REQUEST, session_id).order_by(LLM_REQUEST.c.request_id)
-        return list(map(mapping.to_request, await self._rows(query)))
+        return await self._mapped(session_id, query, mapping.to_request)
 
     async def artifacts(
         self,
@@ -191,8 +195,8 @@ class PostgresStore:
             query = query.where(LLM_ARTIFACT.c.request_id == request_id)
         if agent_id is not None:
             query = query.where(LLM_ARTIFACT.c.agent_id == agent_id)
-        rows = await self._rows(query.limit(newest))
-        return list(map(mapping.to_artifact, reversed(rows)))
+        newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact)
+        return newest_first[::-1]
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes; a hash that is not there is left out."""
@@ -202,7 +206,7 @@ class PostgresStore:
     async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
         """Return the save slots of a session, by their numbers."""
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
-        return list(map(mapping.to_save_slot, await self._rows(query)))
+        return await self._mapped(session_id, query, mapping.to_save_slot)
 
     async def put_save_slot(self, slot: SaveSlot) -> None:
         """Store a save slot; what had its number before is gone."""
@@ -259,6 +263,12 @@ class PostgresStore:
 
         async with guarded(LOAD):
             return await self._once_more(run)
+
+    async def _mapped(
+        self, session_id: SessionId, query: Select[Any], to_domain: Callable[[Any], T]
+    ) -> list[T]:
+        with reads.of_chapter(session_id):
+            return list(map(to_domain, await self._rows(query)))
 
     async def _rows(self, query: Select[Any]) -> Sequence[Any]:
         async def work(connection: AsyncConnection) -> Sequence[Any]:

@@ -37,7 +37,7 @@ class Desk:
         Return whether there was none, as for a newcomer.
         """
         engine = self.require_engine()
-        known = [summary.id for summary in await engine.sessions()]
+        known = [summary.id for summary in await engine.sessions() if summary.is_readable]
         last = read_last_session(self.paths)
         wanted = last if last in known else next(iter(known), None)
         await self.open(wanted or await engine.create())

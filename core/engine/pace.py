@@ -34,7 +34,7 @@ def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> fl
 
 async def find_time_of_last(store: Store, session_id: SessionId, agent_id: int, model: str) -> float | None:
     """Return `time_of_last` of this session, else of the one played last that knows; raise StorageError."""
-    others = [summary.id for summary in await store.sessions() if summary.id != session_id]
+    others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
     for one in (session_id, *others[:LOOKED_AT]):
         calls = await store.artifacts(one, agent_id=agent_id, newest=NEWEST)
         if len(calls) == NEWEST:

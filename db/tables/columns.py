@@ -18,6 +18,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
+from core.limits import EARLIEST_TIME, LATEST_TIME
+
 _NAMES = {
     "pk": "pk_%(table_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -85,6 +87,12 @@ def optional() -> Any:
 def time(*, is_optional: bool = False) -> Any:
     """Return a time with time zone."""
     return Field(sa_type=cast(Any, DateTime(timezone=True)), nullable=is_optional)
+
+
+def times(*columns: str) -> CheckConstraint:
+    """Return the check that times can be read and shown; one that is beyond would fail every list."""
+    each = [f"{column} BETWEEN '{EARLIEST_TIME:%F}Z' AND '{LATEST_TIME:%F}Z'" for column in columns]
+    return CheckConstraint(" AND ".join(each), name="times")
 
 
 def json() -> Any:

@@ -17,6 +17,7 @@ class LlmRequestRow(Row, table=True):
     __tablename__ = "llm_request"
     __table_args__ = (
         column.of_session(),
+        column.times("created_at", "updated_at", "retry_after"),
         column.one_of("kind", RequestKind),
         column.one_of("state", RequestState),
         CheckConstraint("slot BETWEEN 1 AND 7", name="slot"),
@@ -69,6 +70,7 @@ class LlmArtifactRow(Row, table=True):
     __tablename__ = "llm_artifact"
     __table_args__ = (
         column.of_session(),
+        column.times("created_at"),
         UniqueConstraint("session_id", "request_id", "attempt", "call", name="uq_llm_artifact_call"),
         column.links(["request_id"], "llm_request", ["request_id"], "fk_llm_artifact_request"),
         column.links(["input_ref"], "llm_content", ["hash"], "fk_llm_artifact_input"),

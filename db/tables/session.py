@@ -32,6 +32,7 @@ class SessionRow(Row, table=True):
         CheckConstraint("chunk_size > 0", name="chunk_size"),
         CheckConstraint("target_words > 0", name="target_words"),
         CheckConstraint("(script_key = '') = (script_run IS NULL) AND script_run >= 1", name="script_run"),
+        column.times("created_at", "updated_at", "archived_at", "writer_since"),
         # The one unique key that crosses sessions; a server that shards by session needs it elsewhere.
         UniqueConstraint("script_key", "script_run"),
         column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
@@ -85,6 +86,7 @@ class SaveSlotRow(Row, table=True):
     __table_args__ = (
         column.of_session(),
         column.one_of("state", SessionState),
+        column.times("taken_at"),
         CheckConstraint("number BETWEEN 0 AND 14", name="number"),
         CheckConstraint("prompt_index >= 0", name="prompt_index"),
         CheckConstraint("sha256 ~ '^[0-9a-f]{64}$'", name="sha256"),

@@ -19,6 +19,7 @@ class EventRow(Row, table=True):
     __tablename__ = "event"
     __table_args__ = (
         column.of_session(),
+        column.times("created_at"),
         UniqueConstraint("session_id", "prompt_index", "ordinal"),
         UniqueConstraint("session_id", "asked"),
         column.links(["needs"], "event", ["asked"], "fk_event_no_hole"),
@@ -54,6 +55,7 @@ class MemoryBlockRow(Row, table=True):
     __tablename__ = "memory_block"
     __table_args__ = (
         column.of_session(),
+        column.times("created_at"),
         UniqueConstraint("session_id", "from_prompt"),
         UniqueConstraint("session_id", "to_prompt"),
         column.links(["follows"], "memory_block", ["to_prompt"], "fk_memory_block_no_hole"),
@@ -81,6 +83,7 @@ class NarrativeDraftRow(Row, table=True):
     __tablename__ = "narrative_draft"
     __table_args__ = (
         column.of_session(),
+        column.times("created_at"),
         UniqueConstraint("session_id", "version"),
         column.links(["request_id"], "llm_request", ["request_id"], "fk_narrative_draft_request"),
         CheckConstraint("version >= 1", name="version"),

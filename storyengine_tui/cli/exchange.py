@@ -109,7 +109,7 @@ async def _import(file: Path) -> None:
     body = await asyncio.to_thread(from_json, document)
     session_id = SessionId(new_uuid())
     async with running_store(configuration) as store:
-        if any(summary.id == body.session.id for summary in await _all_sessions(store)):
+        if any(known.id == body.session.id and known.is_readable for known in await _all_sessions(store)):
             await SaveSlots(store, utc_now).take(body.session.id, "before an export of it was imported")
         await store.create(as_new_session(body, session_id))
     say(f"Imported as session {session_id}")

@@ -1,6 +1,7 @@
 """`storyengine sessions`, `show`, `context`, `archive`, `purge`: looking at and after sessions."""
 
 import json
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -36,8 +37,8 @@ def register(app: typer.Typer) -> None:
 async def find_session(store: Store, name: str, *, is_archived: bool = False) -> SessionId:
     """Return the session that `name` means; raise a sentence when it is none or several."""
     listed = list(await store.sessions(is_archived=is_archived))
-    if name == "last" and listed:
-        return listed[0].id
+    if name == "last" and (readable := [summary for summary in listed if summary.is_readable]):
+        return readable[0].id
     wanted = name.strip().lower()
     found = [summary.id for summary in listed if wanted and str(summary.id).startswith(wanted)]
     if len(found) == 1:
@@ -69,14 +70,26 @@ async def _sessions(*, is_archived: bool) -> None:
         for summary in listed:
             # Not through rich, which would make blanks of the tabs.
             typer.echo("\t".join(_cells(summary, str(summary.id))))
+        _report_unreadable(listed, is_archived=is_archived)
         return
     table = Table("Session", "Title", "State", "Prompts", "Drafts", "Last played")
     for summary in listed:
         table.add_row(*(Text(cell) for cell in _cells(summary, str(summary.id))))
     console.print(table)
+    _report_unreadable(listed, is_archived=is_archived)
+
+
+def _report_unreadable(listed: Sequence[SessionSummary], *, is_archived: bool) -> None:
+    """Say what helps with a chapter that cannot be read; standard output has the list alone."""
+    verb, effect = ("purge", "deletes it") if is_archived else ("archive", "puts it away")
+    for line in listed:
+        if not line.is_readable:
+            typer.echo(f"{line.id} cannot be read; `storyengine {verb} {line.id}` {effect}.", err=True)
 
 
 def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
+    if not summary.is_readable:
+        return (shown_id, "", "cannot be read", "", "", "")
     played = summary.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
     return (
         shown_id,

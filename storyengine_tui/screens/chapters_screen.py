@@ -19,6 +19,8 @@ from storyengine_tui.standing import STANDING
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 
 LISTED = "Your chapters, last played first"
+UNREADABLE = "cannot be read"
+CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are not affected"
 NONE_LISTED = "There is no chapter; n starts one."
 ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
 NONE_ARCHIVED = "No chapter is archived."
@@ -90,6 +92,8 @@ class ChaptersScreen(ListScreen[None]):
     def _cells(self, summary: SessionSummary) -> tuple[Text, Text, Text, Text]:
         session = self._desk.session
         is_open = session is not None and session.id == summary.id
+        if not summary.is_readable:
+            return Text(summary.title, no_wrap=True, overflow="ellipsis"), Text(UNREADABLE), Text(), Text()
         standing = STANDING[summary.state]
         return (
             Text(summary.title, style="bold" if is_open else "", no_wrap=True, overflow="ellipsis"),
@@ -123,8 +127,16 @@ class ChaptersScreen(ListScreen[None]):
     @on(DataTable.RowSelected)
     def action_open(self) -> None:
         """Open the chapter under the cursor."""
-        if self._chosen is not None and not self._shows_archived:
+        if self._chosen is not None and not self._shows_archived and self._is_readable():
             self.do(self._open(self._chosen.id))
+
+    def _is_readable(self) -> bool:
+        """Return whether the chapter under the cursor can be read; say what helps where it cannot."""
+        if self._chosen is None or self._chosen.is_readable:
+            return True
+        self._done_last = CANNOT_OPEN
+        self._show_heading()
+        return False
 
     async def _open(self, session_id: SessionId) -> None:
         await self._desk.open(session_id)
@@ -141,7 +153,7 @@ class ChaptersScreen(ListScreen[None]):
     def action_retitle(self) -> None:
         """Ask for another title."""
         chosen = self._chosen
-        if chosen is None:
+        if chosen is None or not self._is_readable():
             return
 
         def retitle(title: str | None) -> None:
@@ -198,7 +210,7 @@ class ChaptersScreen(ListScreen[None]):
             else:
                 self.do(self.reload())
 
-        if self._chosen is not None:
+        if self._chosen is not None and self._is_readable():
             self.app.push_screen(SaveSlotsScreen(self._desk, self._chosen), close)
 
     def action_switch(self, shows_archived: bool) -> None:

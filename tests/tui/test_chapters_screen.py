@@ -3,17 +3,19 @@
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
 from core.engine.engine import Engine
 from storyengine_tui.app import StoryEngineApp
-from storyengine_tui.screens.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.chapters_screen import CANNOT_OPEN, ChaptersScreen
 from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.screens.welcome_modal import WelcomeModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from tests.store.servers import plain_url
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -100,6 +102,30 @@ async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(deskt
         assert "v Archived" not in screen_text(pilot.app)
         await pilot.press("v")
         await until(pilot, lambda: "v Archived" in screen_text(pilot.app))
+
+
+async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_others_are_shown(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_two)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        [other] = [line.id for line in await app.desk.require_engine().sessions() if line.prompt_index == 0]
+        with psycopg.connect(plain_url(desktop.url)) as raw:
+            raw.execute("ALTER TABLE session DROP CONSTRAINT ck_session_times")
+            raw.execute("UPDATE session SET updated_at = 'infinity' WHERE id = %s", [other])
+        await pilot.press("v", "v")
+        await until(
+            pilot, lambda: [row[1] for row in rows(screen)] == ["here · being played", "cannot be read"]
+        )
+        assert rows(screen)[1][0] == f"Cannot be read: {other}"
+        screen.query_one(DataTable).move_cursor(row=1)
+        await pilot.press("enter")
+        await until(pilot, lambda: str(screen.query_one("#heading", Static).content) == CANNOT_OPEN)
+        await pilot.press("a")
+        await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
+        await app.close_everything()
 
 
 async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop) -> None:
