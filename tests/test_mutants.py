@@ -96,13 +96,13 @@ def test_a_mutant_is_noticed_when_a_test_of_its_line_fails_and_the_tree_stays_as
 ) -> None:
     test = "tests/core/test_count.py::test_a_month_is_late"
     coverage = Coverage({"core/count.py": {5: [test], 7: [test]}}, {test: 0.1})
-    copy = Copy.make(project, tmp_path / "copy", coverage)
-    noticed = copy.try_out(the_one(project, "return days > 3 or days < 30"))
+    with Copy(project, tmp_path / "copy") as copy:
+        noticed = copy.try_out(the_one(project, "return days > 3 or days < 30"), coverage)
+        survived = copy.try_out(the_one(project, "return days >= 3 and days < 30"), coverage)
+        unseen = copy.try_out(the_one(project, "pass"), coverage)
     assert (noticed.outcome, noticed.tests) == (Outcome.NOTICED, 1)
     assert "test_a_month_is_late" in noticed.by
-    survived = copy.try_out(the_one(project, "return days >= 3 and days < 30"))
     assert survived.outcome is Outcome.SURVIVED
-    unseen = copy.try_out(the_one(project, "pass"))
     assert (unseen.outcome, unseen.tests) == (Outcome.SURVIVED, 0)
     assert (
         (project / "core/count.py").read_bytes() == (tmp_path / "copy/core/count.py").read_bytes() == SOURCE

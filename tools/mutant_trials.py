@@ -4,13 +4,11 @@ import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -20,9 +18,8 @@ from coverage import CoverageData
 from tools.mutant_kinds import Mutant
 from tools.mutant_plugin import DURATIONS
 
-_PYTEST = ["-m", "pytest", "-q", "-p", "tools.mutant_plugin", "-p", "no:xdist"]
+PYTEST = ("-q", "-p", "tools.mutant_plugin", "-p", "no:xdist", "--assert=plain")
 _PASSED, _FAILED, _NOTHING_RUN = 0, 1, 5
-_MAP_PATIENCE = 7200.0
 _START, _SLOWNESS = 60.0, 5.0
 """A mutant is given so many seconds, and so many times what its tests took, before it counts as hanging."""
 
@@ -92,28 +89,35 @@ class Coverage(NamedTuple):
             tests = {test for those in of_file.values() for test in those} & self.durations.keys()
         return sorted(tests, key=lambda test: (self.durations[test], test))
 
+    def seconds(self, tests: Sequence[str]) -> float:
+        """Return what these tests take together."""
+        return sum(self.durations[test] for test in tests)
+
 
 class Copy:
     """A copy of the tree, in which one mutant at a time is tried."""
 
-    def __init__(self, root: Path, coverage: Coverage | None) -> None:
-        self._root = root
-        self._coverage = coverage
-
-    @classmethod
-    def make(cls, source: Path, target: Path, coverage: Coverage | None = None) -> Self:
+    def __init__(self, source: Path, target: Path) -> None:
         """Copy what git knows or could know; nothing that it ignores."""
+        self._root = target
         for name in _files(source):
             place = target / name
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source / name, place)
-        subprocess.run([sys.executable, "-m", "compileall", "-q", "."], cwd=target, check=True)
-        return cls(target, coverage)
+        compile_all = [sys.executable, "-m", "compileall", "-q", "."]
+        subprocess.run(compile_all, cwd=target, check=True)
+        self._nest: subprocess.Popen[str] | None = None
 
-    def try_out(self, mutant: Mutant) -> Trial:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._nest is not None:
+            self._nest.communicate()
+
+    def try_out(self, mutant: Mutant, coverage: Coverage) -> Trial:
         """Put the fault into the copy, run the tests of its line, and take it out again."""
-        assert self._coverage is not None
-        tests = self._coverage.tests_of(mutant.path, mutant.number)
+        tests = coverage.tests_of(mutant.path, mutant.number)
         if not tests:
             return Trial(mutant, Outcome.SURVIVED, 0, 0.0, "")
         file = self._root / mutant.path
@@ -123,11 +127,7 @@ class Copy:
             compiled.unlink()
         file.write_bytes(mutant.applied_to(source))
         try:
-            patience = _START + _SLOWNESS * sum(self._coverage.durations[test] for test in tests)
-            # Names of tests may be more than fit into a command line.
-            chosen = self._root / "chosen.txt"
-            chosen.write_text("\n".join(tests) + "\n", "utf-8")
-            code, output = self.run([*_PYTEST, "-x", "--tb=no", f"@{chosen}"], patience)
+            code, output = self._pytest(tests, _START + _SLOWNESS * coverage.seconds(tests))
         finally:
             file.write_bytes(source)
         if code == _NOTHING_RUN:
@@ -137,27 +137,44 @@ class Copy:
         by = failed[0] if failed else output[-300:] if outcome is Outcome.NOTICED else ""
         return Trial(mutant, outcome, len(tests), time.monotonic() - began, by)
 
-    def run(self, arguments: Sequence[str], patience: float, **environment: str) -> tuple[int | None, str]:
-        """Run Python in the copy; return its exit code, or None when it was ended for taking too long."""
-        process = subprocess.Popen(
-            [sys.executable, *arguments],
+    def _pytest(self, tests: Sequence[str], patience: float) -> tuple[int | None, str]:
+        if self._nest is None:
+            self._nest = subprocess.Popen(
+                [sys.executable, "-m", "tools.mutant_nest"],
+                cwd=self._root,
+                env=self._environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self._nest.stdin is not None
+        assert self._nest.stdout is not None
+        # The names of all tests may be more than fit into a command line.
+        chosen, output = self._root / "chosen.txt", self._root / "output.txt"
+        chosen.write_text("\n".join(tests) + "\n", "utf-8")
+        order = ([*PYTEST, "-x", "--tb=no", f"@{chosen}"], patience, str(output))
+        self._nest.stdin.write(json.dumps(order) + "\n")
+        self._nest.stdin.flush()
+        return json.loads(self._nest.stdout.readline()), output.read_text("utf-8", "replace")
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        """A compiled file must not outlive the fault that it was made from."""
+        ours = {"PYTHONPATH": str(self._root), "PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_CORE": "ctrace"}
+        return os.environ | ours
+
+    def run(self, command: Sequence[str], **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the copy to its end."""
+        return subprocess.run(
+            command,
             cwd=self._root,
-            env=os.environ
-            | {"PYTHONPATH": str(self._root), "PYTHONDONTWRITEBYTECODE": "1", "COVERAGE_CORE": "ctrace"}
-            | environment,
+            env=self._environment | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,
+            check=False,
         )
-        try:
-            output, _ = process.communicate(timeout=patience)
-            return process.returncode, output
-        except subprocess.TimeoutExpired:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
 
 
 def say(text: str) -> None:
@@ -168,14 +185,14 @@ def say(text: str) -> None:
 
 def _measured(root: Path, suites: Sequence[str]) -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="se-mutants-", ignore_cleanup_errors=True) as name:
-        copy = Copy.make(root, Path(name) / "tree")
+        copy = Copy(root, Path(name) / "tree")
         data, durations = Path(name) / "coverage", Path(name) / "durations.json"
-        measure = ["-m", "coverage", "run", "--source=core", f"--data-file={data}", *_PYTEST, *suites]
-        code, output = copy.run(measure, _MAP_PATIENCE, **{DURATIONS: str(durations)})
-        if code not in (_PASSED, _FAILED):
-            raise RuntimeError(f"The tests do not run:\n{output[-3000:]}")
-        if code == _FAILED:
-            say(f"Some tests fail without any change, and are left out:\n{output[-1000:]}")
+        measure = [sys.executable, "-m", "coverage", "run", "--source=core", f"--data-file={data}"]
+        done = copy.run([*measure, "-m", "pytest", *PYTEST, *suites], **{DURATIONS: str(durations)})
+        if done.returncode not in (_PASSED, _FAILED):
+            raise RuntimeError(f"The tests do not run:\n{done.stdout[-3000:]}")
+        if done.returncode == _FAILED:
+            say(f"Some tests fail without any change, and are left out:\n{done.stdout[-1000:]}")
         lines = _lines_of(data, Path(name) / "tree")
         return {"lines": lines, "durations": json.loads(durations.read_text("utf-8"))}
 

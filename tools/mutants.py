@@ -18,6 +18,7 @@ import time
 import tomllib
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,22 +78,26 @@ def draw(mutants: Sequence[Mutant], seed: int, count: int | None, root: Path) ->
 
 def try_all(mutants: Sequence[Mutant], coverage: Coverage, workers: int) -> list[Trial]:
     """Try each mutant; say of each how it ended as soon as it has."""
-    with tempfile.TemporaryDirectory(prefix="se-mutants-", ignore_cleanup_errors=True) as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="se-mutants-", ignore_cleanup_errors=True) as name,
+        ExitStack() as opened,
+        ThreadPoolExecutor(workers) as pool,
+    ):
         copies: queue.SimpleQueue[Copy] = queue.SimpleQueue()
         for number in range(workers):
-            copies.put(Copy.make(ROOT, Path(name) / str(number), coverage))
+            copies.put(opened.enter_context(Copy(ROOT, Path(name) / str(number))))
 
         def tried(mutant: Mutant) -> Trial:
             copy = copies.get()
             try:
-                trial = copy.try_out(mutant)
+                trial = copy.try_out(mutant, coverage)
             finally:
                 copies.put(copy)
-            say(f"{trial.outcome:8} {trial.seconds:6.1f} s  {place(mutant)}")
+            change = f"\n{changed(mutant)}" if trial.outcome is Outcome.SURVIVED else ""
+            say(f"{trial.outcome:8} {trial.seconds:6.1f} s  {place(mutant)}{change}")
             return trial
 
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(tried, mutants))
+        return list(pool.map(tried, mutants))
 
 
 def place(mutant: Mutant) -> str:
@@ -100,12 +105,16 @@ def place(mutant: Mutant) -> str:
     return f"{mutant.path}:{mutant.number} ({mutant.kind})"
 
 
+def changed(mutant: Mutant) -> str:
+    """Return the change as a difference of one line."""
+    return f"- {mutant.before}\n+ {mutant.after}"
+
+
 def report(trials: Sequence[Trial], equivalent: int, seed: int, seconds: float) -> str:
     """Return the survivors, and the score in the last line."""
     survivors = [trial for trial in trials if trial.outcome is Outcome.SURVIVED]
     lines = [
-        f"\n{place(mutant)}, run by {tests} tests\n- {mutant.before}\n+ {mutant.after}"
-        for mutant, _, tests, *_ in survivors
+        f"\n{place(mutant)}, run by {tests} tests\n{changed(mutant)}" for mutant, _, tests, *_ in survivors
     ]
     caught = len(trials) - len(survivors)
     share = f"{caught / len(trials):.1%}" if trials else "nothing to try"
