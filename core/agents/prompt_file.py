@@ -12,7 +12,18 @@ from importlib.resources import files
 
 from core.fence import SegmentName
 from core.model_choice import AgentRole, PromptStyle
+from core.request import Content
 from core.segment import Segment, plain
+from core.tokens import estimate_tokens
+
+SEGMENTS = frozenset(
+    {SegmentName.SYSTEM_PROMPT, SegmentName.EXAMPLE_INPUT, SegmentName.EXAMPLE_OUTPUT, SegmentName.CUE}
+)
+"""The parts of an input that come from a prompt file: part of the program, and not shown with the GM's own.
+
+Name, version, hash and tokens are, so that it is known what was sent. An export in JSON keeps the texts: it
+is the whole provenance, and is read in again.
+"""
 
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
 _SECTION = re.compile(r"^--- (cue|example input|example output) ---$", re.MULTILINE)
@@ -40,6 +51,15 @@ class SystemPrompt:
     def cue_for(self, name: str) -> str:
         """Return the cue for the character called `name`."""
         return self.cue.replace("{name}", name)
+
+
+def in_place_of_text(version: str, text: str) -> str:
+    """Return what is shown of a text of a prompt file; `version` is the label on the artifact."""
+    style = PromptStyle.SMALL if f"/{PromptStyle.SMALL}@" in version else PromptStyle.FULL
+    return (
+        f"{version}, SHA-256 {Content.of(text).hash}, about {estimate_tokens(text, style):,} tokens. "
+        "`storyengine context … --with-system-prompt` prints its text."
+    )
 
 
 def load_prompt(role: AgentRole, style: PromptStyle) -> SystemPrompt:

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.context import Context
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import SessionId
@@ -131,25 +132,29 @@ def context(
     session: SessionArgument,
     slot: Annotated[int, typer.Option(min=1, max=7, help="The character's slot.")],
     prompt: Annotated[str, typer.Option(help="The GM's prompt to put at the end.")] = "",
+    with_system_prompt: Annotated[
+        bool, typer.Option("--with-system-prompt", help="Print the text of the system prompt too.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
-    run(_context(session, Slot(slot), prompt), is_debug=debug)
+    run(_context(session, Slot(slot), prompt, is_whole=with_system_prompt), is_debug=debug)
 
 
-async def _context(name: str, slot: Slot, prompt: str) -> None:
+async def _context(name: str, slot: Slot, prompt: str, *, is_whole: bool) -> None:
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name)
         made = await engine.preview(session_id, slot, prompt)
         choice = engine.choices.of(made.role, made.agent_id)
-    _print_context(made, choice)
+    _print_context(made, choice, is_whole=is_whole)
 
 
-def _print_context(made: Context, choice: ModelChoice) -> None:
+def _print_context(made: Context, choice: ModelChoice, *, is_whole: bool) -> None:
     for segment in made.segments:
         head = f"── {segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
         say(head, style="bold")
-        say(segment.text)
+        is_shown = is_whole or segment.name not in SEGMENTS
+        say(segment.text if is_shown else in_place_of_text(made.prompt_version, segment.text))
     say(
         f"── in all about {made.tokens:,} of {made.max_input_tokens:,} tokens, "
         f"system prompt {made.prompt_version}",

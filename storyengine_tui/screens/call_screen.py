@@ -20,7 +20,10 @@ class CallScreen(Screen[None]):
     """Reads the texts of a call when it is shown; Esc goes back to the list."""
 
     CSS_PATH = "provenance_screen.tcss"
-    HELP = "Everything that was sent in this call, and what came back. y copies all of it, v marks a part."
+    HELP = (
+        "What was sent in this call, and what came back; of the system prompt its version, hash and length. "
+        "y copies all that is shown, v marks a part."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "go('Output')", "Output"),
         Binding("i", "go('Input')", "Input"),

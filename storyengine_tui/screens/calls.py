@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.ids import RequestId
 from core.request import Artifact, Request, RequestKind
 from core.session import Session
@@ -140,7 +141,7 @@ def segments_of(manifest: str) -> list[Segment]:
 def passages_of_call(
     call: Call, session: Session, segments: Sequence[Segment], texts: Mapping[str, str]
 ) -> list[Passage]:
-    """Return facts, output and input of a call, in full."""
+    """Return facts, output and input of a call, in full but for the texts of system prompts."""
     passages = [_title("The call"), Passage(facts_of(call, session)), _title("Output")]
     output = texts.get(call.artifact.output_ref or "")
     passages.append(Passage(clean(output) if output else "Nothing came back."))
@@ -148,6 +149,8 @@ def passages_of_call(
     for segment in segments:
         heading = clean_line(f"{segment.role}: {segment.name}")
         text = clean(texts.get(segment.hash, "(this part is not stored)"))
+        if segment.name in SEGMENTS and segment.hash in texts:
+            text = in_place_of_text(clean_line(call.artifact.prompt_version), texts[segment.hash])
         passages.append(Passage(f"{heading}\n{text}", len(heading)))
     return passages
 

@@ -5,12 +5,15 @@ import json
 import re
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
+from core.agents.prompt_file import load_prompt
 from core.errors import ErrorCode
+from core.model_choice import AgentRole, PromptStyle
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, error_reply
@@ -56,6 +59,12 @@ def test_context_prints_every_segment_that_would_be_sent_with_its_tokens(played:
     names = re.findall(r"^── ([\w ]+) · (?:system|user|assistant) · about [\d,]+ tokens$", shown, re.M)
     assert len(names) >= 5
     assert "Joss of Rime." in shown
+    prompt = load_prompt(AgentRole.CHARACTER, PromptStyle.SMALL)
+    hidden = [prompt.text, prompt.cue_for("Joss"), *(prompt.example or ())]
+    assert not [text for text in hidden if text and text in shown]
+    assert f"{prompt.label}, SHA-256 {sha256(prompt.text.encode()).hexdigest()}, about " in shown
+    whole = "\n".join(played.lines("context", session, "--slot", "2", "--with-system-prompt"))
+    assert not [text for text in hidden if text not in whole]
     assert "Who are you?" in shown
     assert re.search(r"in all about [\d,]+ of [\d,]+ tokens", shown)
 

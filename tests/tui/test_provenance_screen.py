@@ -121,9 +121,16 @@ async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desk
         newest = (await app.session.artifacts())[-1]
         contents = await app.session.contents([newest.input_ref, newest.output_ref or ""])
         assert contents[newest.output_ref or ""] in text
-        hashes = [part[2] for part in json.loads(contents[newest.input_ref])]
-        for part in (await app.session.contents(hashes)).values():
-            assert part in text
+        parts = {name: digest for _, name, digest in json.loads(contents[newest.input_ref])}
+        assert len(parts) >= 4
+        stored = await app.session.contents(parts.values())
+        for name, digest in parts.items():
+            assert name in text
+            if name == "SYSTEM_PROMPT":
+                assert f"system: SYSTEM_PROMPT\n{newest.prompt_version}, SHA-256 {digest}, about " in text
+                assert not [line for line in stored[digest].splitlines() if len(line) > 20 and line in text]
+            else:
+                assert stored[digest] in text
         assert "attempt 2, call 1" in text
         assert f"Input SHA-256: {newest.input_hash}" in text
         await pilot.press("i")
