@@ -83,6 +83,16 @@ def is_loopback(url: str) -> bool:
     return address == ipaddress.IPv6Address("::1")
 
 
+def may_use_proxy(url: str) -> bool:
+    """Whether what is sent to `url` may go through a proxy that the environment names.
+
+    Consent names one address. Over https a proxy only forwards what it cannot read, and learns the host's
+    name; over plain http it would read the text and the key, and it was not agreed to. What is meant for this
+    machine stays on it.
+    """
+    return urlsplit(normalise_base_url(url)).scheme == "https" and not is_loopback(url)
+
+
 class Consent:
     """The addresses that text may be sent to: those of the settings and those granted in the app.
 

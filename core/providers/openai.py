@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
 
-from core.consent import Consent, is_loopback, normalise_base_url
+from core.consent import Consent, is_loopback, may_use_proxy, normalise_base_url
 from core.errors import ErrorCode
 from core.providers.answer import Answer, Piece, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
@@ -179,8 +179,7 @@ class OpenAIProvider:
 
         http_client = openai.DefaultAsyncHttpx2Client(
             follow_redirects=False,
-            # A proxy from the environment must not carry away what is meant for this machine.
-            trust_env=not is_loopback(self._url),
+            trust_env=may_use_proxy(self._url),
             event_hooks={"request": [self._send_only_ours]},
         )
         return openai.AsyncOpenAI(

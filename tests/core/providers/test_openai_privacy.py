@@ -1,7 +1,10 @@
 """Nothing leaves without consent, to another host, through a proxy, or with more than was meant."""
 
+import asyncio
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -67,6 +70,59 @@ async def test_a_proxy_does_not_get_what_is_for_this_machine(
         await ask(make())
         assert not proxy.requests
     assert len(server.requests) == 1
+
+
+PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+RESOLVE = socket.getaddrinfo
+
+
+def at_home(host: object, *rest: Any, **more: Any) -> Any:
+    """Resolve every name to this machine, so that no name of a test is asked for outside."""
+    return RESOLVE("127.0.0.1", *rest, **more)
+
+
+async def test_what_goes_to_a_plain_http_address_goes_through_no_proxy(
+    server: FaultServer,
+    make: Callable[..., OpenAIProvider],
+    consent: Consent,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", at_home)
+    address = server.base_url.replace("127.0.0.1", "service.invalid")
+    assert "service.invalid" in address
+    consent.grant(address)
+    async with FaultServer() as proxy:
+        for name in PROXIES:
+            monkeypatch.setenv(name, proxy.base_url.removesuffix("/v1"))
+        await ask(make(address))
+        assert not proxy.requests, "the proxy was not agreed to"
+    assert [recorded.path for recorded in server.requests] == ["/v1/chat/completions"]
+
+
+async def test_a_proxy_for_an_https_address_is_told_its_name_and_nothing_that_it_could_read(
+    make: Callable[..., OpenAIProvider], consent: Consent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[bytes] = []
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        heard.append(await reader.read(65_536))
+        writer.close()
+
+    proxy = await asyncio.start_server(hear, "127.0.0.1", 0)
+    port = proxy.sockets[0].getsockname()[1]
+    monkeypatch.setattr(socket, "getaddrinfo", at_home)
+    for name in PROXIES:
+        monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
+    consent.grant("https://service.invalid/v1")
+    async with proxy:
+        await fail(make("https://service.invalid/v1"), ErrorCode.LLM_SERVER_ERROR, request("A secret plan."))
+    first, tunnelled = heard
+    assert first.startswith(b"CONNECT service.invalid:443 ")
+    assert tunnelled[:1] == b"\x16", "a TLS handshake, and nothing before it"
+    for secret in (KEY.encode(), b"A secret plan."):
+        assert secret not in first + tunnelled
 
 
 async def test_headers_are_ours_alone(
