@@ -1,6 +1,5 @@
 """A session as one JSON document, versioned and hash-checked, and as its rows for a new one."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from core.draft import NarrativeDraft
 from core.errors import ErrorCode, StorageError, StoryEngineError
 from core.event import Event
+from core.export_format import FORMAT, VERSION, canonical, checksum, is_known, upgraded
 from core.ids import SessionId
 from core.memory import MemoryBlock
 from core.request import Artifact, Content, Request
@@ -30,8 +30,6 @@ from core.whole import (
     problems_of_times,
 )
 
-FORMAT = "storyengine-session"
-VERSION = 1
 _TRIES = 5
 _LONGEST_REASON = 300
 
@@ -71,7 +69,7 @@ class SessionExport:
     """The document: what it is, its version, and the SHA-256 of its body's canonical JSON."""
 
     format: Literal["storyengine-session"] = "storyengine-session"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     sha256: str
     body: SessionBody
 
@@ -122,32 +120,38 @@ async def _read_body(store: Store, snapshot: Snapshot) -> SessionBody:
 
 def to_json(body: SessionBody) -> bytes:
     """Return the export as UTF-8 JSON; the same session gives the same bytes."""
-    document = SessionExport(sha256=_hash(body), body=body)
-    return _EXPORT.dump_json(document, indent=1)
+    plain = json.loads(_BODY.dump_json(body))
+    return _EXPORT.dump_json(SessionExport(sha256=checksum(canonical(plain)), body=body), indent=1)
 
 
 def from_json(document: bytes) -> SessionBody:
-    """Read an export; raise ImportRefusedError when it is none, or not as it was written."""
+    """Read an export of any version; raise ImportRefusedError when it is none, or not as it was written."""
     try:
         header = json.loads(document)
     except (ValueError, RecursionError) as error:
         raise ImportRefusedError("it is not JSON") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ImportRefusedError("it is not an export of Story Engine")
-    if header.get("version") != VERSION:
-        raise ImportRefusedError(
-            f"its version is {header.get('version')!r}, and this program reads {VERSION}"
-        )
+    version = header.get("version")
+    if not is_known(version):
+        raise ImportRefusedError(f"its version is {version!r}, and this program reads 1 to {VERSION}")
+    plain = header.get("body")
+    if not isinstance(plain, dict):
+        raise ImportRefusedError("body: field required")
     try:
-        export = _EXPORT.validate_json(document)
+        written = canonical(plain)
+    except ValueError as error:
+        raise ImportRefusedError("it holds characters or numbers that JSON does not have") from error
+    if header.get("sha256") != checksum(written):
+        raise ImportRefusedError("its content does not match its checksum")
+    try:
+        body = _BODY.validate_json(json.dumps(upgraded(version, plain)))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise ImportRefusedError(f"{where}: {first['msg'].lower()}") from error
-    if export.sha256 != _hash(export.body):
-        raise ImportRefusedError("its content does not match its checksum")
-    _refuse_what_we_never_write(header["body"], export.body)
-    return export.body
+    _refuse_what_we_never_write(plain, body)
+    return body
 
 
 def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
@@ -223,9 +227,3 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
 
 def _moved(things: Sequence[T], session_id: SessionId) -> tuple[T, ...]:
     return tuple(replace(thing, session_id=session_id) for thing in things)
-
-
-def _hash(body: SessionBody) -> str:
-    plain = json.loads(_BODY.dump_json(body))
-    canonical = json.dumps(plain, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("utf-8")).hexdigest()

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from core.draft import NarrativeDraft
 from core.errors import ErrorCode, StorageError
 from core.event import Event
+from core.export_format import canonical, checksum
 from core.ids import SessionId
 from core.memory import MemoryBlock
 from core.session import Session, SessionState, Tab1Inputs
@@ -36,11 +37,29 @@ NOTHING: Final = "0" * 64
 
 Growing = Event | MemoryBlock | NarrativeDraft
 
+_LINK_FIELDS_V1: Final[Mapping[type[Growing], Mapping[str, Any]]] = {
+    Event: dict.fromkeys(("id", "prompt_index", "ordinal", "role", "slot", "text", "created_at"), True),
+    MemoryBlock: dict.fromkeys(("id", "type", "first", "last", "payload", "created_at"), True),
+    NarrativeDraft: {
+        **dict.fromkeys(("id", "version", "definition", "target_words", "model", "text", "created_at"), True),
+        "source": {"prompt_index": True, "block_ids": True},
+    },
+}
+_LINK_FIELDS: Final = {1: _LINK_FIELDS_V1}
+"""What a link of each version stands for: nothing that a restored row does not share, or that may change.
+
+A version is never changed: slots are stored with it. To vouch for one more field, add a version.
+"""
+LINKS: Final = max(_LINK_FIELDS)
+"""The version of new links."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
     """A hash over each of the three things that only grow, link by link in their order."""
 
+    version: int = 1
+    """Which fields a link stands for: a key of `_LINK_FIELDS`. What was stored without it has version 1."""
     events: str = NOTHING
     blocks: str = NOTHING
     drafts: str = NOTHING
@@ -92,8 +111,8 @@ class SlotDamagedError(StorageError):
 
 # Both are made when first needed: they take milliseconds, and the first paint waits for this module.
 @cache
-def _rows() -> TypeAdapter[Growing]:
-    return TypeAdapter(Event | MemoryBlock | NarrativeDraft)
+def _rows(kind: type[Growing]) -> TypeAdapter[Growing]:
+    return TypeAdapter(kind)
 
 
 @cache
@@ -101,10 +120,10 @@ def _contents() -> TypeAdapter[SlotContent]:
     return TypeAdapter(SlotContent)
 
 
-def chained(chain: str, rows: Iterable[Growing]) -> str:
-    """Return `chain` with one more link for each of `rows`."""
+def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
+    """Return `chain` with one more link of `version` for each of `rows`."""
     for row in rows:
-        link = hashlib.sha256(_canonical(_plain(row))).digest()
+        link = hashlib.sha256(canonical(_plain(row, version))).digest()
         chain = hashlib.sha256(bytes.fromhex(chain) + link).hexdigest()
     return chain
 
@@ -130,9 +149,11 @@ def content_of(slot: SaveSlot) -> SlotContent:
     if slot.sha256 not in (_sha256(_vouched_for(slot)), _sha256(slot.document)):
         raise SlotDamagedError(slot.number, "its content does not match its checksum")
     try:
-        content = _contents().validate_json(_canonical(slot.document))
+        content = _contents().validate_json(canonical(slot.document))
     except ValidationError as error:
         raise SlotDamagedError(slot.number, "another version of the program took it") from error
+    if content.chains.version not in _LINK_FIELDS:
+        raise SlotDamagedError(slot.number, "a newer version of the program took it")
     if content.session.id != slot.session_id:
         raise SlotDamagedError(slot.number, "it is of another chapter")
     if (slot.prompt_index, slot.state) != (content.session.prompt_index, content.session.state):
@@ -152,11 +173,12 @@ def number_for_automatic(taken: Iterable[SaveSlot], *, spared: int | None = None
     )
 
 
-def _plain(row: Growing) -> dict[str, Any]:
-    """Return what a link stands for: nothing that a restored row does not share, or that may change."""
+def _plain(row: Growing, version: int) -> dict[str, Any]:
     moment = replace(row, created_at=row.created_at.astimezone(UTC))
-    plain = cast("dict[str, Any]", _rows().dump_python(moment, mode="json"))
-    return {key: value for key, value in plain.items() if key not in ("session_id", "metadata", "request_id")}
+    fields = cast("Any", _LINK_FIELDS[version][type(row)])
+    return cast(
+        "dict[str, Any]", _rows(cast("Any", type(row))).dump_python(moment, mode="json", include=fields)
+    )
 
 
 def _vouched_for(slot: SaveSlot) -> dict[str, object]:
@@ -171,8 +193,4 @@ def _vouched_for(slot: SaveSlot) -> dict[str, object]:
 
 
 def _sha256(value: object) -> str:
-    return hashlib.sha256(_canonical(value)).hexdigest()
-
-
-def _canonical(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8")
+    return checksum(canonical(value))

@@ -16,6 +16,7 @@ from core.memory import MemoryBlock
 from core.request import RequestKind
 from core.save_slot import (
     AUTOMATIC,
+    LINKS,
     LONGEST_LABEL,
     NAMED,
     NOTHING,
@@ -133,24 +134,26 @@ class SaveSlots:
             tab1=snapshot.tab1,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
-            chains=Chains(events=events, blocks=blocks, drafts=drafts),
+            chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
         )
 
     async def _body(self, slot: SaveSlot) -> SessionBody:
         """Return the story up to a slot, all of it checked."""
         content = content_of(slot)
         session = content.session
+        version = content.chains.version
         chain = NOTHING
         events: list[Event] = []
         async for batch in self._events(slot.session_id, 0, session.prompt_index):
-            chain = await asyncio.to_thread(chained, chain, batch)
+            chain = await asyncio.to_thread(chained, chain, batch, version)
             events += batch
         blocks = await self._blocks(session, after=-1)
         drafts = await self._drafts(slot.session_id, content.draft_count)
         chains = Chains(
+            version=version,
             events=chain,
-            blocks=await asyncio.to_thread(chained, NOTHING, blocks),
-            drafts=await asyncio.to_thread(chained, NOTHING, drafts),
+            blocks=await asyncio.to_thread(chained, NOTHING, blocks, version),
+            drafts=await asyncio.to_thread(chained, NOTHING, drafts, version),
         )
         if chains != content.chains:
             raise SlotDamagedError(slot.number, "the story up to it is not what it was")
@@ -186,12 +189,14 @@ def _title_with(title: str, label: str) -> str:
 
 
 def _newest_content(taken: Sequence[SaveSlot]) -> SlotContent | None:
-    """Return the content of the slot that has come furthest, if it is whole."""
+    """Return the content of the slot that has come furthest, if it is whole and has links of today."""
     for slot in sorted(taken, key=lambda slot: (slot.prompt_index, slot.taken_at), reverse=True):
         try:
-            return content_of(slot)
+            content = content_of(slot)
         except SlotDamagedError:
             continue
+        if content.chains.version == LINKS:
+            return content
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.export_format import VERSION
 from core.ids import SessionId, new_uuid
 from core.providers.script import Fault
 from core.request import RequestKind
@@ -99,7 +100,7 @@ def signed(body: dict[str, Any]) -> bytes:
     """A document with a right checksum, as whoever forges one would make it."""
     canonical = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(canonical.encode()).hexdigest()
-    document = {"format": "storyengine-session", "version": 1, "sha256": digest, "body": body}
+    document = {"format": "storyengine-session", "version": VERSION, "sha256": digest, "body": body}
     return json.dumps(document).encode()
 
 
@@ -209,8 +210,8 @@ async def test_a_forged_export_is_refused_though_its_checksum_is_right(
         (b"[" * 100_000, "it is not JSON"),
         (b"[]", "not an export"),
         (b'{"format": "other"}', "not an export"),
-        (b'{"format": "storyengine-session", "version": 2}', "its version is 2"),
-        (b'{"format": "storyengine-session", "version": 1}', "sha256"),
+        (b'{"format": "storyengine-session", "version": 3}', "its version is 3"),
+        (b'{"format": "storyengine-session", "version": 1}', "body"),
     ],
 )
 def test_what_is_no_export_is_refused_with_its_reason(document: bytes, reason: str) -> None:

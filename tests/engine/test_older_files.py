@@ -1,0 +1,160 @@
+"""Files and save slots of every earlier version stay readable, also when records have grown since."""
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from core import export, save_slot
+from core.draft import NarrativeDraft
+from core.engine.clock import utc_now
+from core.engine.save_slots import SaveSlots
+from core.event import Event
+from core.export import as_new_session, from_json, read_body, to_json
+from core.export_format import VERSION
+from core.ids import SessionId, new_uuid
+from core.memory import MemoryBlock
+from core.save_slot import SaveSlot, SlotContent
+from core.session import Session
+from db.store import PostgresStore
+from tests.engine.windows import play, window
+
+pytestmark = pytest.mark.anyio
+
+VERSIONS = Path(__file__).resolve().parents[1] / "corpus" / "versions"
+EXPORTS = sorted(VERSIONS.glob("export-*.json"))
+SLOTS = sorted(VERSIONS.glob("slots-*.json"))
+
+
+def named(path: Path) -> str:
+    return path.stem
+
+
+def body_in(file: Path) -> export.SessionBody:
+    return from_json(file.read_bytes())
+
+
+def slots_in(file: Path) -> list[SaveSlot]:
+    return TypeAdapter(list[SaveSlot]).validate_json(file.read_bytes())
+
+
+async def stored_as_it_was(store: PostgresStore, name: str) -> SessionId:
+    """Store a session and its slots of version 1 under the id that they had."""
+    body = body_in(VERSIONS / f"export-1-{name}.json")
+    if body.session.id not in {summary.id for summary in await store.sessions()}:
+        await store.create(as_new_session(body, body.session.id))
+    for slot in slots_in(VERSIONS / f"slots-1-{name}.json"):
+        await store.put_save_slot(slot)
+    return body.session.id
+
+
+def test_there_are_files_of_every_version() -> None:
+    versions = {json.loads(file.read_bytes())["version"] for file in EXPORTS}
+    assert versions == set(range(1, VERSION + 1))
+
+
+@pytest.mark.parametrize("file", EXPORTS, ids=named)
+async def test_an_export_of_every_version_is_imported_and_exported_again(
+    store: PostgresStore, file: Path
+) -> None:
+    body = body_in(file)
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body, moved))
+    again = to_json(await read_body(store, moved)).replace(str(moved).encode(), str(body.session.id).encode())
+    assert json.loads(again)["body"] == json.loads(to_json(body))["body"]
+
+
+@pytest.mark.parametrize("name", ["active", "ended"])
+async def test_every_save_slot_that_an_earlier_version_stored_is_restored(
+    store: PostgresStore, name: str
+) -> None:
+    session_id = await stored_as_it_was(store, name)
+    for slot in slots_in(VERSIONS / f"slots-1-{name}.json"):
+        fresh = await SaveSlots(store, utc_now).restore(session_id, slot.number)
+        assert (await store.load(fresh)).session.prompt_index == slot.prompt_index
+
+
+async def test_a_story_with_an_older_save_slot_is_played_on_and_saved_again(store: PostgresStore) -> None:
+    session_id = await stored_as_it_was(store, "active")
+    async with window(store, None, session_id) as session:
+        await play(session, 1)
+    slots = SaveSlots(store, utc_now)
+    kept = await slots.keep(session_id, "Later")
+    fresh = await slots.restore(session_id, kept.number)
+    assert (await store.load(fresh)).session.prompt_index == 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOfTomorrow(Event):
+    """An event with a field more."""
+
+    take: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOfTomorrow(Session):
+    """A session with a field more."""
+
+    present: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyOfTomorrow(export.SessionBody):
+    """What an export holds when records have grown."""
+
+    session: SessionOfTomorrow
+    events: tuple[EventOfTomorrow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotContentOfTomorrow(SlotContent):
+    """What a save slot holds when records have grown."""
+
+    session: SessionOfTomorrow
+
+
+@pytest.fixture
+def tomorrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program with records that have more fields."""
+    monkeypatch.setattr(export, "_BODY", TypeAdapter(BodyOfTomorrow))
+    contents = TypeAdapter[Any](SlotContentOfTomorrow)
+    monkeypatch.setattr(save_slot, "_contents", lambda: contents)
+
+
+@pytest.mark.usefixtures("tomorrow")
+@pytest.mark.parametrize("file", EXPORTS, ids=named)
+def test_a_field_that_is_added_leaves_earlier_exports_readable(file: Path) -> None:
+    body = from_json(file.read_bytes())
+    assert isinstance(body.session, SessionOfTomorrow)
+    assert all(isinstance(event, EventOfTomorrow) for event in body.events)
+
+
+@pytest.mark.usefixtures("tomorrow")
+@pytest.mark.parametrize("file", SLOTS, ids=named)
+def test_a_field_that_is_added_leaves_the_document_of_a_save_slot_readable(file: Path) -> None:
+    assert all(isinstance(save_slot.content_of(slot).session, SessionOfTomorrow) for slot in slots_in(file))
+
+
+def test_a_field_that_is_added_to_a_row_leaves_its_link_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    event = from_json((VERSIONS / "export-1-active.json").read_bytes()).events[0]
+    before = save_slot.chained(save_slot.NOTHING, [event])
+    fields = {EventOfTomorrow: save_slot._LINK_FIELDS_V1[Event]}
+    monkeypatch.setattr(save_slot, "_LINK_FIELDS", {1: fields})
+    grown = EventOfTomorrow(**{name: getattr(event, name) for name in Event.__dataclass_fields__}, take=2)
+    assert save_slot.chained(save_slot.NOTHING, [grown]) == before
+
+
+def test_a_slot_with_links_of_a_later_version_is_refused_with_a_sentence() -> None:
+    slot = slots_in(VERSIONS / "slots-1-active.json")[0]
+    content = save_slot.content_of(slot)
+    later = replace(content, chains=replace(content.chains, version=99))
+    with pytest.raises(save_slot.SlotDamagedError, match="a newer version"):
+        save_slot.content_of(save_slot.make_slot(0, "", later, utc_now()))
+
+
+def test_every_field_that_a_link_stands_for_is_one_of_its_row() -> None:
+    for kind in (Event, MemoryBlock, NarrativeDraft):
+        assert set(save_slot._LINK_FIELDS_V1[kind]) <= set(kind.__dataclass_fields__)
