@@ -20,8 +20,19 @@ def main() -> None:
 
         sys.exit(open_app())
     from storyengine_tui.cli.commands import app
+    from storyengine_tui.cli.running import code_of_broken_output
 
-    app()
+    try:
+        app()
+    except OSError as error:  # from what is printed without a command: the help, the version
+        code = code_of_broken_output(error)
+        if code is None:
+            raise
+        sys.exit(code)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # click ends with 1 when nobody reads on
+            end.code = 0
+        raise
 
 
 def _open_what_is_closed() -> None:

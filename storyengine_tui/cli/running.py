@@ -69,6 +69,15 @@ def _tell(error: BaseException, paths: Paths) -> ExitCode:
             return ExitCode.BUG
 
 
+def code_of_broken_output(error: OSError) -> ExitCode | None:
+    """Say that standard output takes nothing, and return the exit code; None when it was a file instead."""
+    if error.filename is not None:
+        return None
+    fault = _cannot_print(error)
+    say_error(fault)
+    return _code(fault)
+
+
 def print_bytes(content: bytes) -> None:
     """Write `content` to standard output as it is; raise StoryEngineError when that is impossible."""
     try:

@@ -281,7 +281,7 @@ def shell(here: Machine, line: str) -> "subprocess.CompletedProcess[str]":
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-@pytest.mark.parametrize("command", ["sessions", "show last", "export last", "model show"])
+@pytest.mark.parametrize("command", ["sessions", "show last", "export last", "model show", "--help"])
 def test_output_that_cannot_be_written_is_a_sentence(played: Machine, command: str) -> None:
     full = shell(played, f"$P {command} > /dev/full")
     assert full.returncode == ExitCode.STORAGE_FAILED

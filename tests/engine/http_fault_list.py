@@ -38,6 +38,18 @@ _STATUSES: dict[str, tuple[Make, ErrorCode]] = {
     "400, filtered": (lambda: error_reply(400, code="content_filter"), ErrorCode.LLM_CONTENT_FILTERED),
     "408": (lambda: error_reply(408), ErrorCode.LLM_TIMEOUT),
     "429": (lambda: error_reply(429, headers={"Retry-After": "2"}), ErrorCode.LLM_RATE_LIMITED),
+    "429, beyond any time": (
+        lambda: error_reply(429, headers={"Retry-After": "1e300"}),
+        ErrorCode.LLM_RATE_LIMITED,
+    ),
+    "200 in HTML": (
+        lambda: Reply((b"<html>log in first</html>",), 200, {"Content-Type": "text/html"}),
+        ErrorCode.LLM_REQUEST_ERROR,
+    ),
+    "200 in one piece": (
+        lambda: Reply((b'{"choices": []}',), 200, {"Content-Type": "application/json"}),
+        ErrorCode.LLM_REQUEST_ERROR,
+    ),
     "500": (lambda: error_reply(500), ErrorCode.LLM_SERVER_ERROR),
     "503": (lambda: error_reply(503), ErrorCode.LLM_SERVER_ERROR),
     "529": (lambda: error_reply(529), ErrorCode.LLM_SERVER_ERROR),
