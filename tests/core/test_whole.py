@@ -11,7 +11,7 @@ from core.draft import NarrativeDraft, SourceSnapshot
 from core.event import Event, Role
 from core.ids import ArtifactId, BlockId, DraftId, RequestId
 from core.limits import LONGEST_TITLE, Limits
-from core.memory import MemoryBlock
+from core.memory import MemoryBlock, TurnDelta
 from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
@@ -180,6 +180,8 @@ BUILD = call(RequestKind.NARRATIVE)
 LONGEST = Tab1Inputs(
     world="w" * LIMITS.world, chapter="c" * LIMITS.chapter, identities={Slot.RED: "i" * LIMITS.identity}
 )
+RANGE = TurnDelta.model_validate(DELTA.payload).range.model_dump()
+COUNTED_IN_TEXT = {**DELTA.payload, "range": {**RANGE, "prompt_count_in_chunk": "7"}}
 PENDING, PROCESSING, DONE = RequestState.PENDING, RequestState.PROCESSING, RequestState.DONE
 KEPT: dict[str, Whole] = {
     "nothing yet": at_setup(),
@@ -194,13 +196,15 @@ KEPT: dict[str, Whole] = {
     "a prompt": in_play(1),
     "the longest prompt, and an empty reply": played(event(1, "p" * LIMITS.prompt), event(1, "", Slot.RED)),
     "one chunk": in_play(7),
-    "two chunks and one prompt": in_play(15),
+    "three chunks and one prompt": in_play(22),
     "a lock at work": asking(call(RequestKind.LOCK, PENDING), whole=at_setup(state=SessionState.LOCKING)),
     "a summary at work": summarising(summary(8, 14, PROCESSING), reply(PENDING, 2)),
     "prompts that wait": asking(reply(PROCESSING), reply(PENDING, 2)),
     "the longest prompt that waits": asking(reply(text="p" * LIMITS.prompt)),
     "a prompt that was answered": played(
-        replace(event(1, "And now?"), metadata={"request_id": str(FIRST)}), requests=[reply(DONE)]
+        replace(event(1, "And now?"), metadata={"request_id": str(FIRST)}),
+        replace(REPLY, metadata={"request_id": str(FIRST)}),
+        requests=[reply(DONE)],
     ),
     "a summary that was made": asking(summary(1, 7, DONE)),
     "a summary that was stopped": asking(summary(1, 9, RequestState.CANCELLED)),
@@ -210,6 +214,7 @@ KEPT: dict[str, Whole] = {
         summary(8, 9, PENDING), whole=in_play(is_ending=True, state=SessionState.SUMMARIZING)
     ),
     "an ended chapter": ended(),
+    "an ended chapter with one prompt after its chunks": ended(prompts=8),
     "an ended chapter of whole chunks": replace(in_play(14), requests=[]).having(state=SessionState.ENDED),
     "a chapter that is set aside": ended(state=SessionState.RESETTING),
     "a set-up that is set aside": at_setup(state=SessionState.RESETTING),
@@ -304,6 +309,7 @@ BROKEN: dict[str, dict[str, Whole]] = {
     },
     "the memory of prompts 1 to 7": {
         "other keys": remembering(in_play(7), LOCK, replace(DELTA, payload={"memory_type": "x"})),
+        "a number as text": remembering(in_play(7), LOCK, replace(DELTA, payload=COUNTED_IN_TEXT)),
     },
     "that its state does not know": {
         "a prompt after the end": asking(reply(PENDING), whole=ended()),
