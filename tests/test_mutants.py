@@ -97,9 +97,9 @@ def test_a_mutant_is_noticed_when_a_test_of_its_line_fails_and_the_tree_stays_as
     test = "tests/core/test_count.py::test_a_month_is_late"
     coverage = Coverage({"core/count.py": {5: [test], 7: [test]}}, {test: 0.1})
     with Copy(project, tmp_path / "copy") as copy:
-        noticed = copy.try_out(the_one(project, "return days > 3 or days < 30"), coverage)
-        survived = copy.try_out(the_one(project, "return days >= 3 and days < 30"), coverage)
-        unseen = copy.try_out(the_one(project, "pass"), coverage)
+        noticed = copy.try_out(the_one(project, "return days > 3 or days < 30"), coverage, 60.0)
+        survived = copy.try_out(the_one(project, "return days >= 3 and days < 30"), coverage, 60.0)
+        unseen = copy.try_out(the_one(project, "pass"), coverage, 60.0)
     assert (noticed.outcome, noticed.tests) == (Outcome.NOTICED, 1)
     assert "test_a_month_is_late" in noticed.by
     assert survived.outcome is Outcome.SURVIVED
@@ -108,15 +108,22 @@ def test_a_mutant_is_noticed_when_a_test_of_its_line_fails_and_the_tree_stays_as
         (project / "core/count.py").read_bytes() == (tmp_path / "copy/core/count.py").read_bytes() == SOURCE
     )
     said = report([noticed, survived, unseen], 2, 5, 60.0)
-    assert "core/count.py:7 (comparison), run by 1 tests" in said
+    assert "core/count.py:7 (comparison), got past 1 tests" in said
     assert "\n+ return days >= 3 and days < 30" in said
     assert "seed 5: 1 of 3 mutants noticed (33.3%" in said
 
 
 def test_a_line_that_runs_at_import_is_tried_with_the_tests_that_use_its_file() -> None:
     coverage = Coverage({"core/count.py": {4: [], 5: ["slow", "quick"]}}, {"slow": 2.0, "quick": 0.1})
-    assert coverage.tests_of("core/count.py", 4) == ["quick", "slow"]
-    assert coverage.tests_of("core/count.py", 6) == []
+    assert coverage.tests_of("core/count.py", 4, 60.0) == ["quick", "slow"]
+    assert coverage.tests_of("core/count.py", 6, 60.0) == []
+
+
+def test_of_the_tests_of_a_line_one_of_each_kind_comes_before_the_second_of_any_for_so_long() -> None:
+    durations = {"one[a]": 0.1, "one[b]": 0.2, "other": 1.0, "gone": 0.1}
+    coverage = Coverage({"core/count.py": {5: ["one[b]", "other", "one[a]"]}}, durations)
+    assert coverage.tests_of("core/count.py", 5, 60.0) == ["one[a]", "other", "one[b]"]
+    assert coverage.tests_of("core/count.py", 5, 1.2) == ["one[a]", "other"]
 
 
 def test_every_change_that_is_listed_as_equal_has_a_reason(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -38,7 +40,7 @@ class Trial(NamedTuple):
     mutant: Mutant
     outcome: Outcome
     tests: int
-    """How many tests run the line."""
+    """How many tests were to notice it."""
     seconds: float
     by: str
     """The test that failed, where one did."""
@@ -78,8 +80,8 @@ class Coverage(NamedTuple):
         }
         return cls(lines, content["durations"])
 
-    def tests_of(self, path: str, number: int) -> list[str]:
-        """Return the tests that run a line, the quick ones first.
+    def tests_of(self, path: str, number: int, seconds: float) -> list[str]:
+        """Return tests that run a line and take so many seconds together: of every kind the quickest first.
 
         A line that runs at import alone belongs to no test: all that run anything else of the file count.
         """
@@ -87,7 +89,15 @@ class Coverage(NamedTuple):
         tests = set(of_file.get(number, ())) & self.durations.keys()
         if not tests and number in of_file:
             tests = {test for those in of_file.values() for test in those} & self.durations.keys()
-        return sorted(tests, key=lambda test: (self.durations[test], test))
+        kinds: Counter[str] = Counter()
+        ranked: list[tuple[int, float, str]] = []
+        for spent, test in sorted((self.durations[test], test) for test in tests):
+            kind = test.partition("[")[0]
+            ranked.append((kinds[kind], spent, test))
+            kinds[kind] += 1
+        ranked.sort()
+        together = accumulate(spent for _, spent, _ in ranked)
+        return [test for (*_, test), sum_of in zip(ranked, together, strict=True) if sum_of <= seconds]
 
     def seconds(self, tests: Sequence[str]) -> float:
         """Return what these tests take together."""
@@ -115,9 +125,9 @@ class Copy:
         if self._nest is not None:
             self._nest.communicate()
 
-    def try_out(self, mutant: Mutant, coverage: Coverage) -> Trial:
-        """Put the fault into the copy, run the tests of its line, and take it out again."""
-        tests = coverage.tests_of(mutant.path, mutant.number)
+    def try_out(self, mutant: Mutant, coverage: Coverage, seconds: float) -> Trial:
+        """Put the fault into the copy, run tests of its line, and take it out again."""
+        tests = coverage.tests_of(mutant.path, mutant.number, seconds)
         if not tests:
             return Trial(mutant, Outcome.SURVIVED, 0, 0.0, "")
         file = self._root / mutant.path

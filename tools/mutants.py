@@ -4,8 +4,9 @@
     python -m tools.mutants --files 'core/text.py'      tries every change in these files
 
 The tests run once under `coverage`, which tells what tests run a line; a mutant is then tried with those
-alone, the quick ones first, until one fails. Everything happens in copies of the tree. `tools/mutants.toml`
-lists the mutants that change nothing, with the reason; they do not count.
+alone, the quick ones of every kind first, until one fails or a minute of them has passed. Everything happens
+in copies of the tree. `tools/mutants.toml` lists the mutants that change nothing, with the reason; they do
+not count.
 """
 
 import argparse
@@ -76,7 +77,7 @@ def draw(mutants: Sequence[Mutant], seed: int, count: int | None, root: Path) ->
     return drawn
 
 
-def try_all(mutants: Sequence[Mutant], coverage: Coverage, workers: int) -> list[Trial]:
+def try_all(mutants: Sequence[Mutant], coverage: Coverage, workers: int, seconds: float) -> list[Trial]:
     """Try each mutant; say of each how it ended as soon as it has."""
     with (
         tempfile.TemporaryDirectory(prefix="se-mutants-", ignore_cleanup_errors=True) as name,
@@ -90,7 +91,7 @@ def try_all(mutants: Sequence[Mutant], coverage: Coverage, workers: int) -> list
         def tried(mutant: Mutant) -> Trial:
             copy = copies.get()
             try:
-                trial = copy.try_out(mutant, coverage)
+                trial = copy.try_out(mutant, coverage, seconds)
             finally:
                 copies.put(copy)
             change = f"\n{changed(mutant)}" if trial.outcome is Outcome.SURVIVED else ""
@@ -114,7 +115,7 @@ def report(trials: Sequence[Trial], equivalent: int, seed: int, seconds: float) 
     """Return the survivors, and the score in the last line."""
     survivors = [trial for trial in trials if trial.outcome is Outcome.SURVIVED]
     lines = [
-        f"\n{place(mutant)}, run by {tests} tests\n{changed(mutant)}" for mutant, _, tests, *_ in survivors
+        f"\n{place(mutant)}, got past {tests} tests\n{changed(mutant)}" for mutant, _, tests, *_ in survivors
     ]
     caught = len(trials) - len(survivors)
     share = f"{caught / len(trials):.1%}" if trials else "nothing to try"
@@ -140,7 +141,8 @@ def main() -> int:
     to_try = [mutant for mutant in drawn if Equivalent.of(mutant) not in listed]
     left_out = len(drawn) - len(to_try)
     say(f"{len(mutants)} mutants, {len(drawn)} drawn, {left_out} of those change nothing")
-    trials = try_all(to_try, Coverage.of(ROOT, arguments.tests, KEPT), arguments.workers)
+    coverage = Coverage.of(ROOT, arguments.tests, KEPT)
+    trials = try_all(to_try, coverage, arguments.workers, arguments.seconds)
     say(report(trials, left_out, arguments.seed, time.monotonic() - began))
     if arguments.json is not None:
         found = [trial.as_json() for trial in trials]
@@ -156,6 +158,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--files", nargs="+", help="patterns of the files to change (core/**/*.py)")
     parser.add_argument("--tests", nargs="+", default=SUITES, help="the tests to notice it")
     parser.add_argument("--workers", type=int, default=2, help="how many are tried at a time (2)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of tests for each mutant (60)")
     parser.add_argument("--json", type=Path, help="where every trial is written to")
     return parser.parse_args()
 

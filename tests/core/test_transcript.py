@@ -105,6 +105,22 @@ def test_the_notice_comes_first_when_anything_is_left_out() -> None:
     assert render_window(play(5, 8), session(), is_complete=False).text.startswith(TRUNCATION_NOTICE)
 
 
+def test_a_transcript_of_exactly_the_limit_is_shown_whole() -> None:
+    events, mine = play(1, 8), session(boundary=7)
+    length = render_window(events, mine).length
+    assert not render_window(events, mine, length).is_truncated
+    assert render_window(events, mine, length - 1).is_truncated
+
+
+def test_what_fits_exactly_beside_the_notice_is_shown() -> None:
+    newest = event(3, "z")
+    exactly = len(f"{TRUNCATION_NOTICE}{SEPARATOR}3) z")
+    for limit, begins in ((exactly, "3) z"), (exactly + 1, "3) z"), (exactly - 1, "3) ")):
+        window = render_window([event(1, "x" * 500), newest], session(), limit)
+        assert window.pieces[-1].text.startswith(begins)
+        assert window.length <= limit
+
+
 def test_an_event_that_does_not_fit_is_left_out_whole() -> None:
     events = [event(1, "x" * 500), event(2, "y" * 500), event(3, "z")]
     window = render_window(events, session(), 100)
