@@ -1,26 +1,53 @@
 """Structured memory: the JSON objects of agents 0 and 8, with the keys of the seed, and their blocks.
 
-The models serve three ends: the JSON schema that a model is held to, the check of what it returned,
-and the compact form in which memory goes into later inputs. Small models need every string and every
-array bounded, or they run on until their output is cut; the bounds here are wide for any good one.
+The models serve two ends: the JSON schema that a model is held to, and the check of what it returned.
+Keys that they do not name are kept. How long texts and lists may be is no part of the shape: see `Bounds`.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.ids import BlockId, SessionId
 
-Phrase = Annotated[str, StringConstraints(max_length=400)]
-Phrases = Annotated[list[Phrase], Field(max_length=16)]
+Phrase = str
+Phrases = list[Phrase]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long one text and one list of memory may be."""
+
+    phrase: int
+    entries: int
+
+    def exceeded_by(self, value: object, path: str = "") -> Iterator[str]:
+        """Yield a line for every text and list at any depth of `value` that is too long."""
+        if isinstance(value, str) and len(value) > self.phrase:
+            yield f"{path[:80]}: {len(value):,} characters; write at most {self.phrase:,}"
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                yield from self.exceeded_by(inner, f"{path}.{key}" if path else str(key))
+        elif isinstance(value, list | tuple):
+            if len(value) > self.entries:
+                yield f"{path[:80]}: {len(value):,} entries; write at most {self.entries:,}"
+            for number, inner in enumerate(value):
+                yield from self.exceeded_by(inner, f"{path}.{number}")
+
+
+SMALL_BOUNDS = Bounds(phrase=400, entries=16)
+"""A very small model runs on until its output is cut: what is longer than this is refused."""
+WIDE_BOUNDS = Bounds(phrase=2_000, entries=64)
+"""Any other model is asked once to write less than this."""
 
 
 class _Memory(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore", strict=True)
 
 
 class World(_Memory):
@@ -52,7 +79,7 @@ class RosterEntry(_Memory):
 
     slot: Annotated[int, Field(ge=1, le=7)]
     color: Literal["red", "orange", "yellow", "green", "blue", "indigo", "violet"]
-    name: Annotated[str, StringConstraints(max_length=40)]
+    name: str
 
 
 class WorldChapterLock(_Memory):
@@ -69,8 +96,8 @@ class WorldChapterLock(_Memory):
 class DeltaRange(_Memory):
     """Which prompts a delta covers."""
 
-    from_marker: Annotated[str, StringConstraints(max_length=40)]
-    to_marker: Annotated[str, StringConstraints(max_length=40)]
+    from_marker: str
+    to_marker: str
     prompt_count_in_chunk: Annotated[int, Field(ge=1)]
 
 
@@ -91,10 +118,10 @@ class MajorEvent(_Memory):
 
 
 class CharacterAction(_Memory):
-    """What one character did."""
+    """What one character did; slot 0 is someone outside the cast."""
 
-    agent_slot: Annotated[int, Field(ge=1, le=7)]
-    name: Annotated[str, StringConstraints(max_length=40)]
+    agent_slot: Annotated[int, Field(ge=0, le=7)]
+    name: str
     did: Phrase
     intent: Phrase
     result: Phrase
@@ -112,7 +139,7 @@ class StateChange(_Memory):
 class RelationshipShift(_Memory):
     """A change between two."""
 
-    between: Annotated[list[Phrase], Field(min_length=2, max_length=2)]
+    between: Annotated[list[Phrase], Field(min_length=2)]
     change: Phrase
     evidence: Phrase
 
@@ -139,12 +166,12 @@ class TurnDelta(_Memory):
     memory_type: Literal["turn_delta"]
     range: DeltaRange
     location_updates: LocationUpdates
-    major_events: Annotated[list[MajorEvent], Field(max_length=14)]
-    character_actions: Annotated[list[CharacterAction], Field(max_length=14)]
-    state_changes: Annotated[list[StateChange], Field(max_length=14)]
-    relationship_shifts: Annotated[list[RelationshipShift], Field(max_length=14)]
-    items_clues_discovered: Annotated[list[Discovery], Field(max_length=14)]
-    unresolved_threads: Annotated[list[UnresolvedThread], Field(max_length=14)]
+    major_events: list[MajorEvent]
+    character_actions: list[CharacterAction]
+    state_changes: list[StateChange]
+    relationship_shifts: list[RelationshipShift]
+    items_clues_discovered: list[Discovery]
+    unresolved_threads: list[UnresolvedThread]
     canon_locks: Phrases
     contradictions_or_questions: Phrases
 
@@ -160,7 +187,9 @@ class BlockType(StrEnum):
 class MemoryBlock:
     """One JSON object of structured memory; append-only.
 
-    The lock covers no prompts: its range is 0 to 0. `payload` is what validated, as it was returned.
+    The lock covers no prompts: its range is 0 to 0. `payload` is what validated, its keys in the order in
+    which the model wrote them. `json_text` is the text that it was parsed from; empty where that is the
+    compact JSON of `payload`.
     """
 
     id: BlockId
@@ -170,6 +199,12 @@ class MemoryBlock:
     last: int
     payload: Mapping[str, object]
     created_at: datetime
+    json_text: str = ""
+
+
+def compact_json(value: object) -> str:
+    """Return `value` as JSON without spaces, every script as it is written."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def is_whole(block: MemoryBlock) -> bool:
@@ -196,7 +231,7 @@ def _is_old(block: MemoryBlock, whole_from: int) -> bool:
 
 def _canon_of(block: MemoryBlock) -> MemoryBlock:
     canon = {"memory_type": block.type.value, "canon_locks": block.payload.get("canon_locks", [])}
-    return replace(block, payload=canon)
+    return replace(block, payload=canon, json_text="")
 
 
 def without_empty(value: object) -> object:

@@ -8,13 +8,12 @@ blocks in a row begin with the same bytes. Canon locks are kept, each once; the 
 never touched.
 """
 
-import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.ids import BlockId
-from core.memory import BlockType, MemoryBlock, is_whole, without_empty
+from core.memory import BlockType, MemoryBlock, compact_json, is_whole, without_empty
 from core.model_choice import PromptStyle
 from core.prompt_range import PromptRange
 from core.tokens import estimate_tokens
@@ -119,11 +118,6 @@ class MemoryDigester:
             known = CompactBlock(block.type, block.first, block.last, text, tokens, locks, is_partial)
             self._compact[block.id] = known
         return known
-
-
-def compact_json(value: object) -> str:
-    """Return `value` as JSON without spaces, every script as it is written."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _line(payload: Mapping[str, object], style: PromptStyle) -> str:

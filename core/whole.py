@@ -10,12 +10,13 @@ from dataclasses import asdict
 from datetime import datetime
 from itertools import groupby, pairwise
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
+from core.agents.json_output import MAX_OUTPUT
 from core.draft import NarrativeDraft
 from core.event import Event, Role
 from core.limits import EARLIEST_TIME, LATEST_TIME, LONGEST_TITLE, Limits, is_storable_time
-from core.memory import BlockType, MemoryBlock, TurnDelta, WorldChapterLock
+from core.memory import BlockType, MemoryBlock, TurnDelta, WorldChapterLock, compact_json
 from core.request import Artifact, Content, Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
 from core.slot import Slot, first_slots
@@ -116,8 +117,13 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
         yield "its memory is not of whole chunks"
     for block in blocks:
         try:
-            _SHAPES[block.type].model_validate(block.payload, strict=True)
-        except ValidationError:
+            _SHAPES[block.type].model_validate(block.payload)
+            texts = (compact_json(block.payload), block.json_text)
+            is_read = max(map(len, texts)) <= MAX_OUTPUT
+            is_read = is_read and (not block.json_text or json.loads(block.json_text) == block.payload)
+        except (ValueError, RecursionError):
+            is_read = False
+        if not is_read:
             yield f"the memory of prompts {block.first} to {block.last} is none"
 
 

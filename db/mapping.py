@@ -3,6 +3,7 @@
 Keys of the dictionaries are names of columns. Slots are JSON keys as text ("1" to "7").
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
@@ -12,7 +13,7 @@ from core.errors import ErrorCode
 from core.event import Event, Role
 from core.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
 from core.limits import EARLIEST_TIME, Limits
-from core.memory import BlockType, MemoryBlock
+from core.memory import BlockType, MemoryBlock, compact_json
 from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState, Usage
 from core.save_slot import SaveSlot
@@ -188,20 +189,22 @@ def block_values(block: MemoryBlock) -> Values:
         "type": block.type.value,
         "from_prompt": block.first,
         "to_prompt": block.last,
-        "payload": block.payload,
+        "json_text": block.json_text or compact_json(block.payload),
         "created_at": block.created_at,
     }
 
 
 def to_block(row: Any) -> MemoryBlock:
     """Return the memory block of a row."""
+    payload = json.loads(row.json_text)
     return MemoryBlock(
         id=BlockId(row.block_id),
         session_id=SessionId(row.session_id),
         type=BlockType(row.type),
         first=row.from_prompt,
         last=row.to_prompt,
-        payload=row.payload,
+        payload=payload,
+        json_text="" if row.json_text == compact_json(payload) else row.json_text,
         created_at=row.created_at,
     )
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import ColumnElement, Select, Table, and_, case, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, Text, and_, case, cast, func, literal, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.errors import StorageError
@@ -110,8 +110,8 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
     payload = func.jsonb_build_object(
         "memory_type", MEMORY_BLOCK.c.payload["memory_type"], "canon_locks", locks
     )
-    columns = [column for column in MEMORY_BLOCK.c if column.key != "payload"]
-    return select(*columns, payload.label("payload")).where(
+    columns = [column for column in MEMORY_BLOCK.c if column.key not in ("json_text", "payload")]
+    return select(*columns, cast(payload, Text).label("json_text")).where(
         MEMORY_BLOCK.c.session_id == session_id,
         MEMORY_BLOCK.c.from_prompt.between(1, last),
         (func.jsonb_array_length(locks) > 0) | (MEMORY_BLOCK.c.from_prompt == 1),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from core.agents.extract import EMPTY_LIST, clauses, pick, stretches, tuple_of
-from core.agents.json_output import InvalidMemoryError, read_object, refuse_longer_than_source, validated
+from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
 from core.event import Event, Role
@@ -19,6 +19,9 @@ from core.transcript import in_order, render_events
 
 AGENT_ID = 8
 
+OUTSIDER = 0
+"""The slot of an action of someone outside the cast."""
+_LONGEST_SLOT = 20
 _SMALL_EVENTS = 4
 
 
@@ -62,8 +65,7 @@ def output_schema(
     properties["memory_type"] = fixed(BlockType.TURN_DELTA.value)
     properties["range"] = _range_schema(chunk)
     actor = properties["character_actions"]["items"]["properties"]
-    actor["agent_slot"] = one_of(*(slot.value for slot, _ in session.roster))
-    actor["name"] = one_of(*(name for _, name in session.roster))
+    actor["agent_slot"] = one_of(OUTSIDER, *(slot.value for slot, _ in session.roster))
     return OutputSchema(BlockType.TURN_DELTA.value, schema)
 
 
@@ -76,17 +78,21 @@ def range_json(chunk: PromptRange) -> dict[str, str | int]:
     }
 
 
-def parse(text: str, session: Session, chunk: PromptRange, source_length: int) -> dict[str, object]:
-    """Return the payload of the delta; raise InvalidMemoryError when it cannot be stored.
+def parse(
+    text: str, session: Session, chunk: PromptRange, source_length: int, style: PromptStyle
+) -> ParsedMemory:
+    """Return the memory of the delta; raise InvalidMemoryError when it cannot be stored.
 
     `source_length` is the length of the chunk's transcript in characters.
     """
-    value = read_object(text)
-    value |= {"memory_type": BlockType.TURN_DELTA.value, "range": range_json(chunk)}
-    value["character_actions"] = _with_cast(value.get("character_actions"), session)
-    payload = validated(TurnDelta, value).model_dump()
-    refuse_longer_than_source(payload, source_length)
-    return payload
+    answer = read_object(text)
+    truth: dict[str, object] = {
+        "memory_type": BlockType.TURN_DELTA.value,
+        "range": overridden(answer.value.get("range"), range_json(chunk)),
+    }
+    if "character_actions" in answer.value:
+        truth["character_actions"] = _with_cast(answer.value["character_actions"], session)
+    return checked(TurnDelta, overridden(answer.value, truth), answer, style, source_length)
 
 
 def _range_schema(chunk: PromptRange) -> Schema:
@@ -139,27 +145,36 @@ def _small_schema(session: Session, chunk: PromptRange, events: Sequence[Event])
 
 
 def _with_cast(actions: object, session: Session) -> object:
-    """Give each action the name that belongs to its slot, or the slot that belongs to its name."""
+    """Give each action the name that belongs to its slot, or the slot that belongs to its name.
+
+    Where neither is of the cast, the action is that of an outsider, and the name stays. An action whose slot
+    is absurd stays as it is, and does not validate.
+    """
     if not isinstance(actions, list):
         return actions
     names = {slot.value: name for slot, name in session.roster}
     slots = {name.casefold(): slot.value for slot, name in reversed(session.roster)}
     placed: list[object] = []
-    for number, action in enumerate(actions):
+    for action in actions:
         if not isinstance(action, Mapping):
             placed.append(action)
             continue
-        slot, name = action.get("agent_slot"), action.get("name")
+        number, name = _number(action.get("agent_slot")), action.get("name")
         known = slots.get(name.strip().casefold()) if isinstance(name, str) else None
-        if known is not None and names.get(_number(slot), "").casefold() != str(name).strip().casefold():
-            slot = known
-        if _number(slot) not in names:
-            raise InvalidMemoryError([f"character_actions.{number}: no character of the cast is {name!r}"])
-        placed.append({**action, "agent_slot": _number(slot), "name": names[_number(slot)]})
+        if known is not None and names.get(number or 0, "").casefold() != str(name).strip().casefold():
+            number = known
+        if number is not None:
+            number = number if number in names else OUTSIDER
+            action = overridden(action, {"agent_slot": number, "name": names.get(number, name)})
+        placed.append(action)
     return placed
 
 
-def _number(slot: object) -> int:
-    if isinstance(slot, str) and (number := read_count(slot)) is not None:
-        return number
-    return slot if isinstance(slot, int) else 0
+def _number(slot: object) -> int | None:
+    """Return the slot that a model wrote, `OUTSIDER` for a word or nothing; None when it is absurd."""
+    if slot is None or (isinstance(slot, str) and len(slot) <= _LONGEST_SLOT):
+        number = read_count(slot) if slot else None
+        return OUTSIDER if number is None else number
+    if isinstance(slot, bool) or not isinstance(slot, int):
+        return None
+    return slot if 0 <= slot < 10**_LONGEST_SLOT else None

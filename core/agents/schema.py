@@ -1,7 +1,7 @@
 """JSON schemas for models, made from the Pydantic models of `core.memory` (design 7).
 
 They are inline, closed (`additionalProperties: false`, every key required), and bound every string and
-every array, as strict services ask and as small models need.
+every array, as strict services ask.
 """
 
 from collections.abc import Mapping
@@ -9,6 +9,8 @@ from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
+
+from core.memory import WIDE_BOUNDS
 
 Schema = dict[str, Any]
 
@@ -51,8 +53,11 @@ def _inline(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
     if "$ref" in node:
         return _inline(definitions[node["$ref"].rpartition("/")[2]], definitions)
     result: Schema = {key: node[key] for key in _KEPT if key in node}
+    if node.get("type") == "string" and not {"const", "enum"} & node.keys():
+        result.setdefault("maxLength", WIDE_BOUNDS.phrase)
     if "properties" in node:
         return record(**{key: _inline(inner, definitions) for key, inner in node["properties"].items()})
     if "items" in node:
         result["items"] = _inline(node["items"], definitions)
+        result.setdefault("maxItems", WIDE_BOUNDS.entries)
     return result

@@ -1,7 +1,9 @@
 """Agent 0: world, chapter and cast become the first memory block."""
 
+from collections.abc import Mapping
+
 from core.agents.extract import EMPTY_LIST, clauses, pick, pick_any, picks, stretches
-from core.agents.json_output import read_object, validated
+from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup
 from core.fence import SegmentName
@@ -52,11 +54,24 @@ def output_schema(session: Session, tab1: Tab1Inputs, style: PromptStyle) -> Out
     return OutputSchema(BlockType.WORLD_CHAPTER_LOCK.value, schema)
 
 
-def parse(text: str, session: Session) -> dict[str, object]:
-    """Return the payload of the lock; raise InvalidMemoryError when it cannot be stored."""
-    value = read_object(text)
-    value |= {"memory_type": BlockType.WORLD_CHAPTER_LOCK.value, "agents": roster_json(session)}
-    return validated(WorldChapterLock, value).model_dump()
+def parse(text: str, session: Session, style: PromptStyle) -> ParsedMemory:
+    """Return the memory of the lock; raise InvalidMemoryError when it cannot be stored."""
+    answer = read_object(text)
+    truth = {
+        "memory_type": BlockType.WORLD_CHAPTER_LOCK.value,
+        "agents": _with_roster(answer.value.get("agents"), session),
+    }
+    return checked(WorldChapterLock, overridden(answer.value, truth), answer, style)
+
+
+def _with_roster(agents: object, session: Session) -> list[dict[str, object]]:
+    """Return the roster, each entry with what the model wrote of that slot besides."""
+    entries = agents if isinstance(agents, list) else []
+    written = [entry for entry in entries if isinstance(entry, Mapping)]
+    return [
+        overridden(next((entry for entry in written if entry.get("slot") == truth["slot"]), {}), truth)
+        for truth in roster_json(session)
+    ]
 
 
 def _small_schema(session: Session, tab1: Tab1Inputs) -> Schema:

@@ -1,10 +1,11 @@
 """How each kind of request is carried out: context, call, check, one repair for JSON (design 6 and 7)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import assert_never
 
 from core.agents import character, context_summary, world_lock
-from core.agents.json_output import InvalidMemoryError
+from core.agents.json_output import InvalidMemoryError, ParsedMemory
 from core.context import Context, ContextBuilder, repair_context
 from core.engine.call import Caller, CallResult, Cancellation
 from core.engine.narrating import Narrator, Save
@@ -16,7 +17,7 @@ from core.request import Request, RequestKind
 from core.store import Snapshot, Store
 
 Publish = Callable[[Notice], None]
-Parse = Callable[[str], Mapping[str, object]]
+Parse = Callable[[str], ParsedMemory]
 
 
 class Executor:
@@ -71,8 +72,11 @@ class Executor:
 
     async def _lock(self, snapshot: Snapshot, calls: "_Calls") -> tuple[Outcome, Trail]:
         context = self._builder.world_lock(snapshot.session, snapshot.tab1)
-        payload, trail = await _memory(context, calls, lambda text: world_lock.parse(text, snapshot.session))
-        return (payload if isinstance(payload, Failed) else LockMade(payload)), trail
+        style = calls.style_of(context)
+        made, trail = await _memory(
+            context, calls, lambda text: world_lock.parse(text, snapshot.session, style)
+        )
+        return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), trail
 
     async def _reply(self, snapshot: Snapshot, request: Request, calls: "_Calls") -> tuple[Outcome, Trail]:
         if request.slot is None:
@@ -105,10 +109,11 @@ class Executor:
         session = snapshot.session
         context = self._builder.summary(session, snapshot.blocks, chunk, events)
         length = len(context_summary.chunk_text(session, chunk, events))
-        payload, trail = await _memory(
-            context, calls, lambda text: context_summary.parse(text, session, chunk, length)
+        style = calls.style_of(context)
+        made, trail = await _memory(
+            context, calls, lambda text: context_summary.parse(text, session, chunk, length, style)
         )
-        return (payload if isinstance(payload, Failed) else SummaryMade(payload)), trail
+        return (made if isinstance(made, Failed) else SummaryMade(made.payload, made.json_text)), trail
 
 
 class _Calls:
@@ -167,24 +172,49 @@ class _Calls:
         return result
 
 
-async def _memory(
-    context: Context, calls: _Calls, parse: Parse
-) -> tuple[Mapping[str, object] | Failed, Trail]:
-    """Get JSON that validates: one call, and one more that shows the model its error (design 7)."""
-    trail = Trail()
-    for is_last in (False, True):
-        result = await calls.make(context)
-        if result.error is not None:
-            return Failed(result.error, result.retry_after), trail + result.trail
-        if result.finish_reason == "length":
-            error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-            return Failed(error), trail + result.trail.marked(error)
-        try:
-            return parse(result.text), trail + result.trail
-        except InvalidMemoryError as invalid:
-            error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
-            trail += result.trail.marked(error, "; ".join(invalid.problems))
-            if is_last:
-                return Failed(error), trail
-            context = repair_context(context, result.text, invalid.problems)
-    raise AssertionError("the second try returns")
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """What one call for memory gave; `problems` is what the model can be asked to correct."""
+
+    made: ParsedMemory | Failed
+    trail: Trail
+    text: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def rejected(self) -> Trail:
+        """The trail, with the problems as the error of its call."""
+        return self.trail.marked(StoryEngineError(ErrorCode.LLM_INVALID_JSON), "; ".join(self.problems))
+
+
+async def _memory(context: Context, calls: _Calls, parse: Parse) -> tuple[ParsedMemory | Failed, Trail]:
+    """Get JSON that validates: one call, and one more that shows the model its error (design 7).
+
+    Memory that is valid but too long is asked for once more too, and kept when no other comes of it.
+    """
+    first = await _try(context, calls, parse)
+    if not first.problems:
+        return first.made, first.trail
+    second = await _try(repair_context(context, first.text, first.problems), calls, parse)
+    if isinstance(second.made, Failed):
+        last = second.rejected if second.problems else second.trail
+        is_cancelled = second.made.error.code is ErrorCode.LLM_CANCELLED
+        if isinstance(first.made, ParsedMemory) and not is_cancelled:
+            return first.made, first.trail + last
+        return second.made, first.rejected + last
+    return second.made, first.rejected + second.trail
+
+
+async def _try(context: Context, calls: _Calls, parse: Parse) -> _Try:
+    result = await calls.make(context)
+    if result.error is not None:
+        return _Try(Failed(result.error, result.retry_after), result.trail)
+    if result.finish_reason == "length":
+        error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
+        return _Try(Failed(error), result.trail.marked(error))
+    try:
+        made = parse(result.text)
+    except InvalidMemoryError as invalid:
+        error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
+        return _Try(Failed(error), result.trail, result.text, invalid.problems)
+    return _Try(made, result.trail, result.text, made.too_long)

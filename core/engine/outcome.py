@@ -26,9 +26,10 @@ BUG = "Something in the program went wrong with this call; nothing is lost, retr
 
 @dataclass(frozen=True, slots=True)
 class LockMade:
-    """Agent 0's memory block validated."""
+    """Agent 0's memory validated; the fields are those of `MemoryBlock`."""
 
     payload: Mapping[str, object]
+    json_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,10 @@ class ReplyMade:
 
 @dataclass(frozen=True, slots=True)
 class SummaryMade:
-    """Agent 8's delta validated."""
+    """Agent 8's delta validated; the fields are those of `MemoryBlock`."""
 
     payload: Mapping[str, object]
+    json_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

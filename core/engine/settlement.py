@@ -135,6 +135,7 @@ def _lock(snapshot: Snapshot, done: Request, outcome: LockMade, now: datetime) -
         first=0,
         last=0,
         payload=outcome.payload,
+        json_text=outcome.json_text,
         created_at=now,
     )
     return Changes(
@@ -201,6 +202,7 @@ def _summary(snapshot: Snapshot, done: Request, outcome: SummaryMade, now: datet
         first=chunk.first,
         last=chunk.last,
         payload=outcome.payload,
+        json_text=outcome.json_text,
         created_at=now,
     )
     due = (summary_request(snapshot, session, now),) if session.state is SessionState.SUMMARIZING else ()

@@ -105,6 +105,13 @@ def array(of: Any) -> Any:
     return Field(sa_type=cast(Any, ARRAY(of)))
 
 
+def parsed(name: str) -> Any:
+    """Return the JSONB that the database parses from the column `name`."""
+    return Field(
+        default=None, sa_column=Column(JSONB, Computed(f"{name}::jsonb", persisted=True), nullable=False)
+    )
+
+
 def generated(expression: str) -> Any:
     """Return an integer that the database computes; it exists so that a foreign key can use it."""
     return Field(default=None, sa_column=Column(Integer, Computed(expression, persisted=True)))

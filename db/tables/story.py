@@ -72,7 +72,8 @@ class MemoryBlockRow(Row, table=True):
     type: str = column.text()
     from_prompt: int
     to_prompt: int
-    payload: dict[str, object] = column.json()
+    json_text: str = column.text()
+    payload: dict[str, object] = column.parsed("json_text")
     created_at: datetime = column.time()
     follows: int | None = column.generated("CASE WHEN from_prompt > 0 THEN from_prompt - 1 END")
 

@@ -68,7 +68,7 @@ def test_what_the_engine_knows_is_fixed() -> None:
     fixed = {key: value["const"] for key, value in delta["range"]["properties"].items()}
     assert fixed == {"from_marker": "8)", "to_marker": "14)", "prompt_count_in_chunk": 7}
     actor = delta["character_actions"]["items"]["properties"]
-    assert actor["name"]["enum"] == ["Mara", "Agent Orange", "Agent Yellow"]
+    assert actor["agent_slot"]["enum"] == [0, 1, 2, 3]
 
 
 def test_valid_memory_follows_the_generated_schema() -> None:
@@ -118,7 +118,7 @@ def test_whatever_a_small_model_picks_for_the_lock_is_valid_and_from_the_gm(
 ) -> None:
     tab1 = Tab1Inputs(world=world, chapter=chapter)
     schema = dict(world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema)
-    payload = world_lock.parse(json.dumps(answer(schema, data)), MINE)
+    payload: Any = world_lock.parse(json.dumps(answer(schema, data)), MINE, PromptStyle.SMALL).payload
     source = " ".join(f"{world}\n{chapter}".split())
     for part in ("world", "chapter", "canon_locks"):
         assert all(text in source for text in told(payload[part]))
@@ -134,7 +134,8 @@ def test_whatever_a_small_model_picks_for_a_delta_is_valid_and_was_played(
         events += [event(prompt, said), event(prompt, replied, Slot(prompt % 3 + 1))]
     chunk = PromptRange(1, len(turns))
     schema = dict(context_summary.output_schema(MINE, chunk, events, PromptStyle.SMALL).schema)
-    payload: dict[str, Any] = context_summary.parse(json.dumps(answer(schema, data)), MINE, chunk, 5_000)
+    made = context_summary.parse(json.dumps(answer(schema, data)), MINE, chunk, 5_000, PromptStyle.SMALL)
+    payload: Any = made.payload
     by_gm = " ".join(" ".join(said.split()) for said, _ in turns)
     assert all(happened["event"] in by_gm for happened in payload["major_events"])
     assert all(" ".join(action["did"].split()) in _replies(turns) for action in payload["character_actions"])

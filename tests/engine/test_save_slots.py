@@ -293,8 +293,8 @@ DAMAGES = {
     "its checksum": "UPDATE save_slot SET sha256 = repeat('0', 64)",
     "an event": "ALTER TABLE event DISABLE TRIGGER append_only; UPDATE event SET text = 'Other'"
     " WHERE prompt_index = 3 AND ordinal = 1; ALTER TABLE event ENABLE TRIGGER append_only",
-    "memory": "ALTER TABLE memory_block DISABLE TRIGGER append_only; UPDATE memory_block SET payload ="
-    " jsonb_set(payload, '{canon_locks}', '[\"Other\"]');"
+    "memory": "ALTER TABLE memory_block DISABLE TRIGGER append_only; UPDATE memory_block SET json_text ="
+    " jsonb_set(payload, '{canon_locks}', '[\"Other\"]')::text;"
     " ALTER TABLE memory_block ENABLE TRIGGER append_only",
     "a draft": "ALTER TABLE narrative_draft DISABLE TRIGGER append_only; UPDATE narrative_draft SET text ="
     " 'Other'; ALTER TABLE narrative_draft ENABLE TRIGGER append_only",

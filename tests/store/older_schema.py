@@ -11,7 +11,8 @@ async def make_old(url: str, revision: str) -> None:
     try:
         async with engine.begin() as connection:
             await connection.run_sync(_bring_to, revision)
-            await connection.execute(text(_STORY))
+            [column] = await connection.execute(text(_MEMORY_COLUMN))
+            await connection.execute(text(_STORY.replace("MEMORY", column.column_name)))
     finally:
         await engine.dispose()
 
@@ -26,6 +27,11 @@ def _bring_to(connection: Connection, revision: str) -> None:
     command.upgrade(config, revision)
 
 
+# Memory was JSONB alone before it was text with its parsed form beside it.
+_MEMORY_COLUMN = """
+SELECT column_name FROM information_schema.columns
+WHERE table_name = 'memory_block' AND column_name IN ('json_text', 'payload') ORDER BY 1 LIMIT 1
+"""
 _STORY = """
 WITH made AS (
     INSERT INTO session (id, title, script_key, state, is_ending, prompt_index, boundary, slots, names,
@@ -37,7 +43,7 @@ WITH made AS (
     INSERT INTO tab1_input (session_id, world, chapter, identities)
     SELECT id, 'Ash', 'Dawn', '{}' FROM made
 ), locked AS (
-    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, payload, created_at)
+    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, MEMORY, created_at)
     SELECT id, gen_random_uuid(), 'world_chapter_lock', 0, 0, '{"canon_locks": []}', now() FROM made
 )
 INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)

@@ -41,7 +41,7 @@ WITH grown AS (
            repeat('word ', 30), '{}', now()
     FROM generate_series(1, %(last)s) AS n, generate_series(0, 1) AS o
 ), remembered AS (
-    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, payload, created_at)
+    INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, json_text, created_at)
     SELECT %(id)s, gen_random_uuid(), 'turn_delta', 1, %(last)s - 5, '{}', now()
 )
 UPDATE session SET prompt_index = %(last)s, boundary = %(last)s - 5 WHERE id = %(id)s

@@ -148,6 +148,7 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
     [line] = await store.sessions()
     async with window(store, None, line.id) as session:
         assert [event.text for event in await session.events()] == ["Who is there?", "I am."]
+        assert [block.payload for block in await session.memory_blocks()] == [{"canon_locks": []}]
         await play(session, 1)
         assert session.snapshot.session.prompt_index == 2
     await store.aclose()

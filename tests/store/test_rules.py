@@ -22,7 +22,7 @@ EVENT = (
     " VALUES (%s, gen_random_uuid(), %s, %s, %s, %s, 'x', '{}', now())"
 )
 BLOCK = (
-    "INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, payload, created_at)"
+    "INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, json_text, created_at)"
     " VALUES (%s, gen_random_uuid(), %s, %s, %s, '{}', now())"
 )
 DELTA, LOCK = "turn_delta", "world_chapter_lock"
@@ -90,7 +90,7 @@ APPEND_ONLY = "SE002"
 
 GROWING = {
     "event": "text = 'other'",
-    "memory_block": "payload = '{}'",
+    "memory_block": "json_text = '{}'",
     "narrative_draft": "text = 'other'",
     "llm_artifact": "model = 'other'",
     "llm_content": "text = 'other'",
