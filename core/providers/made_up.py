@@ -85,6 +85,10 @@ def json_from_schema(schema: Mapping[str, object], source: str, *, is_bloated: b
     return _Filler(schema, _sentences(told) or ["Nothing of note."], is_bloated).fill(schema)
 
 
+_BLOATED_LIST, _BLOATED_TEXT = 16, 400
+"""Entries of a bloated list and characters of a bloated text, where the schema allows so many."""
+
+
 class _Filler:
     """Fills one schema; the sentences go round, in order."""
 
@@ -142,7 +146,7 @@ class _Filler:
     def _array(self, schema: Mapping[str, object], depth: int) -> list[object]:
         prefix = [self.fill(_mapping(inner), depth + 1) for inner in _list(schema.get("prefixItems") or [])]
         least, most = _integer(schema, "minItems", 0), _integer(schema, "maxItems", 2)
-        wanted = most if self._is_bloated else min(max(least, 1), most)
+        wanted = min(most, max(least, _BLOATED_LIST if self._is_bloated else 1))
         inner = schema.get("items")
         if not isinstance(inner, Mapping) or depth >= _DEEPEST:
             return prefix
@@ -153,10 +157,10 @@ class _Filler:
         self._used += 1
         least = _integer(schema, "minLength", 0)
         most = _integer(schema, "maxLength", max(least, 400))
-        wanted = most if self._is_bloated else max(least, 1)
+        wanted = min(most, max(least, _BLOATED_TEXT if self._is_bloated else 1))
         while len(sentence) < wanted:
             sentence = f"{sentence} {sentence}"
-        return sentence[:most].strip().ljust(least, ".")
+        return sentence[: min(most, wanted) if self._is_bloated else most].strip().ljust(least, ".")
 
 
 _INDIRECT = frozenset({"$ref", "anyOf", "oneOf", "allOf"})

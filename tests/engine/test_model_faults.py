@@ -34,7 +34,7 @@ NO_FAULT = {
     Fault.CONTROL_CHARACTERS: tuple(RequestKind),  # cleaned, and used
     Fault.INVALID_JSON: (RequestKind.REPLY, RequestKind.NARRATIVE),  # prose is no JSON
     Fault.WRONG_SHAPE: (RequestKind.REPLY, RequestKind.NARRATIVE),
-    Fault.BLOATED_JSON: (RequestKind.LOCK, RequestKind.REPLY, RequestKind.NARRATIVE),  # only a delta distils
+    Fault.BLOATED_JSON: (RequestKind.REPLY, RequestKind.NARRATIVE),
 }
 """Where what is a fault for others is a good answer."""
 ODD_CALLS = tuple(range(1, 20, 2))
