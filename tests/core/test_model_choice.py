@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from core.errors import StoryEngineError
-from core.model_choice import LOCAL_MODEL, AgentRole, PromptStyle, choose_model, choose_models
-from core.settings import AgentSettings, ProfileSettings, load_settings
+from core.model_choice import LOCAL_MODEL, AgentRole, PromptStyle, choose_model, choose_models, defaults_for
+from core.settings import AgentSettings, ProfileSettings, ProviderName, load_settings
 from core.slot import Slot
 
 
@@ -87,3 +87,23 @@ def test_the_bundled_model_is_called_as_itself_whatever_name_is_set() -> None:
         choose_models(profile).of(AgentRole.CHARACTER, Slot.ORANGE),
     ):
         assert (choice.model, choice.style) == (LOCAL_MODEL, PromptStyle.SMALL)
+
+
+@pytest.mark.parametrize(
+    ("provider", "role", "caps"),
+    [
+        ("openai", AgentRole.WORLD_LOCK, ("o4-mini", 200_000, 12_000)),
+        ("openai", AgentRole.CHARACTER, ("o4-mini", 200_000, 8_000)),
+        ("openai", AgentRole.CONTEXT_SUMMARY, ("o4-mini", 200_000, 12_000)),
+        ("openai", AgentRole.NARRATIVE, ("gpt-5.2", 400_000, 32_000)),
+        ("local", AgentRole.WORLD_LOCK, ("smollm2-135m-instruct", 8_192, 1_200)),
+        ("local", AgentRole.CHARACTER, ("smollm2-135m-instruct", 8_192, 80)),
+        ("local", AgentRole.CONTEXT_SUMMARY, ("smollm2-135m-instruct", 8_192, 1_200)),
+        ("local", AgentRole.NARRATIVE, ("smollm2-135m-instruct", 8_192, 250)),
+    ],
+)
+def test_the_default_caps_of_every_role(
+    provider: ProviderName, role: AgentRole, caps: tuple[str, int, int]
+) -> None:
+    choice = defaults_for(provider)[role]
+    assert (choice.model, choice.context_window, choice.max_output_tokens) == caps

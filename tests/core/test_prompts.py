@@ -188,11 +188,38 @@ RULES: dict[AgentRole, dict[str, tuple[str, ...]]] = {
 CASES = [(role, rule, patterns) for role, rules in RULES.items() for rule, patterns in rules.items()]
 
 
+REVOCATION = re.compile(
+    r"\b(?:ignore|disregard|forget|skip|pretend|no longer|not true|untrue|false that|does not apply)\b", re.I
+)
+
+
+def sentence_start(text: str, at: int) -> int:
+    """Where the sentence, list entry or line begins in which `at` is."""
+    return max((found.end() for found in re.finditer(r"(?:[.!?] |\n(?:- |\d+\. )?)", text[:at])), default=0)
+
+
+def is_in_force(pattern: str, text: str) -> bool:
+    """Whether a sentence matches the pattern, and no such sentence begins by taking it back."""
+    places = [found.start() for found in re.finditer(pattern, text)]
+    said = [text[sentence_start(text, place) : place] for place in places]
+    return bool(said) and not any(REVOCATION.search(before) for before in said)
+
+
 @pytest.mark.parametrize(("role", "rule", "patterns"), CASES, ids=[f"{case[0]}: {case[1]}" for case in CASES])
 def test_every_rule_has_its_counterpart(role: AgentRole, rule: str, patterns: tuple[str, ...]) -> None:
     text = load_prompt(role, PromptStyle.FULL).text
     for pattern in patterns:
-        assert re.search(pattern, text), f"{rule}: {pattern}"
+        assert is_in_force(pattern, text), f"{rule}: {pattern}"
+
+
+@pytest.mark.parametrize("revocation", ["Ignore this: ", "Disregard: ", "It is no longer true that "])
+def test_a_rule_that_is_taken_back_in_its_own_sentence_is_not_in_force(revocation: str) -> None:
+    for role, rule, patterns in CASES:
+        text = load_prompt(role, PromptStyle.FULL).text
+        found = re.search(patterns[0], text)
+        assert found is not None
+        begin = sentence_start(text, found.start())
+        assert not is_in_force(patterns[0], f"{text[:begin]}{revocation}{text[begin:]}"), rule
 
 
 SMALL_RULES: dict[AgentRole, tuple[str, ...]] = {
@@ -223,7 +250,7 @@ SMALL_RULES: dict[AgentRole, tuple[str, ...]] = {
 def test_the_very_small_model_is_told_what_matters_most(role: AgentRole) -> None:
     text = load_prompt(role, PromptStyle.SMALL).text
     for pattern in SMALL_RULES[role]:
-        assert re.search(pattern, text), pattern
+        assert is_in_force(pattern, text), pattern
 
 
 @pytest.mark.parametrize("role", AgentRole)
@@ -297,7 +324,7 @@ def test_the_example_of_a_small_prompt_is_valid_memory(
 ) -> None:
     example = load_prompt(role, PromptStyle.SMALL).example
     assert example is not None
-    payload = read_object(example[1])
+    payload = read_object(example[1]).value
     model.model_validate(payload)
     assert dict(keys_in(payload)).items() <= seed.items()
 

@@ -11,9 +11,7 @@ from core.grapheme import head, tail
 from core.session import Session
 from core.slot import Slot
 from core.transcript import (
-    BOUNDARY_LINE,
     SEPARATOR,
-    TRUNCATION_NOTICE,
     PieceKind,
     Window,
     collapse_blank_lines,
@@ -24,6 +22,11 @@ from core.transcript import (
     render_window,
 )
 from tests.core.samples import GRAPHEMES, any_text, event, play, session
+
+# The words of the source document, not those of the code.
+BOUNDARY_LINE = "-------------"
+TRUNCATION_NOTICE = "(Earlier transcript truncated for display.)"
+
 
 NAMES = {Slot.RED: "Mara", Slot.ORANGE: "Tobin"}
 
