@@ -28,6 +28,10 @@ _HINTS = {
 _DEFAULT_HINT = "Set STORYENGINE_DATA_DIR to a directory that you can write to, or STORYENGINE_DATABASE_URL."
 
 
+LONGEST_SHOWN = 200
+"""Characters of a path in a sentence; a longer one is shown by its two ends."""
+
+
 class EmbeddedError(Exception):
     """The private server cannot be used; `message` is one sentence, `hint` says what helps."""
 
@@ -64,5 +68,8 @@ def _last_complaint(output: str) -> str:
     return lines[-1].rstrip(".") if lines else "it said nothing"
 
 
-def _printable(text: str | bytes) -> str:
-    return os.fsencode(text).decode("utf-8", "replace")
+def _printable(path: str | bytes) -> str:
+    text = os.fsencode(path).decode("utf-8", "replace")
+    return (
+        text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN // 2]}…{text[-LONGEST_SHOWN // 2 :]}"
+    )

@@ -1,5 +1,6 @@
 """One running server: started by us, or found running and adopted."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from db.embedded.binaries import Binaries, major_of, program_environment
 from db.embedded.directories import PORT, SOCKET_NAME
 from db.embedded.failure import EmbeddedError
 from db.embedded.privileges import Footing
-from db.embedded.probe import is_accepting, is_alive, read_pid_file
+from db.embedded.probe import is_accepting, is_alive, read_pid_file, server_processes
 
 POLL = 0.01
 LOG_FILE = "postgres.log"
@@ -81,6 +82,10 @@ class Postmaster:
 
     def stop(self) -> None:
         """End the server and wait until it is gone; raise EmbeddedError when nothing helps."""
+        for pid in {self.pid, *server_processes(self.data)}:
+            # A process that is frozen would hear of the end only when somebody lets it go on.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGCONT)
         for number, patience in STOP_STEPS:
             if self.is_alive():
                 os.kill(self.pid, number)

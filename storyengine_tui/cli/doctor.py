@@ -15,10 +15,10 @@ from core.errors import StoryEngineError
 from core.model_choice import AgentRole
 from core.paths import find_paths
 from core.private_file import NotPrivateError, refuse_open
-from core.text import clean
 from storyengine_tui.bootstrap import Configuration, configure, running_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.words import shown
 
 _PATIENCE = 5.0
 """Seconds that a server of this machine may take for a connection."""
@@ -47,7 +47,7 @@ async def _doctor(findings: list[Finding]) -> None:
     async for finding in _examine():
         findings.append(finding)
         mark = "mend" if finding.mend else "ok  "
-        line = Text(clean(f"{mark}  {finding.subject}: {finding.text}"))
+        line = Text(shown(f"{mark}  {finding.subject}: {finding.text}"))
         line.stylize("red" if finding.mend else "green", 0, 4)
         console.print(line, soft_wrap=True)
         if finding.mend:

@@ -1,6 +1,7 @@
 """What commands print, and where the log is; light, for the screen's first paint waits for it."""
 
 import logging
+import re
 from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 
@@ -12,6 +13,7 @@ from core.paths import Paths
 from core.private_file import make_directory
 from core.text import clean
 
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 LOG_NAME = "storyengine.log"
 
 
@@ -27,19 +29,24 @@ console = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 
+def shown(line: str) -> str:
+    """Return what is printed of a line: no escape, and a mark for what is no text in the name of a file."""
+    return clean(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", line))
+
+
 def say(line: str, style: str = "") -> None:
     """Print a line whose text is data, never markup or an escape; the terminal breaks it where it must."""
-    console.print(Text(clean(line), style=style), soft_wrap=True)
+    console.print(Text(shown(line), style=style), soft_wrap=True)
 
 
 def say_wrong(line: str) -> None:
     """Print a line about what went wrong; its text is data, never markup or an escape."""
-    errors.print(Text(clean(line)), soft_wrap=True)
+    errors.print(Text(shown(line)), soft_wrap=True)
 
 
 def say_error(error: StoryEngineError) -> None:
     """Print the sentence and the hint of an error; its texts are data, never markup or an escape."""
-    errors.print(Text(clean(error.message), style="bold red"), soft_wrap=True)
+    errors.print(Text(shown(error.message), style="bold red"), soft_wrap=True)
     if error.hint:
         say_wrong(error.hint)
 

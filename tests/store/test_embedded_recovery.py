@@ -63,6 +63,18 @@ def test_a_killed_server_comes_back_with_what_was_committed(home: Path) -> None:
         assert ask(server, "SELECT string_agg(word, ' ' ORDER BY word) FROM kept") == "first second"
 
 
+def test_a_frozen_server_is_let_go_on_to_be_stopped_in_good_order(home: Path) -> None:
+    client = Client(home)
+    client.answer()
+    status = EmbeddedServer(home).status()
+    os.kill(status.pid, signal.SIGSTOP)
+    client.leave()
+    wait_until(lambda: is_stopped(home), "the supervisor stops the server", patience=20)
+    assert not is_alive(status.pid)
+    assert EmbeddedServer(home).status().phase is Phase.STOPPED
+    assert "database system is shut down" in (home / "postgres.log").read_text()
+
+
 def test_a_busy_backend_of_a_killed_server_does_not_keep_the_next_one_out(home: Path) -> None:
     with serving(home) as server:
         busy = connect(server)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.errors import ErrorCode
@@ -48,6 +48,11 @@ def read(**fields: object) -> Piece:
     return ChunkReader().read(SimpleNamespace(**{**vars(part), **fields}))
 
 
+patiently = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Under load no list of JSON is made fast enough for Hypothesis."""
+
+
+@patiently
 @given(values, values, values, values)
 def test_every_token_count_fits_the_database_or_counts_as_not_given(
     given_in: object, given_out: object, cached: object, reasoning: object
@@ -73,6 +78,7 @@ def test_every_token_count_fits_the_database_or_counts_as_not_given(
         assert type(count) is not bool
 
 
+@patiently
 @given(values, values)
 def test_names_that_a_service_gives_are_bounded(model: object, response_id: object) -> None:
     piece = read(model=model, id=response_id)
@@ -98,6 +104,7 @@ def test_no_provider_can_ask_for_a_longer_wait(seconds: float) -> None:
     assert 0 <= wait <= LONGEST_WAIT
 
 
+@patiently
 @given(st.none() | st.integers(100, 999), values, values, values)
 def test_no_error_body_is_beyond_reading(
     status: int | None, code: object, kind: object, message: object
