@@ -4,6 +4,9 @@ Textual looks for the end of a paste as it looks for keys. Where the mark of the
 tenth of a second between them, the paste never ends and everything typed after it goes nowhere; and where
 the text has an escape character in it, some of the text is played as keys. Here the marks are looked for
 first, and Textual's parser is given only what lies outside of them.
+
+Textual's parser also computes with whatever numbers a sequence has in it, and raises where they name no
+character, no place and no size. Such a sequence is ignored: it is no key of any terminal.
 """
 
 import os
@@ -14,9 +17,11 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from textual._xterm_parser import XTermParser
-from textual.events import Paste
+from textual.events import Key, MouseEvent, Paste, Resize
+from textual.keys import Keys
 from textual.message import Message
 
+ESCAPE: Final = "\x1b"
 START: Final = "\x1b[200~"
 END: Final = "\x1b[201~"
 
@@ -28,10 +33,12 @@ LONGEST_READ: Final = 16_384
 """Bytes that are read at once."""
 MOMENT: Final = 0.1
 """Seconds after which the parser is asked whether something has waited long enough."""
+MOST_CELLS: Final = 2_000
+"""Columns or rows beyond which no terminal is: to lay out more takes all memory."""
 
 
 class PasteParser(XTermParser):
-    """Textual's parser of keys, behind a filter that takes the pastes out."""
+    """Textual's parser of keys, behind a filter that takes the pastes out; it never raises."""
 
     def __init__(self, debug: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(debug)
@@ -39,6 +46,8 @@ class PasteParser(XTermParser):
         self._came = clock()
         self._held = ""
         """The end of what came, while it may be the beginning of a mark."""
+        self._is_escape_given = False
+        """Whether Textual's parser has the first character of it already."""
         self._paste: list[str] | None = None
 
     def feed(self, data: str) -> Iterable[Message]:
@@ -49,18 +58,21 @@ class PasteParser(XTermParser):
             mark = START if self._paste is None else END
             before, found, data = data.partition(mark)
             if not found:
-                # Before a paste, a lone escape is a key that somebody waits for.
-                before, self._held = _without_beginning_of(mark, before, least=2 if mark == START else 1)
+                before, self._held = _without_beginning_of(mark, before)
             if self._paste is not None:
                 self._paste.append(before)
                 if found:
                     yield from self._pasted()
                     self._paste = None
             else:
-                if before:
-                    yield from super().feed(before)
+                yield from self._keys(before)
                 if found:
+                    yield from self._end_escape()
                     self._paste = []
+        if self._held == ESCAPE and self._paste is None and not self._is_escape_given:
+            # A lone escape is a key that somebody waits for, if not the beginning of a paste.
+            yield from self._possible(super().feed(ESCAPE))
+            self._is_escape_given = True
 
     def tick(self) -> Iterable[Message]:
         """Hand on what has waited long enough; to be called when there is nothing to read."""
@@ -70,8 +82,47 @@ class PasteParser(XTermParser):
                 yield from self._pasted()
         elif self._held and waited >= LONGEST_KEY:
             held, self._held = self._held, ""
-            yield from super().feed(held)
-        yield from super().tick()
+            yield from self._keys(held)
+        for message in self._possible(super().tick()):
+            if self._is_escape_given:  # It was the key.
+                self._held, self._is_escape_given = self._held.removeprefix(ESCAPE), False
+            yield message
+
+    def _keys(self, text: str) -> Iterable[Message]:
+        if text and self._is_escape_given:
+            text, self._is_escape_given = text.removeprefix(ESCAPE), False
+        if text:
+            yield from self._possible(super().feed(text))
+
+    def _end_escape(self) -> Iterable[Message]:
+        """Have Textual's parser take an escape that it was given for the end of a paste, which does nothing."""
+        if self._is_escape_given:
+            self._is_escape_given = False
+            yield from self._possible(super().feed(END.removeprefix(ESCAPE)))
+
+    def _possible(self, messages: Iterable[Message]) -> Iterable[Message]:
+        """Drop what no terminal can mean; of a size, also what it would make of every click."""
+        known = self.mouse_pixels, self.terminal_size, self.terminal_pixel_size
+        for message in messages:
+            if _is_possible(message):
+                yield message
+            else:
+                self.mouse_pixels, self.terminal_size, self.terminal_pixel_size = known
+            known = self.mouse_pixels, self.terminal_size, self.terminal_pixel_size
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[Key]:
+        """Return the keys of a sequence; private, and overridden since it raises for impossible numbers."""
+        try:
+            return [*super()._sequence_to_key_events(sequence, alt)]
+        except (ValueError, OverflowError):
+            return [Key(Keys.Ignore, sequence)]
+
+    def parse_mouse_code(self, code: str) -> Message | None:
+        """Return what a mouse did; nothing where that is not on any screen."""
+        try:
+            return super().parse_mouse_code(code)
+        except (ZeroDivisionError, OverflowError):  # The terminal said that it has no columns, or no pixels.
+            return None
 
     def _pasted(self) -> Iterable[Message]:
         if self._paste:
@@ -81,9 +132,22 @@ class PasteParser(XTermParser):
                 yield Paste(text.replace("\x00", ""))
 
 
-def _without_beginning_of(mark: str, text: str, *, least: int) -> tuple[str, str]:
-    """Split what may be the beginning of `mark` off the end of `text`, if it has `least` characters of it."""
-    for length in range(min(len(mark) - 1, len(text)), least - 1, -1):
+def _is_possible(message: Message) -> bool:
+    """Whether a terminal can mean this: no half of a character, no size and no place beyond all screens."""
+    match message:
+        case Key(key=key, character=character):
+            return not any("\ud800" <= one <= "\udfff" for one in key + (character or ""))
+        case Resize(size=size):
+            return all(1 <= cells <= MOST_CELLS for cells in size)
+        case MouseEvent():
+            return max(message.x, message.y) <= MOST_CELLS
+        case _:
+            return True
+
+
+def _without_beginning_of(mark: str, text: str) -> tuple[str, str]:
+    """Split what may be the beginning of `mark` off the end of `text`."""
+    for length in range(min(len(mark) - 1, len(text)), 0, -1):
         if text.endswith(mark[:length]):
             return text[:-length], text[-length:]
     return text, ""

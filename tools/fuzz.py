@@ -48,6 +48,7 @@ WORDS = (
         b"0x7f",
     ),
     *(b"nan", b"inf", b"1979-05-27T07:32:00Z", b"\r", b"\r\n", b"\t", b"[/x]", b"[bold]", b"' OR 1=1 --"),
+    *(b"1114112", b"55296", b"0;0", b"99999", b";;", b"1:2", b"\x1b[", b"\x1b[200~", b"\x1b[48;0;0;0;0t"),
     *(b"STORYENGINE_PROFILES=", b"STORYENGINE_CONSENT=", b"${HOME}", b"=== END USER_PROMPT ==="),
 )
 VALUES: tuple[Any, ...] = (

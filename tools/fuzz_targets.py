@@ -8,12 +8,15 @@ import asyncio
 import json
 import os
 import tempfile
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter
+from textual.events import Key, MouseEvent, Paste, Resize
+from textual.message import Message
 
 from core.chapter_script import ChapterScriptError, load_chapter_script
 from core.consent import Consent
@@ -32,6 +35,7 @@ from core.transcript import render_all
 from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.settings_file import change_settings
+from storyengine_tui.terminal_input import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 _BODY = TypeAdapter(SessionBody)
@@ -135,6 +139,36 @@ def check_consent(content: bytes) -> None:
             assert host.strip("[]").encode() in content.lower().replace(b"\\", b""), "an address from nowhere"
 
 
+def check_terminal(content: bytes) -> None:
+    """Whatever bytes a terminal sends are messages that a screen can take; what comes after them is heard."""
+    now = 0.0
+    parser = PasteParser(clock=lambda: now)
+    decode = getincrementaldecoder("utf-8")(errors="replace").decode
+    for part in (content[: len(content) // 2], content[len(content) // 2 :]):
+        for message in parser.feed(decode(part)):
+            _take(message)
+    now += LONGEST_KEY
+    for message in parser.tick():
+        _take(message)
+    *_, paste = parser.feed(f"{START}the end{END}")
+    assert isinstance(paste, Paste), "a paste after it is lost"
+    assert paste.text.endswith("the end"), "a paste after it is lost"
+    *_, key = parser.feed("x" * 40)
+    assert isinstance(key, Key), "what is typed after it is lost"
+    assert key.character == "x", "what is typed after it is lost"
+
+
+def _take(message: Message) -> None:
+    match message:
+        case Key(key=key, character=character):
+            f"{key}{character}".encode()
+        case Resize(size=size):
+            assert all(1 <= cells <= MOST_CELLS for cells in size), "no terminal is so large"
+        case MouseEvent():
+            assert min(message.x, message.y) >= 0, "a place outside of the screen"
+            assert max(message.x, message.y) <= MOST_CELLS, "a place outside of the screen"
+
+
 def _configured() -> None:
     try:
         repr(configure())
@@ -222,6 +256,7 @@ TARGETS = (
     Target("config", ".toml", check_config),
     Target("env", ".env", check_env),
     Target("consent", ".json", check_consent),
+    Target("terminal", ".keys", check_terminal),
 )
 
 

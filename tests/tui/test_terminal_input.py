@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Key, Paste
+from textual.events import Key, MouseDown, Paste
 from textual.message import Message
 
 from storyengine_tui.driver import hardy
 from storyengine_tui.terminal_input import END, SILENCE, START, PasteParser, read_terminal
+from tools.fuzz_targets import check_terminal
 
 PASTED = st.text(st.characters(codec="utf-8", exclude_characters="\x00")).filter(
     lambda text: text and END not in f"{text}{END}"[:-1]
@@ -58,7 +59,7 @@ def cut(text: str, places: Sequence[int]) -> list[str]:
     return [text[first:last] for first, last in zip([0, *ends], [*ends, len(text)], strict=True)]
 
 
-@given(PASTED, st.lists(st.integers(2, 40), max_size=6), st.sampled_from([0.0, SILENCE / 2]))
+@given(PASTED, st.lists(st.integers(1, 40), max_size=6), st.sampled_from([0.0, SILENCE / 2]))
 def test_a_paste_comes_whole_wherever_a_slow_line_cuts_it(text: str, places: list[int], pause: float) -> None:
     line = Line().send(["a"]).send(cut(f"{START}{text}{END}", places), pause=pause).send(["b"])
     assert line.came == ["a", f"pasted: {text}", "b"]
@@ -70,9 +71,48 @@ def test_what_is_typed_after_a_paste_whose_end_came_late_is_typed(length: int) -
     assert line.came == ["pasted: one\rtwo", "x"]
 
 
+def test_a_paste_whose_mark_is_cut_behind_its_escape_plays_no_keys() -> None:
+    assert Line().send(["a", "\x1b", "[200~one\x1b[Otwo\r", f"three{END}", "b"]).came == [
+        "a",
+        "pasted: one\x1b[Otwo\rthree",
+        "b",
+    ]
+
+
 def test_an_escape_in_a_pasted_text_plays_no_keys() -> None:
     text = "\x1b" + "Drop everything" * 4 + "\r\x1b[O\x1b[<0;1;1M"
     assert Line().send([f"{START}{text}{END}"]).came == [f"pasted: {text}"]
+
+
+NUMBERS = st.one_of(
+    st.sampled_from(["", "0", "1", "27", "48", "200", "55296", "1114111", "1114112", "1:2", "-1", "9" * 25]),
+    st.integers(0, 2**31).map(str),
+)
+SEQUENCES = st.builds(
+    lambda mark, numbers, end: f"\x1b[{mark}{';'.join(numbers)}{end}",
+    st.sampled_from(["", "<", "?", ">"]),
+    st.lists(NUMBERS, max_size=6),
+    st.sampled_from([*"uABCDEFHPQRSmMtn~c", "$y"]),
+)
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[1114112;1u", "\x1b[27;5;1114112~", "\x1b[97:65;1:2u"])
+def test_a_sequence_that_names_no_character_is_ignored(sequence: str) -> None:
+    assert Line().send(["a", sequence, "b"]).came == ["a", "b"]
+
+
+@given(st.lists(SEQUENCES, max_size=4))
+def test_no_sequence_ends_the_reading_of_the_terminal(sequences: list[str]) -> None:
+    check_terminal("".join(sequences).encode())
+
+
+@pytest.mark.parametrize("size", ["0;0;0;0", "99999;99999;1;1"])
+def test_no_size_is_believed_that_no_terminal_has(size: str) -> None:
+    parser = PasteParser()
+    assert list(parser.feed(f"\x1b[48;{size}t\x1b[<35;99999;1M")) == []
+    [click] = parser.feed("\x1b[<0;12;5M")
+    assert isinstance(click, MouseDown)
+    assert (click.x, click.y) == (11, 4)
 
 
 def test_a_paste_that_stalls_is_handed_on_and_its_rest_is_no_keys() -> None:
