@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.console import Group, RenderableType
 from rich.text import Text
 from textual import on
 from textual.app import SystemCommand
@@ -328,6 +329,18 @@ class StoryEngineApp(OverlayApp):
         self._is_leaving = True
         await self.close_in_time()
         self.exit()
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """Store everything, then end as Textual would at once: nothing more can be read from the terminal."""
+        if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
+            super().panic(*renderables)
+        elif self._ending is None:
+            self._ending = asyncio.create_task(self._end_in_panic(renderables))
+
+    async def _end_in_panic(self, renderables: Iterable[RenderableType]) -> None:
+        self._is_leaving = True
+        await self.close_in_time()
+        self.exit(return_code=1, message=Group(*renderables))
 
     async def close_in_time(self) -> None:
         """As `close_everything`, though parts of this app may not answer any more."""

@@ -1,6 +1,7 @@
 """The pages of the three tabs: imported and made behind the first paint, the one in sight first."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from core.engine.notices import Notice
     from core.engine.open_session import OpenSession
     from storyengine_tui.screens.engine_pane import EnginePane
+
+log = logging.getLogger(__name__)
 
 TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
 _CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "NarrativePane"}
@@ -161,12 +164,22 @@ class TabPages:
             page.hear(notice)
 
     async def flush(self) -> None:
-        """Store what is typed; raises StoryEngineError when that fails. A page may be attached meanwhile."""
+        """Store what is typed on every page, also where another one fails; raise what the first failure was.
+
+        A page may be attached meanwhile.
+        """
         flushed: set[str] = set()
+        failures: list[BaseException] = []
         while waiting := self._attached - flushed:
-            tab = waiting.pop()
-            await self._pages[tab].flush()
-            flushed.add(tab)
+            flushed |= waiting
+            outcomes = await asyncio.gather(
+                *(self._pages[tab].flush() for tab in sorted(waiting)), return_exceptions=True
+            )
+            failures += [outcome for outcome in outcomes if outcome is not None]
+        for failure in failures[1:]:
+            log.error("more of what is typed could not be stored", exc_info=failure)
+        if failures:
+            raise failures[0]
 
     async def go_to_unstorable(self) -> tuple[str, str]:
         """Go to what is typed and cannot be stored as it stands; return its tab and why not, or nothing."""

@@ -7,8 +7,9 @@ import warnings
 import pytest
 from textual.widgets import Button, Input
 
+from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
-from tests.tui.engine_app import PATIENCE, Desktop, make_draft, opened, screen_text, until
+from tests.tui.engine_app import PATIENCE, Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -40,6 +41,25 @@ async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
         await until(pilot, lambda: not app.is_running)
     async with desktop.engine() as engine:
         assert (await engine.store.load(before)).session.target_words == (None if is_insisting else 600)
+
+
+async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_any_more(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Textual calls `panic` when the thread that reads the terminal has failed."""
+    await desktop.prepare(make_active)
+    monkeypatch.setattr("storyengine_tui.screens.autosave.QUIET", 3600)
+    monkeypatch.setattr("storyengine_tui.screens.autosave.LONGEST", 3600)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        assert app.session is not None
+        before = app.session.id
+        await pilot.press(*"rope")
+        app.panic("the terminal is gone")
+        await until(pilot, lambda: not app.is_running)
+    assert app.return_code == 1
+    async with desktop.engine() as engine:
+        assert (await engine.store.load(before)).unsent == {Slot.RED: "rope"}
 
 
 @pytest.mark.parametrize("steps", range(6))
