@@ -27,7 +27,7 @@ from storyengine_tui.desk import Desk
 from storyengine_tui.driver import hardy
 from storyengine_tui.last_session import read_last_panel
 from storyengine_tui.overlays import OverlayApp
-from storyengine_tui.palette import commands_of
+from storyengine_tui.palette import StoryPalette, commands_of
 from storyengine_tui.runtime import EngineFailed, EngineReady, Runtime
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 from storyengine_tui.terminal import Terminal
@@ -126,6 +126,10 @@ class StoryEngineApp(OverlayApp):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Offer what can be done now in the command palette."""
         return commands_of(self)
+
+    def action_command_palette(self) -> None:
+        """Open the command palette; `check_action` has seen that none is open."""
+        self.push_screen(StoryPalette(id="--command-palette"))
 
     def refresh_css(self, animate: bool = True) -> None:
         """Style everything anew where the colours changed; at the start Textual says so of those it has."""

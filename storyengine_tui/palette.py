@@ -4,7 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from textual import on
 from textual.app import SystemCommand
+from textual.command import CommandPalette
+from textual.widgets import Button, Input, OptionList
+
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
     from storyengine_tui.app import StoryEngineApp
@@ -27,6 +32,21 @@ DEEDS: Final = (
     ("narrative", "download", "Download Chapter", "Write the version that shows into a text file"),
 )
 """What is done on a tab: the tab, the action, how it is called, and what it does."""
+
+
+class StoryPalette(CommandPalette, OverlayScreen[None]):
+    """Textual's command palette, which runs one command: it takes a second Enter for another choice."""
+
+    _has_chosen = False
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    @on(Button.Pressed)
+    def _choose_once(self, event: OptionList.OptionSelected | Input.Submitted | Button.Pressed) -> None:
+        if self._has_chosen:
+            event.stop()
+            event.prevent_default()
+        self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)
 
 
 def commands_of(app: "StoryEngineApp") -> Iterator[SystemCommand]:

@@ -95,7 +95,7 @@ class PasteParser(XTermParser):
             yield from self._possible(super().feed(text))
 
     def _end_escape(self) -> Iterable[Message]:
-        """Have Textual's parser take an escape that it was given for the end of a paste, which does nothing."""
+        """End an escape that Textual's parser was given: as the mark of a paste's end it does nothing."""
         if self._is_escape_given:
             self._is_escape_given = False
             yield from self._possible(super().feed(END.removeprefix(ESCAPE)))

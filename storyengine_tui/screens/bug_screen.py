@@ -11,11 +11,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Button, Static, TextArea
 
 from core.text import clean
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 
 def report_of(error: BaseException) -> str:
@@ -27,7 +27,7 @@ def report_of(error: BaseException) -> str:
     )
 
 
-class BugScreen(Screen[None]):
+class BugScreen(OverlayScreen[None]):
     """The chapter lies behind it as it was; Esc goes back."""
 
     CSS_PATH = "bug_screen.tcss"

@@ -5,7 +5,6 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Static
 
 from core.engine.open_session import OpenSession
@@ -14,9 +13,10 @@ from storyengine_tui.screens.calls import Call, agent_of, passages_of_call, segm
 from storyengine_tui.screens.passage_view import Keyed, PassageView
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 
-class CallScreen(Screen[None]):
+class CallScreen(OverlayScreen[None]):
     """Reads the texts of a call when it is shown; Esc goes back to the list."""
 
     CSS_PATH = "provenance_screen.tcss"

@@ -8,9 +8,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.dom import DOMNode
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
+
+from storyengine_tui.widgets.overlay_screen import OverlayModal
 
 EDITING = (
     ("arrows, Home, End, PageUp, PageDown", "move"),
@@ -77,7 +79,7 @@ MOVES = ("scroll_", "page_", "cursor_")
 MOVING = ("up", "down", "left", "right", "home", "end", "pageup", "pagedown")
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(OverlayModal[None]):
     """Lists texts and keys from the focus outwards; any of Esc, F1 and ? closes it."""
 
     CSS_PATH = "help_screen.tcss"

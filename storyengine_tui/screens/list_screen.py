@@ -5,17 +5,17 @@ from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.screen import Screen
 from textual.widgets import DataTable
 
 from core.errors import StoryEngineError
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 Result = TypeVar("Result")
 
 
-class ListScreen(Screen[Result]):
+class ListScreen(OverlayScreen[Result]):
     """A table that is read again after everything that is done with it; subclasses fill in `reload`."""
 
     def compose_list(self, table_id: str) -> ComposeResult:

@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import Button, Input, Select, Static
 
 from core.consent import is_loopback
@@ -28,6 +27,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.entry_field import FormField
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("The small model that comes with the program", "local"),
@@ -39,7 +39,7 @@ NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
 NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
 
 
-class ModelScreen(Screen[Configuration | None]):
+class ModelScreen(OverlayScreen[Configuration | None]):
     """Ends with the configuration that holds from now on, or None when nothing was connected."""
 
     CSS_PATH = "model_screen.tcss"

@@ -8,14 +8,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from core.password import PasswordGate, PasswordRefusedError
 from storyengine_tui.widgets.entry_field import EntryField
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 
-class PasswordScreen(Screen[None]):
+class PasswordScreen(OverlayScreen[None]):
     """Ends when the password was given; it cannot be closed otherwise."""
 
     CSS_PATH = "password_screen.tcss"

@@ -7,7 +7,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.screen import Screen
 from textual.widgets import DataTable, Static
 
 from core.engine.open_session import OpenSession
@@ -25,6 +24,7 @@ from storyengine_tui.screens.calls import (
 )
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 BATCH = 200
 """How many rows are put into the table at a time: the next ones when the cursor comes near."""
@@ -32,7 +32,7 @@ WIDEST_TEXT = 40
 """Cells that the name of an agent or a model takes at most."""
 
 
-class ProvenanceScreen(Screen[None]):
+class ProvenanceScreen(OverlayScreen[None]):
     """Lists the calls, newest first; Enter shows one in full, Esc goes back to the chapter."""
 
     CSS_PATH = "provenance_screen.tcss"

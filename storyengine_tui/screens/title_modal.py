@@ -6,16 +6,16 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from core.save_slot import LONGEST_LABEL
 from storyengine_tui.widgets.line_field import LineField
+from storyengine_tui.widgets.overlay_screen import OverlayModal
 
 LONGEST_TITLE = 120
 
 
-class TitleModal(ModalScreen[str]):
+class TitleModal(OverlayModal[str]):
     """Ends with the title; a blank one is taken from the chapter text. Esc keeps the old one."""
 
     HEADING: ClassVar = "Title of the chapter"

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -18,6 +17,7 @@ from core.model_choice import AgentRole
 from storyengine_tui.answering import answering
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.example_chapters import ExampleChapter, find_examples
+from storyengine_tui.widgets.overlay_screen import OverlayModal
 
 INTRO = (
     "You are the Game Master: you set up a world and a cast, then prompt one character at a time, and "
@@ -38,7 +38,7 @@ class ConnectModel:
 Choice = ExampleChapter | StartEmpty | ConnectModel
 
 
-class WelcomeModal(ModalScreen[Choice]):
+class WelcomeModal(OverlayModal[Choice]):
     """Ends with what the GM begins with; Esc leaves the empty chapter as it is."""
 
     CSS_PATH = "dialog.tcss"

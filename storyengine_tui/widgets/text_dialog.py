@@ -4,7 +4,8 @@ from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
+
+from storyengine_tui.widgets.overlay_screen import OverlayModal
 
 CANCEL: Final = "#cancel"
 """The button that changes nothing."""
@@ -12,7 +13,7 @@ CHOOSE: Final = Binding.Group("Choose")
 STEPS = {"up": -1, "down": 1, "page_up": -8, "page_down": 8}
 
 
-class TextDialog(ModalScreen[bool]):
+class TextDialog(OverlayModal[bool]):
     """Ends with yes or no; its text scrolls before its buttons leave the screen.
 
     `IS_FINAL` says that a yes cannot be taken back. Such a question, which every question is unless it says

@@ -1,0 +1,31 @@
+"""Screens that lie over another one, and close themselves alone."""
+
+from textual.await_complete import AwaitComplete
+from textual.screen import ModalScreen, Screen, ScreenResultType
+
+
+class OverlayScreen(Screen[ScreenResultType]):
+    """A screen that is dismissed once, and takes no other one with it.
+
+    Textual's `dismiss` removes the screen that lies on top. For a key that comes twice, or while the help
+    lies over this one, that is another screen.
+    """
+
+    _waiting_result: tuple[ScreenResultType | None] | None = None
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close with this result: now, or as soon as nothing lies over it."""
+        if self.is_active:
+            return super().dismiss(result)
+        if self._waiting_result is None and self in self.app.screen_stack:
+            self._waiting_result = (result,)
+        return AwaitComplete()
+
+    def on_screen_resume(self) -> None:
+        """Close, if that was wanted while another screen lay over this one."""
+        if self._waiting_result is not None:
+            super().dismiss(*self._waiting_result)
+
+
+class OverlayModal(ModalScreen[ScreenResultType], OverlayScreen[ScreenResultType]):
+    """A dialog that is dismissed once, and takes no other screen with it."""
