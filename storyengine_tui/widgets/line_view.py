@@ -105,7 +105,7 @@ class LineView(ScrollView):
                 self.virtual_size = size
         first = max(dirty - self.scroll_offset.y, 0)
         last = min(max(height, old_height) - self.scroll_offset.y, self.size.height)
-        if first < last:
+        if first < last or not self.size:
             self.refresh(Region(0, first, self._width, last - first))
 
     # Keeping the place
@@ -185,7 +185,13 @@ class LineView(ScrollView):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """Paint anew: what is named, or all of it, whatever was painted before."""
+        """Paint anew: what is named, or all of it, whatever was painted before.
+
+        A view on a hidden page has no place and no size, so that no region names what of it will be in sight.
+        Textual would keep the rows that it painted last, and show them again with the page.
+        """
+        if not self.size:
+            regions = ()
         if repaint and not regions:
             self._framed.clear()
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
