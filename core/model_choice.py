@@ -3,9 +3,15 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 
 from core.settings import AgentSettings, ProfileSettings, ProviderName
 from core.slot import Slot
+
+CHARACTERS_PER_TOKEN: Final = 10
+"""Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""
+LEAST_ANSWER: Final = 4_000
+"""Characters that an answer may always have, however small its cap."""
 
 
 class AgentRole(StrEnum):
@@ -35,8 +41,15 @@ class ModelChoice:
     timeout: float
     temperature: float | None = None
     requests_per_minute: int | None = None
+    max_memory_tokens: int | None = None
+    """Cap for structured memory within the input, so that it stays small where the window is large."""
     style: PromptStyle = PromptStyle.FULL
     stop: tuple[str, ...] = ()
+
+    @property
+    def max_answer_characters(self) -> int:
+        """How long an answer may be; a longer one was not written under `max_output_tokens`."""
+        return max(LEAST_ANSWER, self.max_output_tokens * CHARACTERS_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,36 +74,44 @@ class Choices(Mapping[AgentRole, ModelChoice]):
         return own or self.roles[role]
 
 
+def setting_of(role: AgentRole, field: str) -> str:
+    """Return the variable that sets `field` of `role`, as an error names it for the GM."""
+    return f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__{field.upper()}"
+
+
 LOCAL_MODEL = "smollm2-135m-instruct"
 SCRIPT = "a script"
 """What answers in place of a model; whichever was asked for, it is not named as if it had."""
 
+_WINDOWS: Final = {"o4-mini": 200_000, "gpt-5.2": 400_000}
+"""What the default models can hold. Of another one nothing is known until `context_window` is set."""
+
+
+def _remote(model: str, output: int, *, timeout: float, memory: int | None = None) -> ModelChoice:
+    window = _WINDOWS[model]
+    return ModelChoice(
+        model=model,
+        context_window=window,
+        max_input_tokens=window - output,
+        max_output_tokens=output,
+        timeout=timeout,
+        max_memory_tokens=memory,
+    )
+
+
 _REMOTE: dict[AgentRole, ModelChoice] = {
-    AgentRole.WORLD_LOCK: ModelChoice(
-        model="o4-mini",
-        context_window=200_000,
-        max_input_tokens=16_000,
-        max_output_tokens=12_000,
-        timeout=120,
-    ),
-    AgentRole.CHARACTER: ModelChoice(
-        model="o4-mini", context_window=200_000, max_input_tokens=24_000, max_output_tokens=8_000, timeout=120
-    ),
-    AgentRole.CONTEXT_SUMMARY: ModelChoice(
-        model="o4-mini",
-        context_window=200_000,
-        max_input_tokens=48_000,
-        max_output_tokens=12_000,
-        timeout=180,
-    ),
-    AgentRole.NARRATIVE: ModelChoice(
-        model="gpt-5.2",
-        context_window=400_000,
-        max_input_tokens=200_000,
-        max_output_tokens=32_000,
-        timeout=300,
-    ),
+    AgentRole.WORLD_LOCK: _remote("o4-mini", 12_000, timeout=120),
+    AgentRole.CHARACTER: _remote("o4-mini", 8_000, timeout=120, memory=16_000),
+    AgentRole.CONTEXT_SUMMARY: _remote("o4-mini", 12_000, timeout=180, memory=32_000),
+    AgentRole.NARRATIVE: _remote("gpt-5.2", 32_000, timeout=300, memory=128_000),
 }
+_CAUTIOUS_INPUT: Final = {
+    AgentRole.WORLD_LOCK: 16_000,
+    AgentRole.CHARACTER: 24_000,
+    AgentRole.CONTEXT_SUMMARY: 48_000,
+    AgentRole.NARRATIVE: 200_000,
+}
+"""Tokens of input for a model whose window is not known."""
 
 
 def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> ModelChoice:
@@ -126,17 +147,18 @@ _OWN_WEIGHTS_OUTPUT = {
 def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
     """Return the choice for `role`: the provider's default with the profile's settings on top.
 
-    The input cap never exceeds what the window leaves beside the output.
+    Unless it is set, the input cap is what the window leaves beside the output; for a model whose window
+    is not known it is a cautious one.
     """
     base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
-    return _with(base, _own(profile, getattr(profile, role.value)))
+    return _with(role, base, _own(profile, getattr(profile, role.value)))
 
 
 def choose_models(profile: ProfileSettings) -> Choices:
     """Return the choice for every role, and for every character that the profile names."""
     roles = {role: choose_model(profile, role) for role in AgentRole}
     characters = {
-        Slot(slot): _with(roles[AgentRole.CHARACTER], _own(profile, own))
+        Slot(slot): _with(AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
         for slot, own in profile.characters.items()
     }
     return Choices(roles, characters)
@@ -147,20 +169,30 @@ def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:
     return own.model_copy(update={"model": None}) if profile.provider == "local" else own
 
 
-def _with(base: ModelChoice, own: AgentSettings) -> ModelChoice:
-    window = own.context_window or base.context_window
+def _with(role: AgentRole, base: ModelChoice, own: AgentSettings) -> ModelChoice:
+    window = own.context_window or _WINDOWS.get(own.model or "", base.context_window)
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
     return ModelChoice(
         model=own.model or base.model,
         context_window=window,
-        max_input_tokens=min(own.max_input_tokens or base.max_input_tokens, window - output),
+        max_input_tokens=min(own.max_input_tokens or _most_input(role, base, own), window - output),
         max_output_tokens=output,
         timeout=own.timeout or base.timeout,
         temperature=base.temperature if own.temperature is None else own.temperature,
         requests_per_minute=own.requests_per_minute or base.requests_per_minute,
+        max_memory_tokens=own.max_memory_tokens or base.max_memory_tokens,
         style=base.style if own.model is None else PromptStyle.FULL,
         stop=base.stop if own.model is None else (),
     )
+
+
+def _most_input(role: AgentRole, base: ModelChoice, own: AgentSettings) -> int:
+    """Return the cap for input that nobody set: all that the window leaves, where the window is known."""
+    if own.context_window is not None:
+        return own.context_window
+    if own.model in (None, base.model):
+        return base.max_input_tokens
+    return _WINDOWS.get(own.model or "", _CAUTIOUS_INPUT[role])
 
 
 def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelChoice | None:

@@ -65,7 +65,9 @@ class AgentSettings(BaseModel):
     context_window: Tokens | None = None
     """How many tokens the model can hold, input and output together."""
     max_input_tokens: Tokens | None = None
-    """Cap for the input; what is over budget is reduced in the documented order."""
+    """Cap for the input; what is over budget is reduced in the documented order (`core.context`)."""
+    max_memory_tokens: Tokens | None = None
+    """Cap for structured memory within the input."""
     max_output_tokens: Tokens | None = None
     """Cap for the output, reasoning included."""
     timeout: Seconds | None = None

@@ -197,7 +197,8 @@ class FaultServer:
         leaving = asyncio.create_task(reader.read(1))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            (recorded.answered if sending.done() else recorded.left).set()
+            is_sent = sending.done() and sending.exception() is None
+            (recorded.answered if is_sent else recorded.left).set()
         finally:
             for task in (sending, leaving):
                 task.cancel()

@@ -12,7 +12,7 @@ from core.engine.outcome import Trail, failure_of
 from core.engine.rate_limit import RateLimiter
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import ArtifactId, new_uuid
-from core.model_choice import SCRIPT, ModelChoice
+from core.model_choice import SCRIPT, ModelChoice, setting_of
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.request import Artifact, Content, Request, Usage
 from core.text import StreamCleaner, clean, clean_line, is_blank
@@ -61,6 +61,8 @@ class CallResult:
 class _Progress:
     """What has come in of a call so far."""
 
+    room: int
+    """How many more characters are taken."""
     pieces: list[str] = field(default_factory=list)
     first_token_ms: int | None = None
     completion: Completion | None = None
@@ -94,9 +96,9 @@ class Caller:
     ) -> CallResult:
         """Make call `number` of this attempt; never raises what the model or its service did."""
         outgoing = model_request(context, choice)
-        progress = _Progress()
+        progress = _Progress(choice.max_answer_characters)
         began = asyncio.get_running_loop().time()
-        task = asyncio.create_task(self._consume(context, outgoing, progress, on_text))
+        task = asyncio.create_task(self._consume(context, choice, outgoing, progress, on_text))
         cancellation.attach(task)
         try:
             error = await _ended(task)
@@ -117,7 +119,12 @@ class Caller:
         return CallResult(text, artifact.model, error, Trail((artifact,), contents), finish)
 
     async def _consume(
-        self, context: Context, outgoing: ModelRequest, progress: _Progress, on_text: Callable[[str], None]
+        self,
+        context: Context,
+        choice: ModelChoice,
+        outgoing: ModelRequest,
+        progress: _Progress,
+        on_text: Callable[[str], None],
     ) -> None:
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
@@ -129,17 +136,23 @@ class Caller:
                     if isinstance(item, Completion):
                         progress.completion = item
                         break
-                    self._take(item, progress, round((loop.time() - began) * 1000))
-                    if piece := cleaner.feed(item.text):
+                    text = self._take(item, progress, round((loop.time() - began) * 1000))
+                    if piece := cleaner.feed(text):
                         on_text(piece)
+                    if len(text) < len(item.text):
+                        raise _too_long(context, choice)
         if piece := cleaner.flush():
             on_text(piece)
 
     @staticmethod
-    def _take(item: TextDelta, progress: _Progress, elapsed_ms: int) -> None:
+    def _take(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
+        """Keep what there is room for of the next piece, and return it."""
         if progress.first_token_ms is None:
             progress.first_token_ms = elapsed_ms
-        progress.pieces.append(item.text)
+        text = item.text[: progress.room]
+        progress.room -= len(text)
+        progress.pieces.append(text)
+        return text
 
     def _provenance(
         self,
@@ -181,6 +194,17 @@ class Caller:
             created_at=self._clock(),
         )
         return artifact, (manifest, *parts, *((output,) if output else ()))
+
+
+def _too_long(context: Context, choice: ModelChoice) -> StoryEngineError:
+    """Return the error for an answer beyond its bound, which ends the call and closes the connection."""
+    return StoryEngineError(
+        ErrorCode.LLM_TRUNCATED,
+        f"{choice.model} wrote more than {choice.max_answer_characters:,} characters, far beyond its cap of "
+        f"{choice.max_output_tokens:,} tokens; the call was stopped and nothing is lost.",
+        "Retry, or choose another model; if answers of that length are wanted, raise "
+        f"{setting_of(context.role, 'max_output_tokens')}.",
+    )
 
 
 async def _ended(task: asyncio.Task[None]) -> StoryEngineError | None:

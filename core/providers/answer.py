@@ -38,7 +38,7 @@ class Answer:
         self._model = model
         self._response_id = ""
         self._texts: list[str] = []
-        self._refusals: list[str] = []
+        self._refusal = ""
         self._has_reasoning = False
         self._finish_reason: str | None = None
         self.usage: Usage | None = None
@@ -50,8 +50,10 @@ class Answer:
 
     def add(self, piece: Piece) -> None:
         """Take the next piece."""
-        self._texts.append(piece.text)
-        self._refusals.append(piece.refusal)
+        if piece.text:
+            self._texts.append(piece.text)
+        if len(self._refusal) <= _LONGEST_REFUSAL:
+            self._refusal += piece.refusal
         self._has_reasoning = self._has_reasoning or piece.has_reasoning
         self._finish_reason = piece.finish_reason or self._finish_reason
         self.usage = piece.usage or self.usage
@@ -63,7 +65,7 @@ class Answer:
 
         Text that was cut off at the cap is an answer: what that means depends on what was asked for.
         """
-        if refusal := clean_line("".join(self._refusals)):
+        if refusal := clean_line(self._refusal):
             shown = refusal if len(refusal) <= _LONGEST_REFUSAL else refusal[:_LONGEST_REFUSAL] + "…"
             raise self._error(
                 ErrorCode.LLM_CONTENT_FILTERED,

@@ -177,10 +177,12 @@ class OpenAIProvider:
         preload()
         import openai
 
+        from core.providers.bounded_body import bound
+
         http_client = openai.DefaultAsyncHttpx2Client(
             follow_redirects=False,
             trust_env=may_use_proxy(self._url),
-            event_hooks={"request": [self._send_only_ours]},
+            event_hooks={"request": [self._send_only_ours], "response": [bound]},
         )
         return openai.AsyncOpenAI(
             base_url=self._url, api_key=_PLACEHOLDER_KEY, max_retries=0, http_client=http_client

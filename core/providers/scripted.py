@@ -171,7 +171,7 @@ def _sound_text(entry: Entry, request: ModelRequest) -> str:
     is_bloated = entry.fault is Fault.BLOATED_JSON
     made = json_from_schema(request.schema.schema, source, is_bloated=is_bloated)
     if is_bloated:
-        return json.dumps(made, indent=max(1, len(source) // 100))
+        return json.dumps(made, indent=1)
     return json.dumps(made, ensure_ascii=False)
 
 

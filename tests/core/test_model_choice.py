@@ -107,3 +107,31 @@ def test_the_default_caps_of_every_role(
 ) -> None:
     choice = defaults_for(provider)[role]
     assert (choice.model, choice.context_window, choice.max_output_tokens) == caps
+
+
+@pytest.mark.parametrize("role", AgentRole)
+def test_the_input_cap_follows_the_window_of_the_default_model(role: AgentRole) -> None:
+    window = 400_000 if role is AgentRole.NARRATIVE else 200_000
+    choice = choose_model(ProfileSettings(provider="openai"), role)
+    assert choice.context_window == window
+    assert choice.max_input_tokens == window - choice.max_output_tokens
+
+
+def test_the_input_cap_follows_a_window_that_is_set_and_a_cap_that_is_set_holds() -> None:
+    wide = ProfileSettings(provider="openai", character=AgentSettings(model="other", context_window=64_000))
+    assert choose_model(wide, AgentRole.CHARACTER).max_input_tokens == 56_000
+    capped = ProfileSettings(provider="openai", character=AgentSettings(max_input_tokens=9_000))
+    assert choose_model(capped, AgentRole.CHARACTER).max_input_tokens == 9_000
+    shorter = ProfileSettings(
+        provider="openai",
+        character=AgentSettings(max_input_tokens=9_000),
+        characters={2: AgentSettings(timeout=9)},
+    )
+    assert choose_models(shorter).of(AgentRole.CHARACTER, Slot.ORANGE).max_input_tokens == 9_000
+
+
+def test_a_model_whose_window_is_not_known_gets_a_cautious_cap() -> None:
+    unknown = ProfileSettings(provider="openai", character=AgentSettings(model="other"))
+    assert choose_model(unknown, AgentRole.CHARACTER).max_input_tokens == 24_000
+    known = ProfileSettings(provider="openai", character=AgentSettings(model="gpt-5.2"))
+    assert choose_model(known, AgentRole.CHARACTER).max_input_tokens == 392_000
