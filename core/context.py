@@ -5,18 +5,25 @@ one character begin with the same bytes from one block to the next, and a provid
 Over budget it is reduced in this order, and in no other way:
 
 1. The oldest turn deltas shrink to their canon locks, four at a time (`core.memory_digest`).
-2. The oldest prompts of recent context go that are in memory already, in two steps.
-3. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
+2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
+   those up to a text that takes more than a quarter of the budget by itself.
+3. What is not in memory yet is summarised early, before the call (`core.engine.runner`).
+4. Where that fails, the longest texts that are not in memory are shortened in the middle, and at last
+   the oldest of these prompts go (`core.agents.shortening`).
+5. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
 
-System prompt, identity, the world_chapter_lock, canon locks, unsummarised prompts and the GM's prompt
-are never touched. What was left out stands in `Context.left_out`.
+A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
+a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
+
+System prompt, identity, the world_chapter_lock, canon locks and the GM's prompt are never touched. What
+was left out stands in `Context.left_out`.
 """
 
 from collections.abc import Sequence
 
 from core.agents import character, context_summary, narrative, world_lock
 from core.agents.narrative import NarrativePart
-from core.agents.setup import AgentSetup
+from core.agents.setup import AgentSetup, overflow
 from core.event import Event
 from core.fence import SegmentName
 from core.memory import MemoryBlock
@@ -28,6 +35,10 @@ from core.session import Session, Tab1Inputs
 from core.slot import Slot
 
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
+
+
+ROOM_TO_PLAY = 1_000
+"""Tokens that system prompt and identity leave at least, for canon, recent context and a prompt."""
 
 
 class ContextBuilder:
@@ -49,6 +60,17 @@ class ContextBuilder:
     def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
         """Return the input of agent 0."""
         return world_lock.build_context(self._setups[AgentRole.WORLD_LOCK], session, tab1)
+
+    def require_room(self, session: Session, tab1: Tab1Inputs) -> None:
+        """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where an identity leaves no room to play.
+
+        Asked before the lock: afterwards the identity could not be shortened.
+        """
+        for slot in session.slots:
+            setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
+            made = character.build_context(setup, session, tab1, (), (), slot, "")
+            if made.tokens + ROOM_TO_PLAY > setup.budget:
+                raise overflow(made.tokens + ROOM_TO_PLAY, setup.role, setup.choice)
 
     def character(
         self,
@@ -73,6 +95,17 @@ class ContextBuilder:
         """Return the input of agent 8 for `chunk`; of `events` only those of the chunk are taken."""
         setup = self._setups[AgentRole.CONTEXT_SUMMARY]
         return context_summary.build_context(setup, session, blocks, chunk, events)
+
+    def fitting_chunk(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        chunk: PromptRange,
+        events: Sequence[Event],
+    ) -> PromptRange:
+        """Return as many prompts from the beginning of `chunk` as one input of agent 8 holds whole."""
+        setup = self._setups[AgentRole.CONTEXT_SUMMARY]
+        return context_summary.fitting_chunk(setup, session, blocks, chunk, events)
 
     def plan_narrative(
         self,

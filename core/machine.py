@@ -23,6 +23,7 @@ class Command(StrEnum):
     SUBMIT_PROMPT = "submit a prompt"
     REPLY_STORED = "reply stored"
     REPLY_FAILED = "reply failed or cancelled"
+    SUMMARISE_EARLY = "summarise early"
     RETRY_SUMMARY = "retry the summary"
     SUMMARY_STORED = "delta stored"
     SUMMARY_FAILED = "summary failed"
@@ -46,15 +47,24 @@ class Facts:
     open_replies: int = 0
     summary_waits: bool = False
     """A failed summary waits for its back-off; replies do not start it before then."""
+    begun: int = 0
+    """How many prompts of the chunk that is being played are in memory already."""
+    early_failed: bool = False
+    """A summary that was tried before its chunk was full has failed."""
 
     @property
     def is_chunk_due(self) -> bool:
         """Whether a full chunk is unsummarised."""
-        return self.unsummarised >= self.chunk_size
+        return self.begun + self.unsummarised >= self.chunk_size
 
 
 def facts_of(
-    session: Session, tab1: Tab1Inputs, *, open_replies: int = 0, summary_waits: bool = False
+    session: Session,
+    tab1: Tab1Inputs,
+    *,
+    open_replies: int = 0,
+    summary_waits: bool = False,
+    early_failed: bool = False,
 ) -> Facts:
     """Gather the facts of a session."""
     return Facts(
@@ -64,6 +74,8 @@ def facts_of(
         has_setting=not tab1.is_blank,
         open_replies=open_replies,
         summary_waits=summary_waits,
+        begun=session.boundary % session.limits.chunk_size,
+        early_failed=early_failed,
     )
 
 
@@ -115,6 +127,14 @@ def _chunk_due_or_ending(facts: Facts) -> bool:
     return facts.is_chunk_due or (facts.is_ending and facts.unsummarised > 0)
 
 
+def _nothing_new(facts: Facts) -> bool:
+    return facts.unsummarised == 0
+
+
+def _early_failed(facts: Facts) -> bool:
+    return facts.early_failed
+
+
 def _unsummarised(facts: Facts) -> bool:
     return facts.unsummarised > 0
 
@@ -156,9 +176,15 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ACTIVE, Command.SUBMIT_PROMPT): (_to(S.ACTIVE),),
     (S.ACTIVE, Command.REPLY_STORED): (_to(S.SUMMARIZING, _chunk_due), _to(S.ACTIVE)),
     (S.ACTIVE, Command.REPLY_FAILED): (_to(S.ACTIVE),),
+    # Story text that is not in memory yet does not fit beside the next prompt.
+    (S.ACTIVE, Command.SUMMARISE_EARLY): (
+        Refusal("There is nothing to summarise now; play on.", _nothing_new),
+        _to(S.SUMMARIZING),
+    ),
     (S.ACTIVE, Command.RETRY_SUMMARY): (
         _to(S.SUMMARIZING, _ending_and_unsummarised, is_ending=True),
         _to(S.SUMMARIZING, _chunk_due_or_ending),
+        _to(S.SUMMARIZING, _early_failed),
         Refusal("There is nothing to summarise now; play on.", _always),
     ),
     (S.ACTIVE, Command.END_CHAPTER): (

@@ -46,6 +46,8 @@ class Context:
     max_input_tokens: int
     schema: OutputSchema | None = None
     left_out: tuple[str, ...] = ()
+    is_shortened: bool = False
+    """Story text that is not in memory yet was shortened: a summary of it would make room."""
 
     @property
     def messages(self) -> tuple[Message, ...]:

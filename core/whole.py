@@ -35,6 +35,7 @@ _STATE_OF = {
     RequestKind.REPLY: (SessionState.ACTIVE, SessionState.SUMMARIZING),
 }
 _WITH_DRAFTS = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTING)
+_FINISHED = (SessionState.ENDED, SessionState.NARRATING)
 _UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
 Problems = Iterator[str]
@@ -108,13 +109,10 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
     )
     if not is_run or session.boundary != ends[-1] or session.boundary > session.prompt_index:
         yield "its memory does not reach to its boundary"
-    elif any(after - before != chunk for before, after in pairwise(ends[:-1])):
-        yield "its memory is not of whole chunks"
-    elif state in (SessionState.ENDED, SessionState.NARRATING):
-        if session.boundary != session.prompt_index:
-            yield "it is ended, and not all of it is in memory"
-    elif ends[-1] % chunk and state is not SessionState.RESETTING:
-        yield "its memory is not of whole chunks"
+    elif any(before // chunk != (after - 1) // chunk for before, after in pairwise(ends)):
+        yield "its memory is not of whole chunks, or of parts of them"
+    elif state in _FINISHED and session.boundary != session.prompt_index:
+        yield "it is ended, and not all of it is in memory"
     for block in blocks:
         try:
             _SHAPES[block.type].model_validate(block.payload)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from core.agents.setup import AgentSetup, total
+from core.agents.shortening import Shortened, fit_events
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
 from core.fence import SegmentName
@@ -13,6 +14,7 @@ from core.segment import Context, Segment
 from core.session import Session, Tab1Inputs
 from core.slot import Slot
 from core.text import clean, cut_in_words, is_blank, to_last_sentence
+from core.tokens import estimate_tokens
 from core.transcript import in_order, render_events
 
 _OWN_MARK = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
@@ -29,22 +31,25 @@ def build_context(
 ) -> Context:
     """Return the input of one character: system prompt, identity, memory, recent context, GM's prompt.
 
-    When it is over budget, first the oldest turn deltas shrink to their canon locks, then the oldest
-    prompts of `recent` go that are in memory already; nothing else ever does.
+    Over budget it is reduced in the order that `core.context` documents.
     """
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(session, tab1, slot))
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
     cue = setup.cue(session.name_of(slot))
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
-    events = in_order(recent)
+    events, oversize = _without_oversize(in_order(recent), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
     fixed = total((*setup.beginning, identity, empty, *cue))
     digest = setup.digester.digest(blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
     room = setup.budget - total((*setup.beginning, identity, memory, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room)
-    left_out = (*digest.left_out, *_dropped_in_words(dropped))
-    return setup.context(slot.value, (identity, memory, context, prompt, *cue), left_out=left_out)
+    short = Shortened(())
+    if context.tokens > room:
+        context, short = _shortened_within(setup, session, events, room)
+    left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
+    segments = (identity, memory, context, prompt, *cue)
+    return setup.context(slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
 
 
 def identity_text(session: Session, tab1: Tab1Inputs, slot: Slot) -> str:
@@ -116,7 +121,33 @@ def _drop_steps(events: Sequence[Event], boundary: int) -> Iterator[int]:
         yield summarised[-1]
 
 
-def _dropped_in_words(dropped: PromptRange | None) -> tuple[str, ...]:
+def _without_oversize(
+    events: list[Event], boundary: int, setup: AgentSetup
+) -> tuple[list[Event], PromptRange | None]:
+    """Leave out the prompts in memory up to one with a text that would crowd everything else out."""
+    oversize = [
+        event.prompt_index
+        for event in events
+        if event.prompt_index <= boundary and estimate_tokens(event.text, setup.style) > setup.budget // 4
+    ]
+    if not oversize:
+        return events, None
+    dropped = PromptRange(events[0].prompt_index, oversize[-1])
+    return [event for event in events if event.prompt_index > dropped.last], dropped
+
+
+def _shortened_within(
+    setup: AgentSetup, session: Session, events: Sequence[Event], room: int
+) -> tuple[Segment, Shortened]:
+    """Return the prompts that are not in memory, shortened to `room`."""
+    name = SegmentName.RECENT_CONTEXT
+    unsummarised = [event for event in events if event.prompt_index > session.boundary]
+    short = fit_events(unsummarised, session, room - setup.fenced(name, "").tokens, setup.style)
+    return setup.fenced(name, render_events(short.events, session)), short
+
+
+def _dropped_in_words(dropped: PromptRange | None, oversize: PromptRange | None) -> tuple[str, ...]:
     if dropped is None:
         return ()
-    return (f"Recent context of prompts {dropped} (they are in memory)",)
+    first = oversize.first if oversize else dropped.first
+    return (f"Recent context of prompts {PromptRange(first, dropped.last)} (they are in memory)",)

@@ -6,6 +6,7 @@ from core.agents.extract import EMPTY_LIST, clauses, pick, stretches, tuple_of
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
+from core.agents.shortening import Shortened, fit_events
 from core.event import Event, Role
 from core.fence import SegmentName
 from core.memory import BlockType, MemoryBlock, TurnDelta
@@ -34,19 +35,46 @@ def build_context(
 ) -> Context:
     """Return the input of agent 8: system prompt, memory so far, the chunk.
 
-    Of `events` those in `chunk` are taken, all of them and whole.
+    Of `events` those in `chunk` are taken. Over budget first the oldest deltas shrink to their canon locks,
+    then the longest texts of the chunk are shortened; `fitting_chunk` avoids the latter where it can.
     """
-    source = setup.fenced(SegmentName.RECENT_CONTEXT_CHUNK, chunk_text(session, chunk, events))
+    name = SegmentName.RECENT_CONTEXT_CHUNK
+    source = setup.fenced(name, chunk_text(session, chunk, events))
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")
-    budget = setup.memory_budget(total((*setup.beginning, empty)), source.tokens)
-    digest = setup.digester.digest(blocks, budget)
+    fixed = total((*setup.beginning, empty))
+    digest = setup.digester.digest(blocks, setup.memory_budget(fixed, source.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest.text)
+    room = setup.budget - total((*setup.beginning, memory))
+    short = Shortened(tuple(events))
+    if source.tokens > room:
+        played = in_order(event for event in events if event.prompt_index in chunk)
+        short = fit_events(played, session, room - setup.fenced(name, "").tokens, setup.style)
+        source = setup.fenced(name, render_events(short.events, session))
     return setup.context(
         AGENT_ID,
         (memory, source),
-        schema=output_schema(session, chunk, events, setup.style),
-        left_out=digest.left_out,
+        schema=output_schema(session, chunk, short.events, setup.style),
+        left_out=(*digest.left_out, *short.left_out),
+        is_shortened=bool(short.left_out),
     )
+
+
+def fitting_chunk(
+    setup: AgentSetup,
+    session: Session,
+    blocks: Sequence[MemoryBlock],
+    chunk: PromptRange,
+    events: Sequence[Event],
+) -> PromptRange:
+    """Return as many prompts from the beginning of `chunk` as fit whole, and at least the first."""
+    empty = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")
+    canon = setup.digester.digest(blocks, 0).tokens
+    room = setup.budget - total((*setup.beginning, empty)) - canon
+    for last in range(chunk.last, chunk.first, -1):
+        part = PromptRange(chunk.first, last)
+        if setup.fenced(SegmentName.RECENT_CONTEXT_CHUNK, chunk_text(session, part, events)).tokens <= room:
+            return part
+    return PromptRange(chunk.first, chunk.first)
 
 
 def chunk_text(session: Session, chunk: PromptRange, events: Sequence[Event]) -> str:

@@ -28,6 +28,8 @@ _TAIL_TOKENS = {PromptStyle.FULL: 600, PromptStyle.SMALL: 120}
 _OUTPUT_TOKENS_PER_WORD = 2
 """Generous: the rest is for reasoning and for words of many tokens."""
 _PART_MEMORY_SHARE = 0.25
+_MOST_CHARACTERS_PER_TOKEN = 4
+"""No text is estimated at more: what is longer by this measure alone need not be estimated."""
 _MIN_PART_TOKENS = 200
 
 
@@ -76,7 +78,7 @@ def plan(
         return _numbered([[whole]], target_words)
     hard = setup.budget - fixed - max(canon, int((setup.budget - fixed) * _PART_MEMORY_SHARE))
     if hard < _MIN_PART_TOKENS:
-        raise overflow(fixed + canon + _MIN_PART_TOKENS, setup.choice)
+        raise overflow(fixed + canon + _MIN_PART_TOKENS, setup.role, setup.choice)
     part_limit = min(told_at_once, hard)
     units = planner.units(ordered, hard if target_words is None else part_limit, hard)
     return _numbered(_packed(units, part_limit), target_words)
@@ -212,7 +214,7 @@ class _Planner:
         rest = render_event(event, self._session)
         is_continued = False
         while rest:
-            piece = rest
+            piece = head(rest, hard * _MOST_CHARACTERS_PER_TOKEN)
             while self._tokens(piece) > hard and len(piece) > 1:
                 # Nine tenths, because the beginning may be dearer than the average.
                 limit = characters_for(hard, piece, self._setup.style) * 9 // 10

@@ -7,7 +7,7 @@ from core.agents.prompt_file import SystemPrompt, load_prompt, render_prompt
 from core.errors import ErrorCode, StoryEngineError
 from core.fence import SegmentName
 from core.memory_digest import MemoryDigester
-from core.model_choice import AgentRole, ModelChoice, PromptStyle
+from core.model_choice import AgentRole, ModelChoice, PromptStyle, setting_of
 from core.providers.base import OutputSchema
 from core.segment import Context, Segment, fenced, plain
 
@@ -57,7 +57,9 @@ class AgentSetup:
 
         `fixed` are the tokens of what is the same in every input of the agent, `variable` of what is not.
         """
-        return min(int((self.budget - fixed) * _MEMORY_SHARE[self.style]), self.budget - fixed - variable)
+        share = int((self.budget - fixed) * _MEMORY_SHARE[self.style])
+        most = min(share, self.choice.max_memory_tokens or share)
+        return min(most, self.budget - fixed - variable)
 
     def context(
         self,
@@ -66,6 +68,7 @@ class AgentSetup:
         *,
         schema: OutputSchema | None = None,
         left_out: tuple[str, ...] = (),
+        is_shortened: bool = False,
     ) -> Context:
         """Return the input made of the beginning and `segments`.
 
@@ -80,9 +83,10 @@ class AgentSetup:
             max_input_tokens=self.budget,
             schema=schema,
             left_out=left_out,
+            is_shortened=is_shortened,
         )
         if context.tokens > self.budget:
-            raise overflow(context.tokens, self.choice)
+            raise overflow(context.tokens, self.role, self.choice)
         return context
 
 
@@ -91,11 +95,14 @@ def total(segments: Sequence[Segment]) -> int:
     return sum(segment.tokens for segment in segments)
 
 
-def overflow(needed: int, choice: ModelChoice) -> StoryEngineError:
+def overflow(needed: int, role: AgentRole, choice: ModelChoice) -> StoryEngineError:
     """Return the error for an input that cannot be made small enough."""
+    window = choice.context_window - choice.max_output_tokens
+    field = "max_input_tokens" if choice.max_input_tokens < window else "context_window"
     return StoryEngineError(
         ErrorCode.LLM_CONTEXT_OVERFLOW,
         f"What must be sent takes about {needed:,} tokens and {choice.model} is given at most "
         f"{choice.max_input_tokens:,}; nothing was sent and nothing is lost.",
-        "Shorten the text, or choose a model with a larger context.",
+        f"Shorten the text, choose a model with a larger context, or raise {setting_of(role, field)} "
+        "if the model can read more.",
     )

@@ -167,6 +167,21 @@ def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
     return Changes(session_id=session.id, session=session, requests=(*given_up, *due))
 
 
+def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
+    """Summarise what is not in memory yet, before its chunk is full: it leaves no room for a prompt.
+
+    The prompt, which no model has been given yet, waits for the summary.
+    """
+    session = move(snapshot, snapshot.session, Command.SUMMARISE_EARLY, now)
+    put_off = (
+        replace(request, state=RequestState.PENDING, attempts=request.attempts - 1, updated_at=now)
+        for request in snapshot.requests
+        if _is_with_model(request)
+    )
+    summary = summary_request(snapshot, session, now)
+    return Changes(session_id=session.id, session=session, requests=(*put_off, summary))
+
+
 def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
     """Try the summary that failed again: at once, or as soon as the reply that runs is stored."""
     if any(_is_with_model(request) for request in snapshot.requests):

@@ -55,6 +55,23 @@ class Executor:
             error = failure_of(stumble, f"request {request.id}")
             return Failed(error), calls.trail.marked(error)
 
+    def needs_room(self, snapshot: Snapshot, request: Request) -> bool:
+        """Whether a prompt can be sent only with what is not in memory yet shortened."""
+        if request.slot is None:
+            return False
+        try:
+            context = self._builder.character(
+                snapshot.session,
+                snapshot.tab1,
+                snapshot.blocks,
+                snapshot.recent,
+                request.slot,
+                request.text,
+            )
+        except StoryEngineError:
+            return False  # No summary makes enough room; the prompt's own try tells the GM.
+        return context.is_shortened
+
     async def _carried_out(
         self, snapshot: Snapshot, request: Request, calls: "_Calls"
     ) -> tuple[Outcome, Trail]:
@@ -71,6 +88,7 @@ class Executor:
                 assert_never(request.kind)
 
     async def _lock(self, snapshot: Snapshot, calls: "_Calls") -> tuple[Outcome, Trail]:
+        self._builder.require_room(snapshot.session, snapshot.tab1)
         context = self._builder.world_lock(snapshot.session, snapshot.tab1)
         style = calls.style_of(context)
         made, trail = await _memory(
@@ -107,13 +125,16 @@ class Executor:
             raise ValueError("a summary covers prompts")
         events = [event for event in snapshot.recent if event.prompt_index in chunk]
         session = snapshot.session
+        chunk = self._builder.fitting_chunk(session, snapshot.blocks, chunk, events)
         context = self._builder.summary(session, snapshot.blocks, chunk, events)
         length = len(context_summary.chunk_text(session, chunk, events))
         style = calls.style_of(context)
         made, trail = await _memory(
             context, calls, lambda text: context_summary.parse(text, session, chunk, length, style)
         )
-        return (made if isinstance(made, Failed) else SummaryMade(made.payload, made.json_text)), trail
+        if isinstance(made, Failed):
+            return made, trail
+        return SummaryMade(made.payload, made.json_text, chunk), trail
 
 
 class _Calls:

@@ -8,6 +8,7 @@ from datetime import datetime
 from core.agents import context_summary, narrative, world_lock
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import ArtifactId, BlockId, new_uuid
+from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind
 from core.text import clean
 
@@ -41,10 +42,14 @@ class ReplyMade:
 
 @dataclass(frozen=True, slots=True)
 class SummaryMade:
-    """Agent 8's delta validated; the fields are those of `MemoryBlock`."""
+    """Agent 8's delta validated; the fields are those of `MemoryBlock`.
+
+    `prompts` are those that it covers, None for all that were asked for.
+    """
 
     payload: Mapping[str, object]
     json_text: str = ""
+    prompts: PromptRange | None = None
 
 
 @dataclass(frozen=True, slots=True)

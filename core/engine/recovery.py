@@ -149,7 +149,10 @@ def _before_reset(snapshot: Snapshot) -> SessionState:
             return _STATE_OF[request.kind]
     if not session.tab1_locked:
         return SessionState.DRAFT_TAB1
-    has_ended = snapshot.draft_count or session.boundary % session.limits.chunk_size
+    # A short chunk is the end's; but an early summary was made for a prompt, which is still there.
+    has_prompts = any(request.kind is RequestKind.REPLY for request in snapshot.requests)
+    is_short = session.boundary == session.prompt_index and session.boundary % session.limits.chunk_size
+    has_ended = snapshot.draft_count or (is_short and not has_prompts)
     return SessionState.ENDED if has_ended else SessionState.ACTIVE
 
 

@@ -13,9 +13,9 @@ from core.engine.executor import Executor
 from core.engine.notices import StorageTrouble
 from core.engine.outcome import BUG, Failed, Outcome, Trail, failure_of, trail_without_call
 from core.engine.recovery import recover
-from core.engine.settlement import retry_time, settle
+from core.engine.settlement import may_summarise_early, retry_time, settle
 from core.engine.writing import Writer
-from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StoryEngineError
+from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError, StoryEngineError
 from core.ids import RequestId
 from core.request import Request, RequestKind, RequestState
 from core.session import SessionState
@@ -114,7 +114,8 @@ class Runner:
             return LONGEST_SLEEP
         request = next_request(self._writer.snapshot)
         if request is not None:
-            await self._perform(request.id)
+            if not await self._summarises_early(request):
+                await self._perform(request.id)
             return 0.0
         now = self._clock()
         due = next_retry(self._writer.snapshot, now)
@@ -126,6 +127,25 @@ class Runner:
                 await self._writer.apply_patiently(lambda snapshot: commands.retry_summary(snapshot, now))
             return 0.0
         return (due - now).total_seconds()
+
+    async def _summarises_early(self, request: Request) -> bool:
+        """Begin an early summary where a prompt could go only with the story before it shortened."""
+        if request.kind is not RequestKind.REPLY:
+            return False
+        if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
+            return False
+        try:
+            snapshot = await self._writer.know_memory()
+        except StorageError:
+            log.warning("memory could not be read before request %s; its own try says why", request.id)
+            return False
+        if not self._executor.needs_room(snapshot, request):
+            return False
+        with suppress(IllegalCommandError):
+            await self._writer.apply_patiently(
+                lambda current: commands.summarise_early(current, self._clock())
+            )
+        return True
 
     async def _perform(self, request_id: RequestId) -> None:
         cancellation = Cancellation()
@@ -252,7 +272,7 @@ _RUNNABLE: dict[SessionState, frozenset[RequestKind]] = {
 
 def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
     """Return when a failed summary is to be tried again by itself; only while the chapter is played."""
-    if snapshot.session.state is not SessionState.ACTIVE or snapshot.session.due_chunk is None:
+    if snapshot.session.state is not SessionState.ACTIVE:
         return None
     times = [
         due
@@ -260,6 +280,7 @@ def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
         if request.kind is RequestKind.SUMMARY
         and request.state is RequestState.FAILED
         and (due := retry_time(request, now)) is not None
-        and request.prompts == snapshot.session.due_chunk
+        and request.prompts is not None
+        and request.prompts.first == snapshot.session.boundary + 1
     ]
     return min(times, default=None)

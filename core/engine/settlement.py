@@ -71,19 +71,21 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
         snapshot.tab1,
         open_replies=open_replies,
         summary_waits=_summary_waits(snapshot, session, now),
+        early_failed=_failed_summary(snapshot, session) is not None,
     )
     target = step(session.state, command, facts)
     return replace(session, state=target.state, is_ending=target.is_ending, updated_at=now)
 
 
 def summary_request(snapshot: Snapshot, session: Session, now: datetime) -> Request:
-    """Return the request for the chunk that is due, the failed one for that chunk if there is one."""
-    chunk = session.due_chunk
-    if chunk is None:
-        raise ValueError("no chunk is due")
-    for request in snapshot.requests:
-        if request.kind is RequestKind.SUMMARY and request.prompts == chunk:
-            return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
+    """Return the request for the chunk that is due, or for what there is of one: an early summary.
+
+    A failed one that begins there is taken again; an early one has grown by what was played since.
+    """
+    chunk = session.due_chunk or PromptRange(session.boundary + 1, session.prompt_index)
+    failed = _failed_summary(snapshot, session)
+    if failed is not None:
+        return replace(failed, prompts=chunk, state=RequestState.PENDING, retry_after=None, updated_at=now)
     return Request(
         id=RequestId(new_uuid()),
         session_id=session.id,
@@ -111,6 +113,28 @@ def retry_time(request: Request, now: datetime) -> datetime | None:
     return request.retry_after
 
 
+def may_summarise_early(snapshot: Snapshot, now: datetime) -> bool:
+    """Whether a summary of what is not in memory yet can be asked for now: none has failed just before."""
+    failed = _failed_summary(snapshot, snapshot.session)
+    due = None if failed is None else retry_time(failed, now)
+    return snapshot.session.unsummarised > 0 and (failed is None or (due is not None and due <= now))
+
+
+def _failed_summary(snapshot: Snapshot, session: Session) -> Request | None:
+    """Return the failed summary that begins behind the boundary."""
+    return next(
+        (
+            request
+            for request in snapshot.requests
+            if request.kind is RequestKind.SUMMARY
+            and request.state is RequestState.FAILED
+            and request.prompts is not None
+            and request.prompts.first == session.boundary + 1
+        ),
+        None,
+    )
+
+
 def _summary_waits(snapshot: Snapshot, session: Session, now: datetime) -> bool:
     """Whether a summary that failed holds up the next: until its time, which a stopped one has not.
 
@@ -121,7 +145,9 @@ def _summary_waits(snapshot: Snapshot, session: Session, now: datetime) -> bool:
     times = [
         retry_time(request, now)
         for request in snapshot.requests
-        if request.kind is RequestKind.SUMMARY and request.state is RequestState.FAILED
+        if request.kind is RequestKind.SUMMARY
+        and request.state is RequestState.FAILED
+        and request.prompts == session.due_chunk
     ]
     return any(not is_next_due if due is None else due > now for due in times)
 
@@ -191,9 +217,10 @@ def _event(
 
 
 def _summary(snapshot: Snapshot, done: Request, outcome: SummaryMade, now: datetime) -> Changes:
-    chunk = done.prompts
+    chunk = outcome.prompts or done.prompts
     if chunk is None:
         raise ValueError("a summary covers prompts")
+    done = replace(done, prompts=chunk)
     session = move(snapshot, replace(snapshot.session, boundary=chunk.last), Command.SUMMARY_STORED, now)
     block = MemoryBlock(
         id=BlockId(new_uuid()),

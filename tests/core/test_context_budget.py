@@ -1,5 +1,6 @@
 """Budgets: what is reduced, in which order, and what never is (design 7)."""
 
+import re
 import time
 from dataclasses import replace
 from uuid import UUID
@@ -18,7 +19,7 @@ from core.session import Tab1Inputs
 from core.slot import Slot
 from core.store import recent_from
 from core.tokens import estimate_tokens
-from tests.core.samples import TAB1, choice, choices, delta_block, lock_block, memory, play, session
+from tests.core.samples import TAB1, choice, choices, delta_block, event, lock_block, memory, play, session
 
 
 def builder(budget: int, style: PromptStyle = PromptStyle.FULL) -> ContextBuilder:
@@ -79,13 +80,60 @@ def test_then_the_oldest_recent_context_goes_that_is_in_memory() -> None:
     }
 
 
-def test_then_nothing_more_but_a_sentence() -> None:
+def test_then_the_longest_texts_that_are_not_in_memory_are_shortened_with_a_note() -> None:
+    mine = session(prompts=9, boundary=7)
+    recent = [*play(8, 9, words=20), event(9, " ".join(f"long{n}" for n in range(9_000)), Slot.RED, 2)]
+    context = builder(5_000).character(mine, TAB1, memory(1), recent, Slot.RED, "What now?")
+    text = text_of(context, SegmentName.RECENT_CONTEXT)
+    assert context.tokens <= 5_000
+    assert context.is_shortened
+    assert context.left_out[-1] == "The middle of long texts in prompts 9 (not yet in memory; no room)"
+    assert re.search(r"long0 .*\n\[… [0-9,]+ characters left out …\]\n.* long8999", text, re.DOTALL)
+    assert all(f"gm{prompt}w19" in text and f"reply{prompt}w19" in text for prompt in (8, 9))
+
+
+def test_then_the_oldest_prompts_that_are_not_in_memory_go_and_are_named() -> None:
+    mine = session(prompts=200)
+    context = builder(4_000).character(mine, TAB1, memory(0), play(1, 200), Slot.RED, "What now?")
+    assert context.tokens <= 4_000
+    assert context.left_out[0].startswith("Prompts 1–")
+    assert "200) gm200w0" in text_of(context, SegmentName.RECENT_CONTEXT)
+
+
+def test_then_nothing_more_but_a_sentence_that_names_the_setting() -> None:
     mine = session(prompts=27, boundary=21)
     with pytest.raises(StoryEngineError) as caught:
-        builder(2_500).character(mine, TAB1, memory(3), play(15, 27, words=60), Slot.RED, "What now?")
+        builder(1_000).character(mine, TAB1, memory(3), play(15, 27, words=60), Slot.RED, "What now?")
     assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
-    assert "2,500" in caught.value.message
+    assert "1,000" in caught.value.message
     assert "nothing is lost" in caught.value.message
+    assert "STORYENGINE_PROFILES__<PROFILE>__CHARACTER__CONTEXT_WINDOW" in caught.value.hint
+
+
+def test_a_reply_of_five_million_characters_that_is_stored_already_can_be_played_on_from() -> None:
+    vast = event(3, "A word of it. " * 360_000, Slot.RED)
+    recent = [*play(1, 2), event(3, "Tell all."), vast]
+    build = builder(24_000)
+    before = build.character(session(prompts=3), TAB1, memory(0), recent, Slot.RED, "On.")
+    assert before.tokens <= 24_000
+    assert "characters left out" in text_of(before, SegmentName.RECENT_CONTEXT)
+    chunk = build.fitting_chunk(session(prompts=3), memory(0), PromptRange(1, 3), recent)
+    assert chunk == PromptRange(1, 2)
+    rest = build.summary(session(prompts=3, boundary=2), memory(0), PromptRange(3, 3), recent)
+    assert rest.tokens <= 24_000
+    assert rest.left_out == ("The middle of long texts in prompts 3 (not yet in memory; no room)",)
+    mine = session(prompts=7, boundary=7)
+    after = build.character(mine, TAB1, memory(1), [*recent, *play(4, 7)], Slot.RED, "On.")
+    assert after.left_out == ("Recent context of prompts 1–3 (they are in memory)",)
+    assert "event1w0" in text_of(after, SegmentName.STRUCTURED_MEMORY)
+
+
+def test_an_identity_that_leaves_no_room_to_play_is_refused_before_the_lock() -> None:
+    wide = TAB1.with_identity(Slot.RED, "🜂" * 5_000)
+    builder(48_000).require_room(session(), wide)
+    with pytest.raises(StoryEngineError) as caught:
+        builder(6_992, PromptStyle.SMALL).require_room(session(), wide)
+    assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
 
 
 def test_what_is_never_touched() -> None:
@@ -223,11 +271,20 @@ def test_a_summary_keeps_its_chunk_whole_and_shrinks_memory() -> None:
     assert "140) gm140w0" not in chunk
 
 
-def test_a_chunk_that_does_not_fit_is_refused_and_not_cut() -> None:
-    mine = session(prompts=7)
-    with pytest.raises(StoryEngineError) as caught:
-        builder(5_000).summary(mine, memory(0), PromptRange(1, 7), play(1, 7, words=500))
-    assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
+def test_a_chunk_that_does_not_fit_is_summarised_in_parts_of_whole_prompts() -> None:
+    mine, events = session(prompts=7), play(1, 7, words=500)
+    part = builder(9_000).fitting_chunk(mine, memory(0), PromptRange(1, 7), events)
+    assert part.first == 1 < part.last < 7
+    assert builder(9_000).summary(mine, memory(0), part, events).left_out == ()
+
+
+def test_a_single_prompt_that_does_not_fit_is_shortened_for_its_summary() -> None:
+    mine, events = session(prompts=7), play(1, 7, words=2_000)
+    part = builder(6_000).fitting_chunk(mine, memory(0), PromptRange(1, 7), events)
+    assert part == PromptRange(1, 1)
+    context = builder(6_000).summary(mine, memory(0), part, events)
+    assert context.tokens <= 6_000
+    assert context.is_shortened
 
 
 def test_tab_1_at_its_limits_fits_the_defaults() -> None:

@@ -20,6 +20,8 @@ LAST_ONES = Facts(unsummarised=3, is_ending=True)
 ALL_DONE = Facts(unsummarised=0, is_ending=True)
 BLANK = Facts(has_setting=False)
 BUSY = Facts(unsummarised=3, open_replies=1)
+EARLY_FAILED = Facts(unsummarised=3, early_failed=True)
+BEGUN = Facts(unsummarised=4, begun=3)
 BACKING_OFF = Facts(unsummarised=9, summary_waits=True)
 
 STAYS = object()
@@ -31,9 +33,16 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     (S.LOCKING, C.LOCK_STORED): [(PLAIN, S.ACTIVE)],
     (S.LOCKING, C.LOCK_FAILED): [(PLAIN, S.DRAFT_TAB1)],
     (S.ACTIVE, C.SUBMIT_PROMPT): [(PLAIN, S.ACTIVE), (FULL, S.ACTIVE), (LAST_ONES, S.ACTIVE)],
-    (S.ACTIVE, C.REPLY_STORED): [(PLAIN, S.ACTIVE), (FULL, S.SUMMARIZING), (BACKING_OFF, S.ACTIVE)],
+    (S.ACTIVE, C.REPLY_STORED): [
+        (PLAIN, S.ACTIVE),
+        (FULL, S.SUMMARIZING),
+        (BEGUN, S.SUMMARIZING),
+        (BACKING_OFF, S.ACTIVE),
+    ],
     (S.ACTIVE, C.REPLY_FAILED): [(PLAIN, S.ACTIVE), (FULL, S.ACTIVE)],
+    (S.ACTIVE, C.SUMMARISE_EARLY): [(PLAIN, S.SUMMARIZING), (NOTHING_NEW, None)],
     (S.ACTIVE, C.RETRY_SUMMARY): [
+        (EARLY_FAILED, S.SUMMARIZING),
         (PLAIN, None),
         (FULL, S.SUMMARIZING),
         (BACKING_OFF, S.SUMMARIZING),
@@ -137,6 +146,6 @@ def test_a_reset_is_possible_from_any_state_but_its_own(state: SessionState) -> 
 
 def test_facts_are_those_of_the_session() -> None:
     facts = facts_of(session(prompts=9, boundary=2), TAB1, open_replies=1, summary_waits=True)
-    assert facts == Facts(unsummarised=7, chunk_size=7, open_replies=1, summary_waits=True)
+    assert facts == Facts(unsummarised=7, chunk_size=7, begun=2, open_replies=1, summary_waits=True)
     assert facts.is_chunk_due
     assert not facts_of(session(), Tab1Inputs(world=" \n", chapter="\t")).has_setting

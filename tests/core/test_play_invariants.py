@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from core.engine import commands
 from core.engine.runner import next_request, next_retry
+from core.engine.settlement import may_summarise_early
 from core.errors import ErrorCode, IllegalCommandError
 from core.event import Role
 from core.request import Request, RequestKind, RequestState
@@ -34,6 +35,7 @@ class Play(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.sim = with_limits(Simulation(), chunk_size=CHUNK)
+        self.has_early_summaries = False
         self.words: list[str] = []
         """Everything that the GM ever wrote for a character; each word is unlike all others."""
 
@@ -101,6 +103,14 @@ class Play(RuleBasedStateMachine):
         self.unless_refused(
             lambda: self.sim.store(commands.take_back(self.sim.snapshot, request.id, self.sim.now))
         )
+
+    @rule()
+    @precondition(lambda self: may_summarise_early(self.sim.snapshot, self.sim.now))
+    @precondition(lambda self: bool(self.open(RequestKind.REPLY)))
+    def summarise_early(self) -> None:
+        was_active = self.sim.state is SessionState.ACTIVE
+        self.unless_refused(lambda: self.sim.store(commands.summarise_early(self.sim.snapshot, self.sim.now)))
+        self.has_early_summaries |= was_active
 
     @rule()
     def retry_the_summary(self) -> None:
@@ -195,9 +205,10 @@ class Play(RuleBasedStateMachine):
         ]
         assert session.boundary == (deltas[-1].last if deltas else 0) <= session.prompt_index
         for block in deltas:
+            assert (block.first - 1) // CHUNK == (block.last - 1) // CHUNK, "a chunk, or a part of one"
             is_whole = block.last % CHUNK == 0 and block.last - block.first + 1 == CHUNK
             is_last_of_the_chapter = block is deltas[-1] and session.state in ENDED
-            assert is_whole or is_last_of_the_chapter
+            assert is_whole or is_last_of_the_chapter or self.has_early_summaries
 
     @invariant()
     def no_unsummarised_prompt_is_outside_recent_context(self) -> None:
