@@ -114,16 +114,37 @@ def test_a_mutant_is_noticed_when_a_test_of_its_line_fails_and_the_tree_stays_as
 
 
 def test_a_line_that_runs_at_import_is_tried_with_the_tests_that_use_its_file() -> None:
-    coverage = Coverage({"core/count.py": {4: [], 5: ["slow", "quick"]}}, {"slow": 2.0, "quick": 0.1})
-    assert coverage.tests_of("core/count.py", 4, 60.0) == ["quick", "slow"]
+    coverage = Coverage(
+        {"core/count.py": {4: [], 5: ["tests/core/slow", "tests/core/quick"]}},
+        {"tests/core/slow": 2.0, "tests/core/quick": 0.1},
+    )
+    assert coverage.tests_of("core/count.py", 4, 60.0) == ["tests/core/quick", "tests/core/slow"]
     assert coverage.tests_of("core/count.py", 6, 60.0) == []
 
 
 def test_of_the_tests_of_a_line_one_of_each_kind_comes_before_the_second_of_any_for_so_long() -> None:
-    durations = {"one[a]": 0.1, "one[b]": 0.2, "other": 1.0, "gone": 0.1}
-    coverage = Coverage({"core/count.py": {5: ["one[b]", "other", "one[a]"]}}, durations)
-    assert coverage.tests_of("core/count.py", 5, 60.0) == ["one[a]", "other", "one[b]"]
-    assert coverage.tests_of("core/count.py", 5, 1.2) == ["one[a]", "other"]
+    durations = {
+        "tests/core/one[a]": 0.1,
+        "tests/core/one[b]": 0.2,
+        "tests/core/other": 1.0,
+        "tests/core/gone": 0.1,
+    }
+    coverage = Coverage(
+        {"core/count.py": {5: ["tests/core/one[b]", "tests/core/other", "tests/core/one[a]"]}}, durations
+    )
+    assert coverage.tests_of("core/count.py", 5, 60.0) == [
+        "tests/core/one[a]",
+        "tests/core/other",
+        "tests/core/one[b]",
+    ]
+    assert coverage.tests_of("core/count.py", 5, 1.2) == ["tests/core/one[a]", "tests/core/other"]
+    assert coverage.tests_of("core/count.py", 5, 0.0) == ["tests/core/one[a]"]
+
+
+def test_the_tests_of_one_directory_come_before_those_of_the_next_and_leave_them_their_time() -> None:
+    durations = {"tests/core/slow": 9.0, "tests/engine/quick": 0.1, "tests/engine/slow": 9.5}
+    coverage = Coverage({"core/count.py": {5: list(durations)}}, durations)
+    assert coverage.tests_of("core/count.py", 5, 10.0) == list(durations)
 
 
 def test_every_change_that_is_listed_as_equal_has_a_reason(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from itertools import accumulate
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -81,7 +81,7 @@ class Coverage(NamedTuple):
         return cls(lines, content["durations"])
 
     def tests_of(self, path: str, number: int, seconds: float) -> list[str]:
-        """Return tests that run a line and take so many seconds together: of every kind the quickest first.
+        """Return tests that run a line: of each directory for so many seconds, one of every kind first.
 
         A line that runs at import alone belongs to no test: all that run anything else of the file count.
         """
@@ -90,18 +90,30 @@ class Coverage(NamedTuple):
         if not tests and number in of_file:
             tests = {test for those in of_file.values() for test in those} & self.durations.keys()
         kinds: Counter[str] = Counter()
-        ranked: list[tuple[int, float, str]] = []
+        ranked: list[tuple[tuple[str, ...], int, float, str]] = []
         for spent, test in sorted((self.durations[test], test) for test in tests):
             kind = test.partition("[")[0]
-            ranked.append((kinds[kind], spent, test))
+            ranked.append((Path(test).parts[:2], kinds[kind], spent, test))
             kinds[kind] += 1
-        ranked.sort()
-        together = accumulate(spent for _, spent, _ in ranked)
-        return [test for (*_, test), sum_of in zip(ranked, together, strict=True) if sum_of <= seconds]
+        return [
+            test
+            for _, suite in groupby(sorted(ranked), lambda entry: entry[0])
+            for test in _within(seconds, suite)
+        ]
 
     def seconds(self, tests: Sequence[str]) -> float:
         """Return what these tests take together."""
         return sum(self.durations[test] for test in tests)
+
+
+def _within(seconds: float, suite: Iterable[tuple[tuple[str, ...], int, float, str]]) -> Iterator[str]:
+    """Yield the first test, and those after it until so many seconds are spent."""
+    spent = 0.0
+    for *_, takes, test in suite:
+        if spent and spent + takes > seconds:
+            return
+        spent += takes
+        yield test
 
 
 class Copy:

@@ -145,6 +145,19 @@ def test_says_what_is_wrong_and_where(text: str, problem: str) -> None:
     assert problems_of(text) == [problem]
 
 
+@pytest.mark.parametrize("words", [1, 5_000])
+def test_a_chapter_may_be_as_short_and_as_long_as_the_sentence_says(words: int) -> None:
+    assert parse_chapter_script(SETTING + f"target_words = {words}\n" + CAST).target_words == words
+
+
+def test_a_text_may_be_as_long_as_its_field_and_a_cast_as_large_as_the_table() -> None:
+    cast = "".join(f'[[agent]]\nname = "{n}{"n" * 39}"\n' for n in range(1, 8))
+    script = parse_chapter_script(f'{SETTING}{cast}[[prompt]]\ntext = "{"p" * 20_000}"\n')
+    assert len(script.agents) == 7
+    assert len(script.agents[6].name) == 40
+    assert len(script.prompts[0].text) == 20_000
+
+
 def test_an_error_of_toml_names_line_and_column() -> None:
     (problem,) = problems_of('title = "a"\nworld = \n')
     assert problem.startswith("line 2, column 9 is not valid TOML: ")
