@@ -186,3 +186,30 @@ def test_a_small_models_events_cover_the_chunk_in_order() -> None:
     places = schema["properties"]["major_events"]["prefixItems"]  # type: ignore[index]  # JSON
     offered = [place["properties"]["event"]["enum"] for place in places]
     assert [option for options in offered for option in options] == [f"Happening {n}." for n in range(8, 15)]
+
+
+def test_a_small_model_is_asked_for_a_few_entries_of_each_list_only() -> None:
+    tab1 = Tab1Inputs(
+        world=" ".join(f"World fact {n} holds." for n in range(40)),
+        chapter=" ".join(f"Chapter fact {n} holds." for n in range(40)),
+    )
+    schema = world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema
+    most = {
+        key: len(field.get("prefixItems", ())) or field.get("maxItems", 0)
+        for part in (schema, schema["properties"]["world"], schema["properties"]["chapter"])
+        for key, field in part["properties"].items()
+        if field["type"] == "array" and key != "agents"
+    }
+    assert most == {
+        "themes": 0,
+        "rules_of_reality": 1,
+        "factions_or_powers": 0,
+        "key_lore": 3,
+        "safety_or_boundaries": 1,
+        "environment": 2,
+        "active_threats": 1,
+        "open_mysteries": 1,
+        "chapter_goals": 1,
+        "canon_locks": 2,
+        "assumptions": 0,
+    }
