@@ -1,7 +1,7 @@
 """What one small fault in a file may be: an operator, a number, a branch, a return value, a statement.
 
 Wording is not changed: a test that repeats a sentence proves nothing. Nor is what no behaviour shows:
-annotations, docstrings, lines of the log, `frozen` and `slots` of a class, and branches for other systems.
+annotations, docstrings, lines of the log, how a class is declared, and branches for other systems.
 What stands inside a formatted string is left out as well, because Python 3.11 does not say where.
 """
 
@@ -31,7 +31,7 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, str]] = {
     ast.Mod: ("%", "*"),
     ast.Pow: ("**", "*"),
 }
-_UNSEEN_KEYWORDS = {"frozen", "slots"}
+_UNSEEN_KEYWORDS = {"frozen", "kw_only", "slots"}
 
 
 class Edit(NamedTuple):

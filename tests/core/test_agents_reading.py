@@ -1,0 +1,66 @@
+"""How much of a model's answer is read as memory: bounds in length, depth and repair."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.agents.json_output import (
+    MAX_BRACKETS,
+    MAX_DEPTH,
+    MAX_OUTPUT,
+    MAX_REPAIRED,
+    InvalidMemoryError,
+    read_object,
+)
+
+
+def of_length(length: int, ending: str = '"}') -> str:
+    """An object of so many characters."""
+    beginning = '{"a": "'
+    return beginning + "x" * (length - len(beginning) - len(ending)) + ending
+
+
+def read(text: str) -> Any:
+    return read_object(text).value
+
+
+def refused(text: str) -> str:
+    with pytest.raises(InvalidMemoryError) as caught:
+        read_object(text)
+    [problem] = caught.value.problems
+    return problem
+
+
+def test_an_answer_is_read_up_to_its_longest_length() -> None:
+    assert len(read(of_length(MAX_OUTPUT))["a"]) > MAX_OUTPUT - 20
+    assert "far too long" in refused(of_length(MAX_OUTPUT + 1))
+
+
+def test_a_broken_answer_is_repaired_up_to_a_length_and_a_number_of_brackets() -> None:
+    assert read(of_length(MAX_REPAIRED, ending=""))["a"].startswith("xxx")
+    assert "not JSON" in refused(of_length(MAX_REPAIRED + 1, ending=""))
+    flat = '{"a": [' + "[1], " * (MAX_BRACKETS - 2)
+    assert len(read(flat)["a"]) == MAX_BRACKETS - 2
+    assert "not JSON" in refused('{"a": [' + "[1], " * (MAX_BRACKETS - 1))
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda inner: {"in": inner}, lambda inner: [inner]], ids=["object", "list"]
+)
+def test_what_is_nested_deeper_than_memory_ever_is_is_left_out(shape: Any) -> None:
+    value: Any = "the bottom"
+    for _ in range(MAX_DEPTH):
+        value = shape(value)
+    assert "the bottom" in json.dumps(read(json.dumps({"a": value})))
+    assert "the bottom" in json.dumps(read(json.dumps({"a": shape("the bottom")})))
+    assert "the bottom" not in json.dumps(read(json.dumps({"a": shape(shape(value))})))
+
+
+@pytest.mark.parametrize("value", [1, 0.5, True, False, None, "text", [], {}])
+def test_every_kind_of_value_is_kept(value: object) -> None:
+    assert read(json.dumps({"a": value, "b": [value]})) == {"a": value, "b": [value]}
+
+
+def test_keys_and_texts_at_every_depth_are_cleaned() -> None:
+    assert read(json.dumps({"a": {"b\x07": ["c\x1b[31m"]}})) == {"a": {"b": ["c"]}}
