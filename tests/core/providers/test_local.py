@@ -223,6 +223,7 @@ async def test_a_start_that_fails_gives_a_sentence(tmp_path: Path, paths: Paths,
     provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
     error = await fail(provider, ErrorCode.LLM_SERVER_ERROR)
     assert DEATHS[program] in error.message
+    assert error.is_retryable == (program == "import os; os._exit(1)"), "what is missing stays missing"
     assert "STORYENGINE_PROVIDER" in error.hint
     await provider.aclose()
     assert not server.is_running
@@ -262,7 +263,9 @@ async def test_a_start_that_takes_too_long_is_given_up(
     command = (sys.executable, "-c", "import sys; sys.stdin.read()")
     server = LocalServer(tmp_path, alias="x", context_window=512, command=command)
     provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
-    assert "in time" in (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).message
+    error = await fail(provider, ErrorCode.LLM_SERVER_ERROR)
+    assert "in time" in error.message
+    assert error.is_retryable
     await provider.aclose()
     assert not server.is_running
 
