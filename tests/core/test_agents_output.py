@@ -14,7 +14,6 @@ from core.agents import character, context_summary, world_lock
 from core.agents.json_output import (
     MAX_MEMORY,
     MAX_OUTPUT,
-    MAX_PROBLEMS,
     InvalidMemoryError,
     ParsedMemory,
     read_object,
@@ -48,7 +47,7 @@ def problems_of(text: str, style: PromptStyle = PromptStyle.FULL, source: int = 
     with pytest.raises(InvalidMemoryError) as caught:
         parsed(text, source, style)
     assert caught.value.code is ErrorCode.LLM_INVALID_JSON
-    assert 1 <= len(caught.value.problems) <= MAX_PROBLEMS
+    assert 1 <= len(caught.value.problems) <= 10
     return caught.value.problems
 
 

@@ -193,7 +193,7 @@ def test_a_small_model_is_asked_for_a_few_entries_of_each_list_only() -> None:
         world=" ".join(f"World fact {n} holds." for n in range(40)),
         chapter=" ".join(f"Chapter fact {n} holds." for n in range(40)),
     )
-    schema = world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema
+    schema: dict[str, Any] = dict(world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema)
     most = {
         key: len(field.get("prefixItems", ())) or field.get("maxItems", 0)
         for part in (schema, schema["properties"]["world"], schema["properties"]["chapter"])
