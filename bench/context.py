@@ -1,25 +1,43 @@
 """How long a character's input is as the story grows, and how much of it consecutive inputs share.
 
     python -m bench.context
+    python -m bench.context --first-word [N]   ask the bundled model too, for the last N of 70 replies
 
 The input must stay within the budget at 7, 70, 700 and 7,000 prompts; while no block is added,
 consecutive inputs of one character must share at least 70 % of the shorter one, so that a
 provider's prompt cache hits.
 """
 
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
 from itertools import takewhile
+from statistics import median
+from time import monotonic
 
-from bench.made_up import blocks, events, sentences, session, tab1
+from bench.made_up import REPLY_WORDS, blocks, events, sentences, session, tab1
 from bench.measure import Figure, print_table
+from core.consent import Consent
 from core.context import Context, ContextBuilder
+from core.engine.call import model_request
 from core.ids import SessionId, new_uuid
-from core.model_choice import choose_models
-from core.settings import ProfileSettings, ProviderName
+from core.model_choice import AgentRole, choose_models
+from core.paths import find_paths
+from core.providers.local import LocalProvider
+from core.settings import ProfileSettings, ProviderName, RecentContext
 from core.slot import Slot
 from core.store import recent_from
+from core.tokens import estimate_tokens
 
 LENGTHS = (7, 70, 700, 7_000)
 LEAST_SHARED = 0.70
+PLAYED = 70
+RECENT: tuple[RecentContext, ...] = ("exact", "stable")
+PRICE_INPUT, PRICE_CACHED, PRICE_OUTPUT = 1.10, 0.275, 4.40
+"""Dollars for a million tokens of o4-mini, as published."""
+CACHE_LEAST, CACHE_STEP = 1_024, 128
+"""Tokens from which on the service caches a prefix, and in which steps."""
 
 
 def input_at(builder: ContextBuilder, session_id: SessionId, prompts: int) -> Context:
@@ -39,7 +57,7 @@ def shared(first: Context, second: Context) -> float:
 
 def figures(provider: ProviderName) -> list[Figure]:
     """Measure with the default model of `provider`."""
-    profile = ProfileSettings(provider=provider)
+    profile = ProfileSettings(provider=provider, recent_context="stable")
     builder = ContextBuilder(choose_models(profile))
     session_id = SessionId(new_uuid())
     made: list[Figure] = []
@@ -64,8 +82,79 @@ def figures(provider: ProviderName) -> list[Figure]:
     return made
 
 
+def played(recent: RecentContext, provider: ProviderName) -> list[Context]:
+    """Return the inputs of 70 prompts in turns to three characters, as they would be sent."""
+    builder = ContextBuilder(choose_models(ProfileSettings(provider=provider, recent_context=recent)))
+    session_id = SessionId(new_uuid())
+    story, memory, inputs = events(session_id, 1, PLAYED), blocks(session_id, PLAYED), list[Context]()
+    for prompts in range(PLAYED):
+        now = session(session_id, prompts)
+        known = [block for block in memory if block.last <= now.boundary]
+        past = [event for event in story if recent_from(now) < event.prompt_index <= prompts]
+        slot = Slot(prompts % 3 + 1)
+        inputs.append(builder.character(now, tab1(), known, past, slot, story[prompts * 2].text))
+    return inputs
+
+
+def cached_tokens(inputs: Sequence[Context]) -> list[int]:
+    """Return how many tokens of each input an earlier one began with, as the service's cache counts them."""
+    texts = ["\n".join(message.content for message in context.messages) for context in inputs]
+    made: list[int] = []
+    for number, text in enumerate(texts):
+        same = max((_same(text, earlier) for earlier in texts[:number]), default=0)
+        tokens = inputs[number].tokens * same // len(text)
+        made.append(tokens // CACHE_STEP * CACHE_STEP if tokens >= CACHE_LEAST else 0)
+    return made
+
+
+def _same(one: str, two: str) -> int:
+    pairs = enumerate(zip(one, two, strict=False))
+    return next((at for at, (first, second) in pairs if first != second), min(len(one), len(two)))
+
+
+def both_ways(provider: ProviderName) -> list[Figure]:
+    """Compare `exact` and `stable` recent context over 70 prompts, at the default model's prices."""
+    made: list[Figure] = []
+    prices: dict[RecentContext, float] = {}
+    written = PLAYED * estimate_tokens(sentences(REPLY_WORDS, 1))
+    for recent in RECENT:
+        inputs = played(recent, provider)
+        sent, cached = sum(context.tokens for context in inputs), sum(cached_tokens(inputs))
+        price = ((sent - cached) * PRICE_INPUT + cached * PRICE_CACHED + written * PRICE_OUTPUT) / 1_000_000
+        prices[recent] = price
+        made.append(Figure(f"{recent}: input of {PLAYED} prompts", sent, "tokens"))
+        made.append(Figure(f"{recent}: of it cached", cached / sent * 100, "%"))
+        made.append(
+            Figure(f"{recent}: price", price * 100, "cents", price / prices["exact"], "< 0.80 × exact")
+        )
+    return made
+
+
+async def first_words(recent: RecentContext, newest: int) -> Figure:
+    """Ask the bundled model for the first words of the newest replies; return the median of seconds."""
+    paths = find_paths()
+    profile = ProfileSettings(recent_context=recent)
+    choice = choose_models(profile)[AgentRole.CHARACTER]
+    provider = LocalProvider(paths, Consent((), paths.consent_file))
+    seconds: list[float] = []
+    try:
+        await provider.start()
+        for context in played(recent, "local")[-newest:]:
+            began = monotonic()
+            async with aclosing(provider.stream(model_request(context, choice))) as items:
+                await anext(items)
+            seconds.append(monotonic() - began)
+    finally:
+        await provider.aclose()
+    return Figure(f"{recent}: first word, median of {newest}", median(seconds), "s")
+
+
 def main() -> None:
     """Measure and print."""
+    print_table("Recent context, exact and stable", both_ways("openai"))
+    if "--first-word" in sys.argv:
+        newest = int(sys.argv[-1]) if sys.argv[-1].isdecimal() else PLAYED
+        print_table("The bundled model", [asyncio.run(first_words(recent, newest)) for recent in RECENT])
     for provider in ("openai", "local"):
         print_table(f"A character's input, provider {provider}", figures(provider))
 

@@ -49,6 +49,7 @@ class ContextBuilder:
 
     def __init__(self, choices: Choices) -> None:
         digesters = {style: MemoryDigester(style) for style in PromptStyle}
+        self._recent_context = choices.recent_context
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -83,6 +84,9 @@ class ContextBuilder:
     ) -> Context:
         """Return the input of the character in `slot`; `recent` are the events after `recent_from`."""
         setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
+        if self._recent_context == "exact":
+            start = min(session.boundary, session.prompt_index - session.limits.chunk_size)
+            recent = [event for event in recent if event.prompt_index > start]
         return character.build_context(setup, session, tab1, blocks, recent, slot, prompt_text)
 
     def summary(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from core.settings import AgentSettings, ProfileSettings, ProviderName
+from core.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
 from core.slot import Slot
 
 CHARACTERS_PER_TOKEN: Final = 10
@@ -58,6 +58,7 @@ class Choices(Mapping[AgentRole, ModelChoice]):
 
     roles: Mapping[AgentRole, ModelChoice]
     characters: Mapping[Slot, ModelChoice] = field(default_factory=dict)
+    recent_context: RecentContext = "exact"
 
     def __getitem__(self, role: AgentRole) -> ModelChoice:
         return self.roles[role]
@@ -161,7 +162,7 @@ def choose_models(profile: ProfileSettings) -> Choices:
         Slot(slot): _with(AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
         for slot, own in profile.characters.items()
     }
-    return Choices(roles, characters)
+    return Choices(roles, characters, profile.recent_context)
 
 
 def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:

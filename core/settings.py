@@ -32,6 +32,7 @@ from core.paths import ENV_FILE
 from core.text import clean_line, has_controls
 
 ProviderName = Literal["local", "openai", "scripted"]
+RecentContext = Literal["exact", "stable"]
 ProfileName = Literal["local", "staging", "production"]
 
 _LONGEST_NAME = 100
@@ -97,6 +98,9 @@ class ProfileSettings(BaseModel):
     """Another GGUF file for the provider `local`."""
     script: Path | None = None
     """The file of replies for the provider `scripted`."""
+    recent_context: RecentContext = "exact"
+    """`exact`: a character reads the last seven prompts, and what is not in memory yet. `stable`: up to
+    seven more, so that consecutive inputs begin alike, which a prompt cache rewards."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

@@ -160,7 +160,8 @@ def choice(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL, output: 
 
 
 def choices(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL) -> Choices:
-    return Choices({role: choice(budget, style) for role in AgentRole})
+    """Recent context is `stable`, so that the texts of inputs show what both settings have."""
+    return Choices({role: choice(budget, style) for role in AgentRole}, recent_context="stable")
 
 
 TAB1 = Tab1Inputs(

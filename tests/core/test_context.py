@@ -1,5 +1,6 @@
 """What each agent is given, in which order, and how it stays the same from call to call (design 7)."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,9 +11,10 @@ from core.context import Context, ContextBuilder, repair_context
 from core.event import Event
 from core.fence import SegmentName, closing_mark, fence, opening_mark
 from core.memory import MemoryBlock
-from core.model_choice import AgentRole, PromptStyle
+from core.model_choice import AgentRole, PromptStyle, choose_models
 from core.prompt_range import PromptRange
 from core.session import Session
+from core.settings import ProfileSettings
 from core.slot import Slot
 from core.store import recent_from
 from tests.core.samples import TAB1, any_text, choices, event, memory, play, session
@@ -215,6 +217,24 @@ def test_the_system_prompt_is_the_same_for_every_character() -> None:
     build = builder()
     one = build.character(session(), TAB1, (), (), Slot.RED, "Go?").messages[0]
     assert one == build.character(session(), TAB1, (), (), Slot.ORANGE, "So?").messages[0]
+
+
+# --- recent context ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("boundary", [0, 7, 14])
+def test_exact_recent_context_is_the_last_seven_prompts_and_all_that_are_not_in_memory(boundary: int) -> None:
+    exact = ContextBuilder(replace(choices(), recent_context="exact"))
+    for played in range(max(1, boundary), 22):
+        mine = session(prompts=played, boundary=boundary)
+        text = turn(exact, mine, memory(boundary // 7), play(1, played)).messages[1].content
+        seen = {number for number in range(1, played + 1) if f"{number}) gm{number}w0" in text}
+        assert seen == set(range(max(1, min(boundary + 1, played - 6)), played + 1))
+
+
+def test_the_default_is_exact_and_a_profile_may_ask_for_stable() -> None:
+    assert choose_models(ProfileSettings()).recent_context == "exact"
+    assert choose_models(ProfileSettings(recent_context="stable")).recent_context == "stable"
 
 
 # --- the repair round -----------------------------------------------------------------------------
