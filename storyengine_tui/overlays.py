@@ -17,6 +17,7 @@ from storyengine_tui.desk import Desk
 from storyengine_tui.few_bytes import FewBytesApp
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.shown import is_shown
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -54,11 +55,30 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
             self.chapter.show_early_text()
             return
+        if isinstance(event, events.Key | events.Paste) and is_new and self._is_on_chapter:
+            self._lead_to_field(event)
         await super().on_event(event)
 
+    def _lead_to_field(self, event: events.Key | events.Paste) -> None:
+        """Have the focus where a text belongs before any of it, and of what comes with it, goes elsewhere."""
+        focused = self.chapter.focused
+        if focused is not None and focused.check_consume_key("a", "a"):
+            return
+        if isinstance(event, events.Key):
+            is_text = event.is_printable and event.key not in self.chapter.active_bindings
+            if not is_text:
+                return
+        for page in self.chapter.query(EnginePane):
+            if page.has_session and is_shown(page) and (field := page.field_for_typing()) is not None:
+                self.chapter.set_focus(field, scroll_visible=False)
+
     def _has_no_field_yet(self) -> bool:
+        return self._is_on_chapter and self.chapter.has_no_field_yet
+
+    @property
+    def _is_on_chapter(self) -> bool:
         # At the very first and the very last moment there is no screen at all.
-        return bool(self.screen_stack) and self.screen is self.chapter and self.chapter.has_no_field_yet
+        return bool(self.screen_stack) and self.screen is self.chapter
 
     async def action_go_on(self, step: int) -> None:
         """Go to the next field or the one before; a page may know where that is."""

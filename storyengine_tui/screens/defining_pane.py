@@ -7,6 +7,7 @@ from core.machine import Command
 from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.definition_cell import DefinitionCell
 from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
 
 
 class DefiningPane(EnginePane):
@@ -28,6 +29,10 @@ class DefiningPane(EnginePane):
     def cell(self) -> DefinitionCell:
         """Where it is typed."""
         return self.query_one(DefinitionCell)
+
+    def field_for_typing(self) -> CappedTextArea | None:
+        """What is typed beside the fields says how the chapter is to be written."""
+        return None if self.cell.area.read_only else self.cell.area
 
     async def flush(self) -> None:
         """Store what was typed and is not stored yet."""

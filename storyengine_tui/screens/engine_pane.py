@@ -92,6 +92,10 @@ class EnginePane(VerticalScroll, can_focus=False):
         """Return where the GM begins on this page."""
         return next((widget for widget in self.query("*") if widget.focusable), None)
 
+    def field_for_typing(self) -> Widget | None:
+        """Return where a text goes that is typed or pasted beside every field; None where it has no place."""
+        return None
+
     def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
         """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
         self.screen.set_focus(widget, scroll_visible=False)

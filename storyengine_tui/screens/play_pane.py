@@ -3,11 +3,11 @@
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Button, Input, Static, TextArea
+from textual.widgets import Button, Static
 
 from core.engine.notices import (
     CallStarted,
@@ -121,6 +121,11 @@ class PlayPane(PromptingPane):
         else:
             self.have_focus(self._reading.transcript)
 
+    def field_for_typing(self) -> PromptArea | None:
+        """What is typed beside the panels is meant for the one that shows."""
+        area = self.composer.shown
+        return None if area is None or area.read_only else area
+
     def hear(self, notice: Notice) -> None:
         """Show what is new."""
         session = self.session.snapshot.session
@@ -230,17 +235,6 @@ class PlayPane(PromptingPane):
                 return True if self.session.can(Command.END_CHAPTER) else None
             case _:
                 return status.is_playable
-
-    def on_key(self, event: events.Key) -> None:
-        """What is typed beside the panels is meant for the one that shows."""
-        area = self.composer.shown
-        if area is None or area.read_only or not event.is_printable or event.character is None:
-            return
-        if isinstance(self.screen.focused, TextArea | Input) or event.key in self.screen.active_bindings:
-            return
-        event.stop()
-        self.screen.set_focus(area, scroll_visible=False)
-        area.post_message(events.Key(event.key, event.character))
 
     def action_read(self, way: str) -> None:
         """Read elsewhere in the transcript: `page_up`, `page_down` or `end`."""

@@ -9,7 +9,7 @@ from storyengine_tui.screens.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
-from tests.tui.play_table import Gate, at_table
+from tests.tui.play_table import Gate, at_table, at_window
 from tests.tui.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
@@ -204,7 +204,7 @@ async def test_keys_that_come_in_one_gulp_with_enter_are_for_the_next_character(
 
 
 async def test_what_is_typed_beside_the_panels_goes_into_the_one_that_shows(desktop: Desktop) -> None:
-    async with at_table(desktop, prompts=1) as table:
+    async with at_window(desktop, prompts=1) as table:
         table.transcript.focus()
         await table.type("Look up")
         await table.until(lambda: table.text(Slot.ORANGE) == "Look up")

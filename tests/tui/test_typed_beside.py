@@ -1,0 +1,58 @@
+"""A text that is typed or pasted beside every field is not lost: it goes where the GM writes."""
+
+from typing import Any
+
+import pytest
+from textual.events import Key, Paste
+from textual.widget import Widget
+
+from core.slot import Slot
+from storyengine_tui.screens.definition_cell import DefinitionCell
+from storyengine_tui.screens.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative_pane import NarrativePane
+from storyengine_tui.screens.slot_entries import SlotEntries
+from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.play_table import Table, at_window
+
+pytestmark = pytest.mark.anyio
+
+
+def send_at_once(table: Table, text: str) -> None:
+    """Send keys as they come in one write of a slow line."""
+    for character in text:
+        table.app.post_message(Key("space" if character == " " else character, character))
+
+
+async def focus(table: Table, widget: Widget) -> None:
+    widget.screen.set_focus(widget)
+    await table.until(lambda: widget.has_focus)
+
+
+async def test_keys_in_one_write_into_the_strip_of_panels_all_arrive(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await focus(table, table.pane.query_one(SlotEntries))
+        send_at_once(table, "hold the rope")
+        await table.until(lambda: table.text(Slot.RED) == "hold the rope")
+
+
+async def test_a_paste_into_the_strip_of_panels_arrives(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await focus(table, table.pane.query_one(SlotEntries))
+        table.app.post_message(Paste("hold the rope"))
+        await table.until(lambda: table.text(Slot.RED) == "hold the rope")
+
+
+@pytest.mark.parametrize("sent", [*map(Key, "ab", "ab"), Paste("ab")], ids=["key", "key 2", "paste"])
+async def test_a_text_beside_the_fields_of_tab_3_goes_to_how_to_write_it(desktop: Desktop, sent: Any) -> None:
+    async with at_window(desktop) as table:
+        await table.pilot.press("f4")
+        page = table.app.screen_stack[0].query_one(NarrativePane)
+        await table.until(lambda: page.has_session)
+        reader = next(one for one in page.query_one(MemoryCell).query("*").results(Widget) if one.focusable)
+        await focus(table, reader)
+        table.app.post_message(sent)
+        area = page.query_one(DefinitionCell).area
+        await table.until(lambda: area.has_focus and area.text)
+        assert area.text in ("a", "b", "ab")
