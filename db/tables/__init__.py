@@ -2,8 +2,8 @@
 
 Every table below `session` has a primary key that begins with `session_id`, and its foreign keys and
 unique constraints carry that column too: the schema can be sharded by it as it stands. What a
-constraint cannot say (append-only, a locked tab 1, purging from the archive alone) is a trigger in the
-first migration.
+constraint cannot say (append-only, a locked tab 1, a prompt with its reply) is a trigger in the migrations;
+`docs/database-rules.md` lists what neither can.
 """
 
 from typing import Final

@@ -156,9 +156,9 @@ def turn(session: Session, text: str = "And then?", answer: str = "I walk on.") 
     )
 
 
-async def locked_session(store: Store, label: str = "test") -> tuple[Session, Lease]:
+async def locked_session(store: Store, label: str = "test", **values: object) -> tuple[Session, Lease]:
     """Create a session, take it, and lock its tab 1."""
-    session = new_session()
+    session = new_session(**values)
     await store.create(creation(session))
     lease = await taken(store, session.id, label)
     session = replace(session, state=SessionState.ACTIVE, tab1_locked=True)

@@ -34,7 +34,7 @@ LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE c.relkind = 'r' AND a.attnum > 0 AND c.relnamespace = 'public'::regnamespace
 UNION ALL
 SELECT 'constraint ' || conname, pg_get_constraintdef(oid) FROM pg_constraint
-WHERE connamespace = 'public'::regnamespace AND contype <> 'n'
+WHERE connamespace = 'public'::regnamespace AND contype NOT IN ('n', 't')
 UNION ALL
 SELECT 'index ' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
 """

@@ -328,12 +328,11 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
 
 
 async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(
-    store: PostgresStore, locked: tuple[Session, Lease], monkeypatch: pytest.MonkeyPatch
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(core.store, "WHOLE_DELTAS", 2)
-    session, lease = locked
-    session = replace(session, limits=Limits(chunk_size=1))
-    snapshot = replace(await store.load(session.id), session=session)
+    session, lease = await chapters.locked_session(store, limits=Limits(chunk_size=1))
+    snapshot = await store.load(session.id)
     snapshot = replace(snapshot, blocks=tuple(await store.memory(session.id)), is_memory_known=True)
     for index, canon in enumerate([[], ["the gate is shut"], [], ["Mara is dead"], [], []], start=1):
         changes = chapters.turn(snapshot.session)
