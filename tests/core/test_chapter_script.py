@@ -115,6 +115,10 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
             SETTING + '[[agent]]\n[[agent]]\nname = "AGENT RED"',
             'agent 2: name = "AGENT RED" is already the name of agent 1.',
         ),
+        (
+            with_prompts('text = "Go."\nzzz = 1'),
+            'prompt 1: "zzz" is not a key of a chapter script; the keys here are to, text.',
+        ),
         (with_prompts('to = "Kara"'), "prompt 1: text is missing."),
         (with_prompts('text = "  "'), "prompt 1: text is blank."),
         (
@@ -197,6 +201,11 @@ def test_the_key_is_that_of_the_set_up_and_not_of_the_prompts() -> None:
         'narrative = "n"\ntarget_words = 9\n' + with_prompts('text = "And now?"', 'text = "And then?"')
     )
     assert later.key == script.key
+
+
+def test_a_chapter_that_an_earlier_version_began_is_found_again_by_the_same_key() -> None:
+    key = "5b55d224e7057afb0dce6836cf9d5c0ca1e7028efbcb607c27771c2275f34b89"
+    assert parse_chapter_script(SETTING + CAST).key == key
 
 
 @pytest.mark.parametrize(

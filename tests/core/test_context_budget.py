@@ -297,3 +297,14 @@ def test_a_builder_may_serve_some_roles_only() -> None:
     build = ContextBuilder(Choices({AgentRole.CHARACTER: choice()}))
     blocks: tuple[MemoryBlock, ...] = ()
     assert build.character(session(), TAB1, blocks, (), Slot.RED, "Go?").tokens > 0
+
+
+def test_memory_is_made_compact_once_for_as_many_inputs_as_take_turns() -> None:
+    digester = MemoryDigester(PromptStyle.FULL)
+    blocks = memory(3)
+    made = [digester.digest(blocks, budget) for budget in range(1_000, 1_016)]
+    assert [digester.digest(blocks, budget) for budget in range(1_000, 1_016)] == made
+    assert all(digester.digest(blocks, 1_000 + turn) is digest for turn, digest in enumerate(made))
+    digester.digest(blocks, 9_000)
+    assert digester.digest(blocks, 1_015) is made[15]
+    assert digester.digest(blocks, 1_000) is not made[0], "the one that was asked for longest ago goes"
