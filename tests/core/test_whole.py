@@ -301,7 +301,6 @@ BROKEN: dict[str, dict[str, Whole]] = {
     },
     "whole chunks": {
         "in the middle": remembering(in_play(14), LOCK, replace(DELTA, last=5), replace(NEXT_DELTA, first=6)),
-        "in play": remembering(in_play(9, boundary=5), LOCK, replace(DELTA, last=5)),
     },
     "not all of it is in memory": {
         "ended": in_play(9, state=SessionState.ENDED),

@@ -155,7 +155,6 @@ def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
         (setting("session", "prompt_index", 10**9), "its pointer"),
         (setting("session", "boundary", 7), "its boundary"),
         (setting("session", "state", "DRAFT_TAB1"), "its lock"),
-        (setting("session", "state", "ACTIVE"), "whole chunks"),
         (setting("session", "is_ending", True), "it is ending"),
         (setting("tab1", "world", "x" * 1_000_000), "longer than its field"),
         (setting("tab1", "identities", "1", "x" * 5_001), "longer than its field"),
