@@ -2,7 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.agents.extract import EMPTY_LIST, clauses, pick, stretches, tuple_of
+from core.agents.extract import (
+    EMPTY_LIST,
+    changes,
+    clauses,
+    finds,
+    pick,
+    questions,
+    records,
+    stretches,
+    tuple_of,
+)
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
@@ -23,7 +33,7 @@ AGENT_ID = 8
 OUTSIDER = 0
 """The slot of an action of someone outside the cast."""
 _LONGEST_SLOT = 20
-_SMALL_EVENTS = 4
+_SMALL_EVENTS, _SMALL_RECORDS, _SMALL_THREADS = 4, 2, 2
 
 
 def build_context(
@@ -156,17 +166,28 @@ def _small_schema(session: Session, chunk: PromptRange, events: Sequence[Event])
         for slot, name in session.roster
         if any(event.role is Role.AGENT and event.slot is slot for event in played)
     ]
-    open_thread = record(thread=pick(told[-4:]), stakes=fixed(""), next_likely_trigger=fixed(""))
+    said = [
+        (clause, session.name_of(event.slot) if event.slot else "")
+        for event in played
+        for clause in clauses(event.text)
+    ]
     return record(
         memory_type=fixed(BlockType.TURN_DELTA.value),
         range=_range_schema(chunk),
         location_updates=record(where=pick(told, optional=True), notable_environment_changes=EMPTY_LIST),
         major_events=tuple_of(happened),
         character_actions=tuple_of(done),
-        state_changes=EMPTY_LIST,
+        state_changes=records(changes(told), _SMALL_RECORDS),
         relationship_shifts=EMPTY_LIST,
-        items_clues_discovered=EMPTY_LIST,
-        unresolved_threads=tuple_of([open_thread] if told else []),
+        items_clues_discovered=records(finds(said), _SMALL_RECORDS),
+        unresolved_threads=tuple_of(
+            [
+                record(thread=pick(stretch), stakes=fixed(""), next_likely_trigger=fixed(""))
+                for stretch in stretches(
+                    questions(told) or told[-4:], _SMALL_THREADS if questions(told) else 1
+                )
+            ]
+        ),
         canon_locks=EMPTY_LIST,
         contradictions_or_questions=EMPTY_LIST,
     )

@@ -7,18 +7,38 @@ so that the whole of it is covered and nothing is picked twice. Only llama.cpp's
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
-from core.agents.schema import Schema
+from core.agents.schema import Schema, fixed, record
 from core.grapheme import head
 from core.model_choice import PromptStyle
 from core.tokens import estimate_tokens
 
 CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
 """Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""
+Option = TypeVar("Option")
 EMPTY_LIST: Schema = {"type": "array", "const": []}
 MAX_CLAUSES = 24
 """How many clauses one place offers; evenly taken from a longer source."""
+
+# How English says that something changes or is found; in another language nothing is found.
+_CHANGE = re.compile(
+    r"\b(?:is now|are now|becomes?|became|breaks?|broke|opens?|opened|closes?|closed|locks?|locked|unlocked|"
+    r"falls?|fell|dies|died|sinks?|sank|collapses?|collapsed|stops?|stopped|starts?|started|wakes?|woke|"
+    r"goes out|went out|burns?|burned|vanish(?:es|ed)?|disappears?|disappeared|is gone|are gone|is open|"
+    r"is shut|is broken|is dead)\b",
+    re.IGNORECASE,
+)
+_THING = r"(?P<thing>(?:the|an?|my|his|her|their|our|its)\s+[\w'’-]+)"
+_SUBJECT = re.compile(rf"\b{_THING}", re.IGNORECASE)
+_FIND = re.compile(
+    r"\b(?:finds?|found|picks? up|picked up|takes?|took|grabs?|grabbed|draws?|drew|lifts?|lifted|holds?|held|"
+    rf"pulls? out|pulled out|discovers?|discovered|reveals?|revealed)\s+{_THING}",
+    re.IGNORECASE,
+)
+_ADDRESSED = re.compile(r"\byou(?:r|rs|rself)?\b", re.IGNORECASE)
+_QUESTION = ("?", "？", "؟")
 
 # Where a clause ends: at the end of a line, or after a full stop in any of the usual scripts.
 _CLAUSE_END = re.compile(r"(?<=[.!?;…])\s+|(?<=[。！？；])|\n+")
@@ -62,7 +82,7 @@ def tuple_of(places: Sequence[Schema]) -> Schema:
     return {"type": "array", "prefixItems": list(places), "minItems": len(places), "maxItems": len(places)}
 
 
-def stretches(options: Sequence[str], count: int) -> list[Sequence[str]]:
+def stretches(options: Sequence[Option], count: int) -> list[Sequence[Option]]:
     """Return `options` cut into at most `count` runs of about equal length, none empty."""
     count = min(count, len(options))
     return [options[i * len(options) // count : (i + 1) * len(options) // count] for i in range(count)]
@@ -86,3 +106,37 @@ def _bounded(text: str) -> str:
         if at >= len(piece) // 3:
             return piece[: at + len(mark)]
     return piece
+
+
+def changes(told: Sequence[str]) -> list[dict[str, str]]:
+    """Return a state change for every clause that says one, all in its own words."""
+    found = [
+        {"key": subject["thing"], "before": "", "after": clause, "notes": ""}
+        for clause in told
+        if _CHANGE.search(clause) and (subject := _SUBJECT.search(clause))
+    ]
+    return found[:MAX_CLAUSES]
+
+
+def finds(told: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """Return an item for every thing that a clause says is found or taken.
+
+    `told` has clauses, each with the character who says it; empty for the GM.
+    """
+    things: dict[str, dict[str, str]] = {}
+    for clause, name in told:
+        for match in _FIND.finditer(clause):
+            item = {"thing": match["thing"], "who_found": name, "why_it_matters": ""}
+            things.setdefault(match["thing"].casefold(), item)
+    return list(things.values())[:MAX_CLAUSES]
+
+
+def questions(told: Sequence[str]) -> list[str]:
+    """Return the clauses that ask something, but for what a character is asked: what is still open."""
+    return [clause for clause in told if clause.endswith(_QUESTION) and not _ADDRESSED.search(clause)]
+
+
+def records(options: Sequence[Mapping[str, str]], count: int) -> Schema:
+    """Return the schema of a list of up to `count` of these objects: the first of each stretch."""
+    taken = [stretch[0] for stretch in stretches(options, count)]
+    return tuple_of([record(**{key: fixed(value) for key, value in one.items()}) for one in taken])

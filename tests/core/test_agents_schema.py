@@ -138,6 +138,10 @@ def test_whatever_a_small_model_picks_for_a_delta_is_valid_and_was_played(
     payload: Any = made.payload
     by_gm = " ".join(" ".join(said.split()) for said, _ in turns)
     assert all(happened["event"] in by_gm for happened in payload["major_events"])
+    everything = f"{by_gm} {_replies(turns)}"
+    kept = (payload["state_changes"], payload["items_clues_discovered"], payload["unresolved_threads"])
+    names = {"", *(name for _, name in MINE.roster)}
+    assert all(text in everything or text in names for part in kept for text in told(part))
     assert all(" ".join(action["did"].split()) in _replies(turns) for action in payload["character_actions"])
 
 
@@ -213,3 +217,24 @@ def test_a_small_model_is_asked_for_a_few_entries_of_each_list_only() -> None:
         "canon_locks": 2,
         "assumptions": 0,
     }
+
+
+def test_a_small_models_delta_holds_the_changes_finds_and_questions_that_were_played() -> None:
+    told_, replied = "The bridge breaks. Who cut the ropes? What do you do?", "I pick up the knife. I wait."
+    events = [event(8, told_), event(8, replied, Slot.RED)]
+    properties: Any = context_summary.output_schema(MINE, CHUNK, events, PromptStyle.SMALL).schema[
+        "properties"
+    ]
+
+    def offered(key: str) -> list[Any]:
+        return [
+            {name: field["const"] for name, field in place["properties"].items()}
+            for place in properties[key]["prefixItems"]
+        ]
+
+    change = {"key": "The bridge", "before": "", "after": "The bridge breaks.", "notes": ""}
+    assert offered("state_changes") == [change]
+    found = {"thing": "the knife", "who_found": "Mara", "why_it_matters": ""}
+    assert offered("items_clues_discovered") == [found]
+    [thread] = properties["unresolved_threads"]["prefixItems"]
+    assert thread["properties"]["thread"]["enum"] == ["Who cut the ropes?"]
