@@ -141,3 +141,10 @@ class StorageError(StoryEngineError):
     ) -> None:
         super().__init__(code, message, hint)
         self.is_transient = is_transient
+
+
+class RowRefusedError(StorageError):
+    """What was to be stored breaks a rule of the database; trying again gives the same."""
+
+    def __init__(self, code: ErrorCode, hint: str = "") -> None:
+        super().__init__(code, hint=hint, is_transient=False)

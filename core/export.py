@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from core.draft import NarrativeDraft
 from core.errors import ErrorCode, StorageError, StoryEngineError
 from core.event import Event
+from core.export_bounds import BoundExceededError, parse
 from core.export_format import FORMAT, VERSION, canonical, checksum, is_known, upgraded
 from core.ids import SessionId
 from core.memory import MemoryBlock
@@ -23,6 +24,7 @@ from core.text import clean, clean_line
 from core.whole import (
     problems_of_calls,
     problems_of_drafts,
+    problems_of_ids,
     problems_of_memory,
     problems_of_play,
     problems_of_requests,
@@ -56,12 +58,12 @@ class SessionBody:
     session: Session
     tab1: Tab1Inputs
     unsent: Mapping[Slot, str] = field(default_factory=dict)
-    events: tuple[Event, ...] = ()
-    blocks: tuple[MemoryBlock, ...] = ()
-    drafts: tuple[NarrativeDraft, ...] = ()
-    requests: tuple[Request, ...] = ()
-    artifacts: tuple[Artifact, ...] = ()
-    contents: tuple[Content, ...] = ()
+    events: Annotated[tuple[Event, ...], FailFast()] = ()
+    blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
+    drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
+    requests: Annotated[tuple[Request, ...], FailFast()] = ()
+    artifacts: Annotated[tuple[Artifact, ...], FailFast()] = ()
+    contents: Annotated[tuple[Content, ...], FailFast()] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,32 +128,38 @@ def to_json(body: SessionBody) -> bytes:
 
 def from_json(document: bytes) -> SessionBody:
     """Read an export of any version; raise ImportRefusedError when it is none, or not as it was written."""
-    try:
-        header = json.loads(document)
-    except (ValueError, RecursionError) as error:
-        raise ImportRefusedError("it is not JSON") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ImportRefusedError("it is not an export of Story Engine")
-    version = header.get("version")
+    header = _header(document)
+    version, plain = header.get("version"), header.get("body")
     if not is_known(version):
         raise ImportRefusedError(f"its version is {version!r}, and this program reads 1 to {VERSION}")
-    plain = header.get("body")
     if not isinstance(plain, dict):
-        raise ImportRefusedError("body: field required")
+        raise ImportRefusedError("it has no body")
     try:
         written = canonical(plain)
     except ValueError as error:
-        raise ImportRefusedError("it holds characters or numbers that JSON does not have") from error
+        raise ImportRefusedError("it holds characters that UTF-8 does not have") from error
     if header.get("sha256") != checksum(written):
         raise ImportRefusedError("its content does not match its checksum")
     try:
         body = _BODY.validate_json(json.dumps(upgraded(version, plain)))
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in first["loc"])
         raise ImportRefusedError(f"{where}: {first['msg'].lower()}") from error
     _refuse_what_we_never_write(plain, body)
     return body
+
+
+def _header(document: bytes) -> dict[str, Any]:
+    try:
+        header = parse(document)
+    except BoundExceededError as error:
+        raise ImportRefusedError(str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise ImportRefusedError("it is not JSON") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ImportRefusedError("it is not an export of Story Engine")
+    return header
 
 
 def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
@@ -172,6 +180,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
     session = body.session
     return chain(
         problems_of_times(_times(body)),
+        problems_of_ids(_ids(body)),
         problems_of_setting(session, body.tab1, body.unsent),
         problems_of_play(session, body.events),
         problems_of_memory(session, body.blocks),
@@ -195,6 +204,13 @@ def _texts(value: object) -> Iterator[str]:
 
 def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
     return chain(body.events, body.blocks, body.drafts, body.requests, body.artifacts)
+
+
+def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
+    for records in (body.events, body.blocks, body.drafts, body.requests, body.artifacts):
+        yield [record.id for record in records]
+    yield [content.hash for content in body.contents]
+    yield [(call.request_id, call.attempt, call.call) for call in body.artifacts]
 
 
 def _times(body: SessionBody) -> Iterator[datetime | None]:

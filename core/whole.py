@@ -17,6 +17,7 @@ from core.draft import NarrativeDraft
 from core.event import Event, Role
 from core.limits import EARLIEST_TIME, LATEST_TIME, LONGEST_TITLE, Limits, is_storable_time
 from core.memory import BlockType, MemoryBlock, TurnDelta, WorldChapterLock, compact_json
+from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
 from core.slot import Slot, first_slots
@@ -34,7 +35,6 @@ _STATE_OF = {
     RequestKind.NARRATIVE: (SessionState.NARRATING,),
     RequestKind.REPLY: (SessionState.ACTIVE, SessionState.SUMMARIZING),
 }
-_WITH_DRAFTS = (SessionState.ENDED, SessionState.NARRATING, SessionState.RESETTING)
 _FINISHED = (SessionState.ENDED, SessionState.NARRATING)
 _UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
@@ -51,6 +51,8 @@ def problems_of_times(times: Iterable[datetime | None]) -> Problems:
 def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot, str]) -> Problems:
     """Yield what the GM could not have entered: names, title, texts, cast, limits."""
     limits, most = session.limits, asdict(Limits())
+    if session.state is SessionState.RESETTING:
+        yield "it was written in the middle of a reset"
     if not all(1 <= value <= most[name] for name, value in asdict(limits).items()):
         yield "its limits are not those of this program"
     if not _is_line(session.title, LONGEST_TITLE) or not _is_line(session.script_key, LONGEST_TITLE):
@@ -74,27 +76,47 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
 
 
 def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:
-    """Yield where the pointer and what was played do not belong together."""
-    index, limits = session.prompt_index, session.limits
-    places = [(event.prompt_index, event.ordinal) for event in events]
-    # Not a list of as many as the pointer claims: that number is the file's.
-    if len(places) != 2 * index or places != [(at, of) for at in range(1, index + 1) for of in (0, 1)]:
+    """Yield where the pointer and what was played do not belong together.
+
+    A prompt has the GM's text, then replies and events of the system in any number, one reply at least.
+    """
+    played = 0
+    for index, at_index in groupby(events, key=lambda event: event.prompt_index):
+        prompt, *others = at_index
+        played += 1
+        if index != played or [prompt.ordinal, *(event.ordinal for event in others)] != list(
+            range(len(others) + 1)
+        ):
+            yield "its prompts and replies are not numbered in order"
+            return
+        yield from _problems_of_prompt(session, prompt, others)
+    if played != session.prompt_index:
         yield "its pointer does not count its prompts and replies"
-        return
-    for event in events:
-        is_prompt = event.ordinal == 0
-        if event.role is not (Role.USER if is_prompt else Role.AGENT):
-            yield f"prompt {event.prompt_index} and its reply are not by the GM and a character"
-        elif is_prompt != (event.slot is None) or not (is_prompt or event.slot in session.slots):
-            yield f"prompt {event.prompt_index} was not answered by a character of the cast"
-        elif is_prompt and (is_blank(event.text) or len(event.text) > limits.prompt):
-            yield f"prompt {event.prompt_index} is empty or too long"
+
+
+def _problems_of_prompt(session: Session, prompt: Event, others: Sequence[Event]) -> Problems:
+    name = f"prompt {prompt.prompt_index}"
+    replies = [event for event in others if event.role is Role.AGENT]
+    if prompt.role is not Role.USER or any(event.role is Role.USER for event in others):
+        yield f"{name} and its replies are not by the GM and a character"
+    elif prompt.slot is not None or not replies or any(event.slot not in session.slots for event in replies):
+        yield f"{name} was not answered by a character of the cast"
+    elif any(event.slot is not None for event in others if event.role is Role.SYSTEM):
+        yield f"{name} has an event of the system that names a character"
+    if is_blank(prompt.text) or len(prompt.text) > session.limits.prompt:
+        yield f"{name} is empty or too long"
+
+
+def problems_of_ids(ids: Iterable[Sequence[object]]) -> Problems:
+    """Yield where two records of one kind have the same id."""
+    if any(len(set(same)) < len(same) for same in ids):
+        yield "two of its records have the same id"
 
 
 def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Problems:
     """Yield where memory, boundary and state do not belong together."""
     state, chunk = session.state, session.limits.chunk_size
-    if state is not SessionState.RESETTING and session.tab1_locked == (state in _UNLOCKED):
+    if session.tab1_locked == (state in _UNLOCKED):
         yield "its state and its lock do not belong together"
     if session.is_ending and state not in (SessionState.SUMMARIZING, SessionState.ACTIVE):
         yield "it is ending, and its state says otherwise"
@@ -136,6 +158,8 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
         yield "two calls run at once"
     for request in requests:
         is_reply = request.kind is RequestKind.REPLY
+        if request.attempts < 0 or not _is_range(request.prompts):
+            yield "a call has a number of attempts, or a range of prompts, that cannot be"
         if request.kind is not RequestKind.LOCK and not session.tab1_locked:
             yield "a call was made before the lock"
         if is_reply != (request.slot is not None) or not (is_reply or request.text == ""):
@@ -150,6 +174,10 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
             yield "a prompt that was answered is not among its prompts"
         if request.kind is RequestKind.SUMMARY and not _is_summary_of(session, request):
             yield "a summary is due of what is not there"
+
+
+def _is_range(prompts: PromptRange | None) -> bool:
+    return prompts is None or 1 <= prompts.first <= prompts.last
 
 
 def _is_summary_of(session: Session, request: Request) -> bool:
@@ -173,7 +201,7 @@ def problems_of_drafts(
     builds = {None, *(request.id for request in requests if request.kind is RequestKind.NARRATIVE)}
     if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
         yield "its drafts are not numbered from 1"
-    if drafts and session.state not in _WITH_DRAFTS:
+    if drafts and session.state not in _FINISHED:
         yield "it has drafts, and is not ended"
     for draft in drafts:
         if len(draft.definition) > session.limits.definition or has_controls(draft.model):
@@ -196,6 +224,8 @@ def problems_of_calls(
         yield "a call was made for nothing that is there"
     texts = {content.hash: content.text for content in contents}
     for artifact in artifacts:
+        if not (0 <= artifact.agent_id <= 9 and artifact.attempt >= 1 and artifact.call >= 0):
+            yield "a call was made by an agent, or at an attempt, that cannot be"
         if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):
             yield "a call names a model that is none"
         if artifact.output_ref is not None and artifact.output_ref not in texts:

@@ -9,7 +9,7 @@ from psycopg import errors
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from core.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
+from core.errors import ErrorCode, RowRefusedError, SessionLockedError, StorageError, StoryEngineError
 
 LOAD = ErrorCode.STORAGE_LOAD_FAILED
 SAVE = ErrorCode.STORAGE_SAVE_FAILED
@@ -26,6 +26,8 @@ again, and after a failover it may lead to what is no longer the first: a new on
 # and failures of the system below the server. The same statement may well succeed later.
 _TRANSIENT_CLASSES = ("08", "53", "40", "57", "58")
 _TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03")
+_BROKEN_RULES = ("22", "23", "SE002")
+"""Data exceptions, broken constraints, and what our triggers refuse."""
 _REFUSED_AT_THE_DOOR = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
@@ -56,6 +58,8 @@ def translated(error: BaseException, code: ErrorCode) -> StoryEngineError:
             return StorageError(
                 code, "Only an archived chapter can be deleted; archive it first.", is_transient=False
             )
+        if (cause.sqlstate or "").startswith(_BROKEN_RULES):
+            return RowRefusedError(code, _hint(cause))
         return StorageError(code, hint=_hint(cause), is_transient=is_transient(cause))
     is_passing = isinstance(cause, OSError | PoolTimeoutError)
     return StorageError(code, hint=_hint(cause), is_transient=is_passing)

@@ -10,8 +10,8 @@ import typer
 from core.chapter_file import write_new
 from core.engine.clock import utc_now
 from core.engine.save_slots import SaveSlots
-from core.errors import ErrorCode, StoryEngineError
-from core.export import as_new_session, from_json, read_body, to_json
+from core.errors import ErrorCode, RowRefusedError, StoryEngineError
+from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.ids import SessionId, new_uuid
 from core.session import SessionSummary
 from core.store import Store
@@ -105,13 +105,16 @@ def import_(
 
 async def _import(file: Path) -> None:
     configuration = await unlocked()
-    document = await asyncio.to_thread(_read, file)
+    document = await asyncio.to_thread(read_file, file)
     body = await asyncio.to_thread(from_json, document)
     session_id = SessionId(new_uuid())
     async with running_store(configuration) as store:
         if any(known.id == body.session.id and known.is_readable for known in await _all_sessions(store)):
             await SaveSlots(store, utc_now).take(body.session.id, "before an export of it was imported")
-        await store.create(as_new_session(body, session_id))
+        try:
+            await store.create(as_new_session(body, session_id))
+        except RowRefusedError as error:
+            raise ImportRefusedError(f"the database refuses what is in it ({error.hint})") from error
     say(f"Imported as session {session_id}")
 
 
@@ -119,14 +122,14 @@ async def _all_sessions(store: Store) -> list[SessionSummary]:
     return [*await store.sessions(), *await store.sessions(is_archived=True)]
 
 
-def _read(file: Path) -> bytes:
+def read_file(file: Path) -> bytes:
+    """Return what is in a file to import; raise ImportRefusedError where it is unreadable or too large."""
+    # Not by its size alone: a pipe or a device has none.
     try:
-        if file.stat().st_size > LARGEST_IMPORT:
-            raise StoryEngineError(
-                ErrorCode.LIMIT_EXCEEDED, f"{file} is too large to be an export; nothing was changed."
-            )
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_IMPORT + 1)
     except OSError as error:
-        raise StoryEngineError(
-            ErrorCode.STORAGE_LOAD_FAILED, f"{file} cannot be read: {error.strerror}; nothing was changed."
-        ) from error
+        raise ImportRefusedError(f"{file} cannot be read ({error.strerror or error})") from error
+    if len(content) > LARGEST_IMPORT:
+        raise ImportRefusedError(f"it is larger than {LARGEST_IMPORT // 1024**2} MB")
+    return content

@@ -2,18 +2,24 @@
 
 import hashlib
 import json
+import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.errors import RowRefusedError
 from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.export_format import VERSION
 from core.ids import SessionId, new_uuid
 from core.providers.script import Fault
-from core.request import RequestKind
+from core.request import RequestKind, RequestState
 from core.slot import Slot
+from core.transcript import render_window
 from db.store import PostgresStore
+from storyengine_tui.cli.exchange import read_file
 from tests.engine.windows import (
     GatedModel,
     Wrapped,
@@ -120,6 +126,10 @@ def set_owner(body: dict[str, Any]) -> None:
     body["events"][0]["session_id"] = str(new_uuid())
 
 
+def double_event_id(body: dict[str, Any]) -> None:
+    body["events"][1]["id"] = body["events"][0]["id"]
+
+
 def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
     """Return what sets one value; the last word of the way is the value."""
     *steps, last, value = way
@@ -147,10 +157,12 @@ def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
         (setting("session", "title", "One\nTwo"), "its title"),
         (setting("session", "slots", [1, 3]), "its cast"),
         (setting("session", "next_slot", 7), "its next character"),
-        (setting("session", "limits", "world", 10**12), "its limits"),
+        (setting("session", "limits", "world", 10**9), "its limits"),
+        (setting("session", "limits", "world", 10**12), "too large"),
         (setting("session", "limits", "chunk_size", 0), "its limits"),
         (setting("session", "definition", "x" * 5_001), "longer than its field"),
         (setting("session", "target_words", 0), "length in words"),
+        (setting("session", "state", "RESETTING"), "in the middle of a reset"),
         (setting("session", "prompt_index", 0), "its pointer"),
         (setting("session", "prompt_index", 10**9), "its pointer"),
         (setting("session", "boundary", 7), "its boundary"),
@@ -160,6 +172,14 @@ def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
         (setting("tab1", "identities", "1", "x" * 5_001), "longer than its field"),
         (setting("unsent", "1", "x" * 1_000_001), "longer than its field"),
         (setting("events", 0, "role", "agent"), "not by the GM"),
+        (setting("events", 1, "role", "user"), "not by the GM"),
+        (setting("events", 1, "role", "system"), "not answered"),
+        (setting("events", 1, "ordinal", 7), "not numbered in order"),
+        (double_event_id, "the same id"),
+        (setting("requests", 0, "attempts", -1), "a number of attempts"),
+        (setting("artifacts", 0, "agent_id", 99), "by an agent"),
+        (setting("artifacts", 0, "attempt", 0), "at an attempt"),
+        (setting("artifacts", 0, "usage", "input_tokens", 2**31), "too large"),
         (setting("events", 1, "slot", 7), "a character of the cast"),
         (setting("events", 0, "text", " "), "empty or too long"),
         (setting("events", 0, "text", "Another prompt"), "not among its prompts"),
@@ -207,11 +227,19 @@ async def test_a_forged_export_is_refused_though_its_checksum_is_right(
         (b"", "it is not JSON"),
         (b"\xff\xfe", "it is not JSON"),
         (b"[" * 100_000, "it is not JSON"),
+        (b"[" * 160 + b"]" * 160, "deeper than 150"),
+        (b'{"a": NaN}', "it is not JSON"),
+        (b'{"a": 2147483648}', "too large"),
+        (b'["' + b'\\"' * 100_000, "it is not JSON"),
+        (b'{"body": {"session": {"slots": [' + b"0," * 2_000 + b"0]}}}", "more than 1,000 entries"),
+        (b'{"body": {"events": [' + b"[]," * 4_000_000 + b"[]]}}", "more than 4,000,000 values"),
+        (b'{"format": "storyengine-session", "version": 2, "body": {"title": "\\ud800"}}', "UTF-8"),
         (b"[]", "not an export"),
         (b'{"format": "other"}', "not an export"),
         (b'{"format": "storyengine-session", "version": 3}', "its version is 3"),
-        (b'{"format": "storyengine-session", "version": 1}', "body"),
+        (b'{"format": "storyengine-session", "version": 1}', "no body"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_what_is_no_export_is_refused_with_its_reason(document: bytes, reason: str) -> None:
     with pytest.raises(ImportRefusedError, match=reason):
@@ -222,3 +250,78 @@ async def test_an_export_that_was_changed_is_refused(store: PostgresStore) -> No
     document = (await exported(store)).replace(b'"state": "ENDED"', b'"state": "ACTIVE"', 1)
     with pytest.raises(ImportRefusedError, match="checksum"):
         from_json(document)
+
+
+async def test_several_replies_and_system_events_of_one_prompt_are_imported_and_played_on(
+    store: PostgresStore,
+) -> None:
+    body = json.loads(await exported_of_three(store))["body"]
+    prompt, reply = body["events"][2:4]
+    body["events"][4:4] = [
+        {
+            **reply,
+            "id": str(new_uuid()),
+            "ordinal": 2,
+            "slot": 2,
+            "text": "I have more to say.",
+            "metadata": {},
+        },
+        {
+            **prompt,
+            "id": str(new_uuid()),
+            "ordinal": 3,
+            "role": "system",
+            "text": "Night falls.",
+            "metadata": {},
+        },
+    ]
+    new_id = SessionId(new_uuid())
+    await store.create(as_new_session(from_json(signed(body)), new_id))
+    model = GatedModel()
+    model.gate.set()
+    async with window(store, model, new_id) as session:
+        events = await session.newest_events()
+        shown = render_window(events, session.snapshot.session).text
+        assert "Agent Orange: I have more to say.\n\nNight falls.\n\n3) " in shown
+        await play(session, 1)
+        assert "Agent Orange: I have more to say.\n\nNight falls." in model.calls[0].messages[-1].content
+        await play_to_the_end(session, 4)
+        summary = next(call for call in model.calls if call.schema is not None)
+        assert "Night falls." in summary.messages[-1].content, "a summary is made of all of it"
+        assert (await session.wait(await session.build_narrative())).state is RequestState.DONE
+        assert any("Night falls." in message.content for message in model.calls[-1].messages)
+
+
+async def exported_of_three(store: PostgresStore) -> bytes:
+    async with chapter(store) as session:
+        await play(session, 3)
+        return to_json(await read_body(store, session.id))
+
+
+def test_a_file_of_millions_of_wrong_values_is_refused_within_little_memory() -> None:
+    body: dict[str, Any] = {"events": [[]] * 1_000_000}
+    document = signed(body)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImportRefusedError):
+            from_json(document)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 60 * len(document), "each empty list is an object, and none has an error of its own"
+
+
+async def test_a_row_that_breaks_a_rule_of_the_database_is_told_apart_from_a_database_that_fails(
+    store: PostgresStore,
+) -> None:
+    body = from_json(await exported_of_three(store))
+    agent = replace(body.artifacts[0], agent_id=99)
+    new_id = SessionId(new_uuid())
+    with pytest.raises(RowRefusedError):
+        await store.create(as_new_session(replace(body, artifacts=(agent,)), new_id))
+    assert new_id not in {summary.id for summary in await store.sessions()}, "nothing is half stored"
+
+
+def test_a_file_that_is_not_there_is_a_bad_file(tmp_path: Path) -> None:
+    with pytest.raises(ImportRefusedError, match="No such file"):
+        read_file(tmp_path / "none.json")
