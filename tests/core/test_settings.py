@@ -12,6 +12,7 @@ AGENT_FIELDS: dict[str, object] = {
     "model": "other-model",
     "context_window": 9_000,
     "max_input_tokens": 5_000,
+    "max_memory_tokens": 4_000,
     "max_output_tokens": 700,
     "timeout": 7.5,
     "temperature": 0.25,
@@ -23,6 +24,7 @@ PROFILE_FIELDS: dict[str, object] = {
     "api_key": "sk-of-this-profile",
     "model_path": "/models/other.gguf",
     "script": "/scripts/replies.toml",
+    "recent_context": "stable",
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {
@@ -128,3 +130,10 @@ def test_what_the_file_and_the_environment_set_of_one_profile_is_laid_together(
     assert (active.provider, active.base_url) == ("openai", "https://of-the-file.example/v1")
     assert active.api_key is not None
     assert active.api_key.get_secret_value() == "sk-of-the-environment"
+
+
+def test_a_file_that_the_system_does_not_open_is_named_with_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / ("x" * 300)
+    with pytest.raises(InvalidSettingsError) as caught:
+        load_settings(file)
+    assert caught.value.message == f"{file} cannot be read: File name too long."

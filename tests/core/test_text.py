@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.text import StreamCleaner, clean, clean_line, is_blank, to_last_sentence, word_count
+from core.text import (
+    StreamCleaner,
+    clean,
+    clean_line,
+    cut_in_words,
+    has_controls,
+    is_blank,
+    to_last_sentence,
+    word_count,
+)
 from tests.core.samples import GRAPHEMES, any_text
 
 SEQUENCES = ["\x1b[31m", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "\x1bP1$q\x1b\\", "\x1b", "\x9b2J"]
@@ -102,3 +111,17 @@ def test_words() -> None:
 )
 def test_to_the_last_whole_sentence(text: str, kept: str) -> None:
     assert to_last_sentence(text) == kept
+
+
+def test_what_was_cut_off_is_said_with_its_length_and_white_space_is_not_worth_a_word() -> None:
+    assert cut_in_words("after its end", "One. Two.", "One.") == (
+        "The end of the output after its end (4 characters)",
+    )
+    assert cut_in_words("after its end", "One. \n ", "One.") == ()
+    assert cut_in_words("after its end", "One.", "One.") == ()
+
+
+def test_a_line_that_holds_a_control_or_a_second_line_is_known() -> None:
+    assert not has_controls("Kara, of Rime")
+    for odd in ("a\nb", "a\tb", "a\x07b", "a\u2028b", "a\u202eb", "\ud800"):
+        assert has_controls(odd)

@@ -7,10 +7,12 @@ import pytest
 from core.engine.pace import time_of_last
 from core.errors import ErrorCode
 from core.ids import ArtifactId, RequestId, SessionId, new_uuid
-from core.request import Artifact
+from core.providers.script import Entry, Match
+from core.request import Artifact, RequestKind
+from core.slot import Slot
 from db.store import PostgresStore
 from tests.core.samples import NOW
-from tests.engine.windows import chapter, window
+from tests.engine.windows import MATCHES, PATIENCE, chapter, scripted, window
 
 pytestmark = pytest.mark.anyio
 
@@ -64,3 +66,13 @@ async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresSt
     async with window(store) as fresh:
         assert await fresh.time_of_last(0, made.model) is not None
         assert await fresh.time_of_last(0, "nothing is called so") is None
+
+
+async def test_how_long_the_first_word_took_and_how_long_the_whole_is_on_record(store: PostgresStore) -> None:
+    slow = Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text="I wait.", first_token=0.06)
+    async with chapter(store, scripted(slow)) as session:
+        request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        [artifact] = await store.artifacts(session.id, request_id=request.id)
+    assert artifact.first_token_ms is not None
+    assert artifact.total_ms is not None
+    assert 60 <= artifact.first_token_ms <= artifact.total_ms < PATIENCE * 1_000

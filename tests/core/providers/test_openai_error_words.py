@@ -143,3 +143,8 @@ def test_what_the_service_said_is_quoted_except_of_a_key_and_of_a_move() -> None
     assert "moved to another address" in provider_error(fault(399, "there"), "key").message
     assert "moved" not in provider_error(fault(400, "there"), "key").message
     assert "moved" not in provider_error(fault(299, "there"), "key").message
+
+
+@pytest.mark.parametrize("status", [423, 401, 413])
+def test_only_the_statuses_that_withhold_are_looked_at_for_withheld_words(status: int) -> None:
+    assert code_of(fault(status, "flagged by moderation")) is code_of(fault(status))
