@@ -192,6 +192,10 @@ def test_the_message_counts_the_problems_and_shows_no_more_than_can_be_read() ->
     assert caught.value.message.endswith("1,000 things in it must be mended.")
     assert len(caught.value.hint.splitlines()) == 22
     assert caught.value.hint.endswith("… and 980 more")
+    with pytest.raises(ChapterScriptError) as caught:
+        parse_chapter_script(with_prompts(*["text = 1"] * 20))
+    assert len(caught.value.hint.splitlines()) == 21
+    assert "more" not in caught.value.hint
 
 
 def test_the_key_is_that_of_the_set_up_and_not_of_the_prompts() -> None:

@@ -308,3 +308,13 @@ def test_memory_is_made_compact_once_for_as_many_inputs_as_take_turns() -> None:
     digester.digest(blocks, 9_000)
     assert digester.digest(blocks, 1_015) is made[15]
     assert digester.digest(blocks, 1_000) is not made[0], "the one that was asked for longest ago goes"
+
+
+def test_only_the_blocks_of_the_last_memory_are_kept_compact() -> None:
+    digester = MemoryDigester(PromptStyle.FULL)
+    old, new = delta_block(1), delta_block(2)
+    kept = digester.compact(old)
+    assert digester.compact(old) is kept
+    digester.digest((lock_block(), new), 48_000)
+    assert digester.compact(old) == kept
+    assert digester.compact(old) is not kept
