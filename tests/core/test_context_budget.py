@@ -318,3 +318,11 @@ def test_only_the_blocks_of_the_last_memory_are_kept_compact() -> None:
     digester.digest((lock_block(), new), 48_000)
     assert digester.compact(old) == kept
     assert digester.compact(old) is not kept
+
+
+def test_an_input_of_exactly_the_budget_is_sent_and_one_token_more_is_refused() -> None:
+    fits = reply(builder(48_000), 0, 0)
+    assert reply(builder(fits.tokens), 0, 0).messages == fits.messages
+    with pytest.raises(StoryEngineError) as caught:
+        reply(builder(fits.tokens - 1), 0, 0)
+    assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW

@@ -267,6 +267,17 @@ async def test_a_refused_key_is_looked_for_again(
     assert [sent.headers["authorization"] for sent in server.requests] == ["Bearer old", "Bearer new"]
 
 
+async def test_a_key_is_not_looked_for_again_because_the_service_is_busy(
+    server: FaultServer, make: Callable[..., OpenAIProvider]
+) -> None:
+    keys = iter([SecretStr("old"), SecretStr("new")])
+    provider = make(find_key=lambda: next(keys))
+    server.script(error_reply(500))
+    await fail(provider, ErrorCode.LLM_SERVER_ERROR)
+    await _warm(server, provider)
+    assert [sent.headers["authorization"] for sent in server.requests] == ["Bearer old", "Bearer old"]
+
+
 async def test_no_key_where_one_is_wanted_is_said(
     server: FaultServer, make: Callable[..., OpenAIProvider]
 ) -> None:
