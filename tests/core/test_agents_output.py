@@ -185,6 +185,7 @@ def test_what_has_another_shape_is_invalid() -> None:
     assert problems_of(changed(relationship_shifts=[shift]))[0].startswith("relationship_shifts.0.between")
     assert problems_of(changed(canon_locks="one"))[0].startswith("canon_locks: ")
     assert len(problems_of("{}")) > 5
+    assert len(problems_of(changed(canon_locks=[1] * 14))) == 10, "more than a model can mend at once"
 
 
 @pytest.mark.parametrize(

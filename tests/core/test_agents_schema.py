@@ -238,3 +238,12 @@ def test_a_small_models_delta_holds_the_changes_finds_and_questions_that_were_pl
     assert offered("items_clues_discovered") == [found]
     [thread] = properties["unresolved_threads"]["prefixItems"]
     assert thread["properties"]["thread"]["enum"] == ["Who cut the ropes?"]
+
+
+def test_a_small_model_is_asked_for_the_acts_of_those_who_spoke_only() -> None:
+    events = [event(8, "Who is there?"), event(8, "I wait at the door.", Slot.ORANGE)]
+    schema: dict[str, Any] = dict(
+        context_summary.output_schema(MINE, PromptRange(8, 8), events, PromptStyle.SMALL).schema
+    )
+    acts = schema["properties"]["character_actions"]["prefixItems"]
+    assert [act["properties"]["agent_slot"]["const"] for act in acts] == [Slot.ORANGE.value]
