@@ -75,6 +75,9 @@ class LlmArtifactRow(Row, table=True):
         column.links(["request_id"], "llm_request", ["request_id"], "fk_llm_artifact_request"),
         column.links(["input_ref"], "llm_content", ["hash"], "fk_llm_artifact_input"),
         column.links(["output_ref"], "llm_content", ["hash"], "fk_llm_artifact_output"),
+        # A purge looks for the artifacts of each content that goes.
+        Index("ix_llm_artifact_input_ref", "session_id", "input_ref"),
+        Index("ix_llm_artifact_output_ref", "session_id", "output_ref"),
         CheckConstraint("agent_id BETWEEN 0 AND 9", name="agent_id"),
         CheckConstraint("attempt >= 1 AND call >= 0", name="count"),
     )

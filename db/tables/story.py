@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Column, UniqueConstraint, Uuid
+from sqlalchemy import CheckConstraint, Column, Index, UniqueConstraint, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
@@ -23,6 +23,7 @@ class EventRow(Row, table=True):
         UniqueConstraint("session_id", "prompt_index", "ordinal"),
         UniqueConstraint("session_id", "asked"),
         column.links(["needs"], "event", ["asked"], "fk_event_no_hole"),
+        Index("ix_event_needs", "session_id", "needs"),
         column.one_of("role", Role),
         CheckConstraint("prompt_index >= 1", name="prompt_index"),
         CheckConstraint("ordinal >= 0 AND (ordinal = 0) = (role = 'user')", name="ordinal"),

@@ -38,6 +38,13 @@ WHERE connamespace = 'public'::regnamespace AND contype NOT IN ('n', 't')
 UNION ALL
 SELECT 'index ' || indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'
 """
+SLOW_CHECKS = """
+SELECT conname FROM pg_constraint f WHERE contype = 'f' AND connamespace = 'public'::regnamespace
+  AND NOT EXISTS (
+      SELECT FROM pg_index WHERE indrelid = f.conrelid
+      AND (string_to_array(indkey::text, ' ')::int2[])[1:cardinality(f.conkey)] @> f.conkey
+  )
+"""
 
 
 def test_every_key_below_the_session_begins_with_it(raw: psycopg.Connection) -> None:
@@ -56,6 +63,17 @@ def test_every_unique_index_is_a_constraint(raw: psycopg.Connection) -> None:
         (list(METADATA.tables),),
     )
     assert rogue.fetchall() == []
+
+
+def test_what_a_purge_checks_for_each_row_has_an_index(raw: psycopg.Connection) -> None:
+    """Memory and drafts are few; a session is one row."""
+    slow = raw.execute(SLOW_CHECKS).fetchall()
+    assert {name for (name,) in slow} == {
+        "fk_memory_block_no_hole",
+        "fk_narrative_draft_request",
+        "fk_session_boundary",
+        "fk_session_last_prompt",
+    }
 
 
 def test_nothing_that_other_servers_lack(raw: psycopg.Connection) -> None:
