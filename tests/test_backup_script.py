@@ -17,8 +17,10 @@ from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
 from db.connect import open_engine, parse_url
+from db.embedded.access import ROLE
 from db.embedded.server import EmbeddedServer
 from db.migrate import upgrade
+from tests.store.servers import administer, as_administrator
 
 SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"
 PATIENCE = 30.0
@@ -31,7 +33,8 @@ def server() -> Iterator[EmbeddedServer]:
     # A socket's path is short: pytest's own directories are too deep.
     with tempfile.TemporaryDirectory(prefix="story-") as home:
         server = EmbeddedServer(Path(home), grace=0.0)
-        server.acquire()
+        # A test has a database of its own; nothing else makes one.
+        administer(as_administrator(server.acquire()), "ALTER ROLE {} CREATEDB", ROLE)
         yield server
         server.release()
         wait_until(lambda: not server.status().is_supervised)

@@ -7,13 +7,14 @@ import sys
 import time
 from pathlib import Path
 
+from db.embedded.access import ADMINISTRATOR, CREATE, DATABASE, HAND_OVER, role_of, write_access
 from db.embedded.binaries import Binaries, major_of, program_environment
 from db.embedded.directories import can_reach, sync_directory
 from db.embedded.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
 from db.embedded.orphans import ORPHAN_PATIENCE, end_orphans
+from db.embedded.postmaster import server_settings
 from db.embedded.privileges import Footing
 
-ROLE = DATABASE = "storyengine"
 INITDB_TIMEOUT = 300.0
 MMAP = "dynamic_shared_memory_type=mmap"
 """Outlives logind's RemoveIPC, and needs none of the little /dev/shm that a container has."""
@@ -35,7 +36,6 @@ def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
             refuse_other_major(data, version)
         else:
             _create(footing, binaries, data, major_of(version))
-        _write_access(footing, data)
     except OSError as error:
         raise explain_os_error(error, data) from error
     return data
@@ -73,8 +73,9 @@ def _create(footing: Footing, binaries: Binaries, data: Path, major: int) -> Non
             binaries,
             "postgres",
             ["--single", "-D", draft, *options],
-            f"CREATE DATABASE {DATABASE}\n",
+            CREATE,
         )
+        write_access(footing, draft)
         _run(footing, binaries, "initdb", ["--sync-only", *_sync_option(major), "-D", draft])
         os.rename(draft, data)
         sync_directory(footing.base)
@@ -85,7 +86,7 @@ def _create(footing: Footing, binaries: Binaries, data: Path, major: int) -> Non
 def _initdb_options(major: int) -> list[str]:
     builtin = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     return [
-        f"--username={ROLE}",
+        f"--username={ADMINISTRATOR}",
         "--auth=peer",
         "--encoding=UTF8",
         *(builtin if major >= BUILTIN_LOCALES_SINCE else ()),
@@ -118,20 +119,17 @@ def _run(
         raise explain_output(name, result.stderr, footing.base)
 
 
-def _write_access(footing: Footing, data: Path) -> None:
-    """Let in one account of the system, over the socket, as one role; nobody else."""
-    _replace(footing, data / "pg_hba.conf", f"local all {ROLE} peer map=owner\n")
-    name = footing.client.replace('"', '""')
-    _replace(footing, data / "pg_ident.conf", f'owner "{name}" {ROLE}\n')
+def hand_over(footing: Footing, binaries: Binaries, version: str) -> None:
+    """Make the program's role the owner of a database that an earlier version made; do it once.
 
-
-def _replace(footing: Footing, path: Path, text: str) -> None:
-    if path.exists() and path.read_text(errors="replace") == text:
-        return
-    draft = path.with_name(f"{path.name}.new")
-    draft.write_text(text)
-    footing.give(draft)
-    os.replace(draft, path)
+    Call it while no server runs in the directory.
+    """
+    data = footing.base / "data"
+    if role_of(data) == ADMINISTRATOR:
+        settings = [f"--{name}={value}" for name, value in server_settings(data, version).items()]
+        options = ["-c", "exit_on_error=on", *settings, DATABASE]
+        _run(footing, binaries, "postgres", ["--single", "-D", data, *options], HAND_OVER)
+    write_access(footing, data)
 
 
 def reachable_binaries(footing: Footing, binaries: Binaries, version: str) -> Binaries:

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from core.errors import ErrorCode, StorageError
 from core.private_file import environment_without_secrets
+from db.embedded.access import DATABASE, role_of
 from db.embedded.binaries import Binaries, find_binaries
-from db.embedded.cluster import DATABASE, ROLE
 from db.embedded.directories import PORT, make_private, refuse_long_path, refuse_network_file_system
 from db.embedded.failure import EmbeddedError, explain_os_error
 from db.embedded.locks import POLL, FileLock, is_locked
@@ -105,13 +105,15 @@ class EmbeddedServer:
 
     def url(self, database: str = DATABASE) -> str:
         """Return the SQLAlchemy URL of a database of the server; meaningful after `acquire`."""
-        host = quote(ServerState.read(self._home).socket_dir, safe="", errors="surrogateescape")
-        return f"postgresql+psycopg://{ROLE}@/{quote(database, safe='')}?host={host}&port={PORT}"
+        to = self.connection_parameters(database)
+        host = quote(to["host"], safe="", errors="surrogateescape")
+        return f"postgresql+psycopg://{to['user']}@/{quote(database, safe='')}?host={host}&port={PORT}"
 
     def connection_parameters(self, database: str = DATABASE) -> dict[str, str]:
         """Return the keywords that libpq and psycopg connect with; meaningful after `acquire`."""
         state = ServerState.read(self._home)
-        return {"host": state.socket_dir, "port": str(PORT), "user": ROLE, "dbname": database}
+        role = role_of(Path(state.data))
+        return {"host": state.socket_dir, "port": str(PORT), "user": role, "dbname": database}
 
     def program_environment(self, database: str = DATABASE) -> dict[str, str]:
         """Return an environment in which `pg_dump` and its like connect without arguments."""

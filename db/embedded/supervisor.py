@@ -15,7 +15,7 @@ from collections import deque
 from pathlib import Path
 
 from db.embedded.binaries import Binaries
-from db.embedded.cluster import prepare_cluster, reachable_binaries
+from db.embedded.cluster import hand_over, prepare_cluster, reachable_binaries
 from db.embedded.directories import choose_socket_dir
 from db.embedded.failure import EmbeddedError, explain_os_error, explain_output
 from db.embedded.locks import FileLock
@@ -85,6 +85,7 @@ class Supervisor:
     def _start(self, footing: Footing, binaries: Binaries, version: str) -> Postmaster:
         socket_dir = choose_socket_dir(footing.base, footing.owner)
         forget_stale_server(footing.base / "data", socket_dir)
+        hand_over(footing, binaries, version)
         try:
             return Postmaster.start(footing, binaries, version, socket_dir, self._log)
         except subprocess.SubprocessError as error:

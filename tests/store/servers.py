@@ -19,6 +19,7 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import make_url
 
+from db.embedded.access import ADMINISTRATOR, ROLE
 from db.embedded.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from tests.store.embedded_fixtures import fast_directory
@@ -119,7 +120,10 @@ def private_server() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="private-pg-", dir=fast_directory()))
     server = EmbeddedServer(home, grace=0.0)
     try:
-        yield server.acquire()
+        url = server.acquire()
+        # A test has a database of its own; nothing else makes one.
+        administer(as_administrator(url), "ALTER ROLE {} CREATEDB", ROLE)
+        yield url
     finally:
         server.release()
         deadline = time.monotonic() + PATIENCE
@@ -131,6 +135,13 @@ def private_server() -> Iterator[str]:
 def in_database(server_url: str, name: str) -> str:
     """Return the URL of another database of the same server."""
     return make_url(server_url).set(database=name).render_as_string(hide_password=False)
+
+
+def as_administrator(url: str) -> str:
+    """Return the URL with the superuser's name, where the private server is meant; any other as it is."""
+    parsed = make_url(url)
+    named = parsed.set(username=ADMINISTRATOR) if parsed.username == ROLE else parsed
+    return named.render_as_string(hide_password=False)
 
 
 def plain_url(url: str) -> str:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import create_engine, text
 
+from db.embedded.access import ROLE
 from db.embedded.server import EmbeddedServer
 from db.embedded.state import Phase
 from tests.store.embedded_fixtures import (
@@ -30,7 +31,7 @@ __all__ = ["empty_home", "home", "made_home"]
 
 def test_a_cold_start_gives_a_database_that_takes_every_script(empty_home: Path) -> None:
     with serving(empty_home) as server:
-        assert ask(server, "SELECT current_database() || '/' || current_user") == "storyengine/storyengine"
+        assert ask(server, "SELECT current_database() || '/' || current_user") == f"storyengine/{ROLE}"
         assert ask(server, "SHOW server_encoding") == "UTF8"
         assert ask(server, "SELECT upper('éß') || lower('ΣÉ') || length('日本')") == "Éßσé2"
         assert ask(server, "SHOW data_checksums") == "on"
@@ -43,7 +44,7 @@ def test_the_url_is_for_sqlalchemy_and_opens_the_database(home: Path) -> None:
         with engine.connect() as connection:
             assert connection.execute(text("SELECT current_database()")).scalar() == "storyengine"
         engine.dispose()
-        assert server.url("other").partition("?")[0] == "postgresql+psycopg://storyengine@/other"
+        assert server.url("other").partition("?")[0] == f"postgresql+psycopg://{ROLE}@/other"
 
 
 def test_programs_share_one_server_that_stops_with_the_last(home: Path) -> None:

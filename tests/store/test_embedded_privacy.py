@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from db.embedded.access import ROLE
 from db.embedded.directories import SOCKET_NAME, make_private
 from db.embedded.failure import EmbeddedError
 from tests.store.embedded_fixtures import (
@@ -22,6 +23,7 @@ from tests.store.embedded_fixtures import (
     open_dir,
     serving,
 )
+from tests.store.servers import as_administrator, plain_url
 
 __all__ = ["empty_home", "home", "made_home", "open_dir"]
 
@@ -69,7 +71,7 @@ def test_there_is_no_tcp(home: Path) -> None:
 
 def test_no_other_role_and_no_password_gets_in(home: Path) -> None:
     with serving(home) as server:
-        with connect(server) as connection:
+        with psycopg.connect(plain_url(as_administrator(server.url())), autocommit=True) as connection:
             connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
         parameters = server.connection_parameters() | {"user": "guest", "password": "guest"}
         with pytest.raises(psycopg.OperationalError, match="pg_hba"):
@@ -81,7 +83,7 @@ def test_another_user_of_the_machine_is_kept_out_twice(open_dir: Path) -> None:
     home = open_dir / "postgres"
     with serving(home) as server:
         run = Path(server.status().socket_dir)
-        knock = [str(server.program("psql")), "-h", str(run), "-U", "storyengine", "-Atc", "SELECT 1"]
+        knock = [str(server.program("psql")), "-h", str(run), "-U", ROLE, "-Atc", "SELECT 1"]
 
         def knock_as_nobody() -> str:
             as_nobody = subprocess.run(
@@ -139,7 +141,8 @@ def test_a_path_with_spaces_and_any_script_does(open_dir: Path) -> None:
     home = open_dir / "ein Ort 日本 🐉" / "postgres"
     with serving(home) as server:
         assert server.status().socket_dir == str(home / "run")
-        assert ask(server, "SHOW data_directory") == str(home / "data")
+        assert server.status().data == str(home / "data")
+        assert ask(server, "SELECT 1") == "1"
 
 
 @pytest.mark.parametrize(

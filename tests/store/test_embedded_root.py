@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import StorageError
+from db.embedded.access import ROLE
 from db.embedded.binaries import Binaries, find_binaries
 from db.embedded.directories import can_reach
 from db.embedded.failure import EmbeddedError
@@ -102,7 +103,7 @@ def test_root_without_namespaces_runs_the_server_as_an_account(
             Path(f"/proc/{status.pid}/status").read_text().partition("Groups:")[2].split("\n")[0].strip()
             == ""
         )
-        assert ask(server, "SELECT current_user") == "storyengine"
+        assert ask(server, "SELECT current_user") == ROLE
         assert account.pw_name in status.notice
         assert status.data.removesuffix("/data") in status.notice
         attached = EmbeddedServer(home)

@@ -15,7 +15,7 @@ from core.session import Session
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
-from tests.store.servers import cloned, plain_url
+from tests.store.servers import as_administrator, cloned, plain_url
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -62,7 +62,7 @@ def grown(template: str) -> Iterator[tuple[str, SessionId, SessionId]]:
     """A database with a story of some prompts and one of many, alike but for their length."""
     for url in cloned(template):
         short, long = asyncio.run(_new_story(url)), asyncio.run(_new_story(url))
-        with psycopg.connect(plain_url(url), autocommit=True) as connection:
+        with psycopg.connect(plain_url(as_administrator(url)), autocommit=True) as connection:
             connection.execute("SET session_replication_role = replica")  # no key is checked: 20 times faster
             for session_id, last in ((short, SHORT), (long, LONG)):
                 connection.execute(GROW, {"id": session_id, "last": last})
