@@ -129,9 +129,9 @@ def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> Mo
 
 
 _LOCAL: dict[AgentRole, ModelChoice] = {
-    AgentRole.WORLD_LOCK: _local(1_200, temperature=0.2),
+    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2),
     AgentRole.CHARACTER: _local(80, temperature=0.3, stop=("GM:", "\n\n")),
-    AgentRole.CONTEXT_SUMMARY: _local(1_200, temperature=0.2),
+    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2),
     AgentRole.NARRATIVE: _local(250, temperature=0.2),
 }
 

@@ -2,25 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.agents.extract import (
-    EMPTY_LIST,
-    changes,
-    clauses,
-    finds,
-    pick,
-    questions,
-    records,
-    stretches,
-    tuple_of,
-)
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
-from core.event import Event, Role
+from core.agents.small_delta import small_delta_schema
+from core.event import Event
 from core.fence import SegmentName
 from core.memory import BlockType, MemoryBlock, TurnDelta
-from core.model_choice import PromptStyle
+from core.model_choice import ModelChoice, PromptStyle
 from core.numbers import read_count
 from core.prompt_range import PromptRange
 from core.providers.base import OutputSchema
@@ -33,7 +23,6 @@ AGENT_ID = 8
 OUTSIDER = 0
 """The slot of an action of someone outside the cast."""
 _LONGEST_SLOT = 20
-_SMALL_EVENTS, _SMALL_RECORDS, _SMALL_THREADS = 4, 2, 2
 
 
 def build_context(
@@ -63,7 +52,7 @@ def build_context(
     return setup.context(
         AGENT_ID,
         (memory, source),
-        schema=output_schema(session, chunk, short.events, setup.style),
+        schema=output_schema(session, chunk, short.events, setup.choice),
         left_out=(*digest.left_out, *short.left_out),
         is_shortened=bool(short.left_out),
     )
@@ -93,11 +82,13 @@ def chunk_text(session: Session, chunk: PromptRange, events: Sequence[Event]) ->
 
 
 def output_schema(
-    session: Session, chunk: PromptRange, events: Sequence[Event], style: PromptStyle
+    session: Session, chunk: PromptRange, events: Sequence[Event], choice: ModelChoice
 ) -> OutputSchema:
     """Return the schema of the delta with type, range and cast fixed; a small model picks from the chunk."""
-    if style is PromptStyle.SMALL:
-        return OutputSchema(BlockType.TURN_DELTA.value, _small_schema(session, chunk, events))
+    if choice.style is PromptStyle.SMALL:
+        played = in_order(event for event in events if event.prompt_index in chunk)
+        schema = small_delta_schema(session, _range_schema(chunk), played, choice.max_output_tokens)
+        return OutputSchema(BlockType.TURN_DELTA.value, schema)
     schema = schema_of(TurnDelta)
     properties = schema["properties"]
     properties["memory_type"] = fixed(BlockType.TURN_DELTA.value)
@@ -135,62 +126,6 @@ def parse(
 
 def _range_schema(chunk: PromptRange) -> Schema:
     return record(**{key: fixed(value) for key, value in range_json(chunk).items()})
-
-
-def _small_schema(session: Session, chunk: PromptRange, events: Sequence[Event]) -> Schema:
-    played = [event for event in in_order(events) if event.prompt_index in chunk]
-    told = clauses("\n".join(event.text for event in played if event.role is Role.USER))
-    happened = [
-        record(
-            event=pick(stretch),
-            cause=fixed(""),
-            effect=fixed(""),
-            participants={"type": "array", "items": one_of(*dict(session.roster).values()), "maxItems": 2},
-        )
-        for stretch in stretches(told, _SMALL_EVENTS)
-    ]
-    done = [
-        record(
-            agent_slot=fixed(slot.value),
-            name=fixed(name),
-            did=pick(
-                clauses(
-                    "\n".join(
-                        event.text for event in played if event.role is Role.AGENT and event.slot is slot
-                    )
-                )
-            ),
-            intent=fixed(""),
-            result=fixed("unknown"),
-        )
-        for slot, name in session.roster
-        if any(event.role is Role.AGENT and event.slot is slot for event in played)
-    ]
-    said = [
-        (clause, session.name_of(event.slot) if event.slot else "")
-        for event in played
-        for clause in clauses(event.text)
-    ]
-    return record(
-        memory_type=fixed(BlockType.TURN_DELTA.value),
-        range=_range_schema(chunk),
-        location_updates=record(where=pick(told, optional=True), notable_environment_changes=EMPTY_LIST),
-        major_events=tuple_of(happened),
-        character_actions=tuple_of(done),
-        state_changes=records(changes(told), _SMALL_RECORDS),
-        relationship_shifts=EMPTY_LIST,
-        items_clues_discovered=records(finds(said), _SMALL_RECORDS),
-        unresolved_threads=tuple_of(
-            [
-                record(thread=pick(stretch), stakes=fixed(""), next_likely_trigger=fixed(""))
-                for stretch in stretches(
-                    questions(told) or told[-4:], _SMALL_THREADS if questions(told) else 1
-                )
-            ]
-        ),
-        canon_locks=EMPTY_LIST,
-        contradictions_or_questions=EMPTY_LIST,
-    )
 
 
 def _with_cast(actions: object, session: Session) -> object:

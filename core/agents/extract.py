@@ -6,8 +6,9 @@ is canon, word for word. Arrays are tuples whose places each draw on their own s
 so that the whole of it is covered and nothing is picked twice. Only llama.cpp's engine is asked this.
 """
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from core.agents.schema import Schema, fixed, record
@@ -17,21 +18,31 @@ from core.tokens import estimate_tokens
 
 CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
 """Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""
+FITTED_SHARE = 0.8
+"""How much of its cap the longest answer may take by estimate. The rest is for white space in the JSON, which
+the schema leaves to the model: an answer of 599 tokens by estimate took 696."""
+
 Option = TypeVar("Option")
 EMPTY_LIST: Schema = {"type": "array", "const": []}
 MAX_CLAUSES = 24
 """How many clauses one place offers; evenly taken from a longer source."""
 
 # How English says that something changes or is found; in another language nothing is found.
-_CHANGE = re.compile(
-    r"\b(?:is now|are now|becomes?|became|breaks?|broke|opens?|opened|closes?|closed|locks?|locked|unlocked|"
-    r"falls?|fell|dies|died|sinks?|sank|collapses?|collapsed|stops?|stopped|starts?|started|wakes?|woke|"
-    r"goes out|went out|burns?|burned|vanish(?:es|ed)?|disappears?|disappeared|is gone|are gone|is open|"
-    r"is shut|is broken|is dead)\b",
-    re.IGNORECASE,
+_CHANGES = (
+    r"(?:is now|are now|becomes?|became|breaks|broke|opens|opened|closes|closed|locks|locked|unlocked|"
+    r"falls|fell|dies|died|sinks|sank|collapses|collapsed|stops|stopped|starts|started|wakes|woke|"
+    r"goes out|went out|burns|burned|vanishes|vanished|disappears|disappeared|is gone|are gone|is open|"
+    r"is shut|is broken|is dead)"
 )
-_THING = r"(?P<thing>(?:the|an?|my|his|her|their|our|its)\s+[\w'’-]+)"
-_SUBJECT = re.compile(rf"\b{_THING}", re.IGNORECASE)
+_ENDS_A_THING = (
+    r"and|or|but|of|in|on|at|to|from|with|by|for|as|into|onto|out|off|up|down|under|over|through|behind|that|"
+    r"which|who|where|when|while|is|are|was|were|has|have|had|i|you|he|she|it|we|they|the|an?|my|your|his|her"
+)
+_THING = (
+    r"\b(?P<thing>(?:the|an?|my|his|her|their|our|its)\s+[\w'’-]+"
+    rf"(?:\s+(?!(?:{_ENDS_A_THING}|{_CHANGES})\b)[\w'’-]+){{0,2}})"
+)
+_CHANGE = re.compile(rf"{_THING}\s+{_CHANGES}\b", re.IGNORECASE)
 _FIND = re.compile(
     r"\b(?:finds?|found|picks? up|picked up|takes?|took|grabs?|grabbed|draws?|drew|lifts?|lifted|holds?|held|"
     rf"pulls? out|pulled out|discovers?|discovered|reveals?|revealed)\s+{_THING}",
@@ -70,7 +81,7 @@ def picks(options: Sequence[str], count: int) -> Schema:
 
 def pick_any(options: Sequence[str], most: int) -> Schema:
     """Return the schema of a list of none to `most` of `options`."""
-    if not options:
+    if not options or not most:
         return EMPTY_LIST
     return {"type": "array", "items": pick(options), "minItems": 0, "maxItems": most}
 
@@ -86,6 +97,37 @@ def stretches(options: Sequence[Option], count: int) -> list[Sequence[Option]]:
     """Return `options` cut into at most `count` runs of about equal length, none empty."""
     count = min(count, len(options))
     return [options[i * len(options) // count : (i + 1) * len(options) // count] for i in range(count)]
+
+
+def fitted(build: Callable[[int], Schema], most: int, tokens: int) -> Schema:
+    """Return `build(count)` of the highest count up to `most` whose longest answer fits in `tokens`.
+
+    `count` bounds the entries of each list, so 0 is the least that the schema asks for, and is returned even
+    when it does not fit.
+    """
+    room = int(tokens * FITTED_SHARE)
+    counts = range(most, 0, -1)
+    return next((made for made in map(build, counts) if longest_answer(made) <= room), None) or build(0)
+
+
+def longest_answer(schema: Schema) -> int:
+    """Return the estimated tokens of the longest JSON that `schema` permits."""
+    return _tokens(_longest(schema))
+
+
+def _longest(schema: Schema) -> object:
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return max(schema["enum"], key=_tokens)
+    if schema["type"] == "object":
+        return {key: _longest(inner) for key, inner in schema["properties"].items()}
+    places = schema.get("prefixItems") or [schema["items"]] * schema["maxItems"]
+    return [_longest(place) for place in places]
+
+
+def _tokens(value: object) -> int:
+    return estimate_tokens(json.dumps(value, ensure_ascii=False), PromptStyle.SMALL)
 
 
 def _spread(options: Sequence[str], most: int) -> Sequence[str]:
@@ -111,9 +153,9 @@ def _bounded(text: str) -> str:
 def changes(told: Sequence[str]) -> list[dict[str, str]]:
     """Return a state change for every clause that says one, all in its own words."""
     found = [
-        {"key": subject["thing"], "before": "", "after": clause, "notes": ""}
+        {"key": changed["thing"], "before": "", "after": clause, "notes": ""}
         for clause in told
-        if _CHANGE.search(clause) and (subject := _SUBJECT.search(clause))
+        if (changed := _CHANGE.search(clause))
     ]
     return found[:MAX_CLAUSES]
 

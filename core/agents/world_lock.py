@@ -1,19 +1,21 @@
 """Agent 0: world, chapter and cast become the first memory block."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from core.agents.extract import EMPTY_LIST, clauses, pick, pick_any, picks, stretches
+from core.agents.extract import EMPTY_LIST, clauses, fitted, pick, pick_any, picks, stretches
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup
 from core.fence import SegmentName
 from core.memory import BlockType, WorldChapterLock
-from core.model_choice import PromptStyle
+from core.model_choice import ModelChoice, PromptStyle
 from core.providers.base import OutputSchema
 from core.segment import Context
 from core.session import Session, Tab1Inputs
 
 AGENT_ID = 0
+
+_LORE, _CANON, _ENVIRONMENT = 3, 2, 2
 
 
 def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Context:
@@ -23,7 +25,7 @@ def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Cont
         setup.fenced(SegmentName.CHAPTER_TEXT, tab1.chapter),
         setup.fenced(SegmentName.AGENT_ROSTER, roster_text(session)),
     )
-    return setup.context(AGENT_ID, segments, schema=output_schema(session, tab1, setup.style))
+    return setup.context(AGENT_ID, segments, schema=output_schema(session, tab1, setup.choice))
 
 
 def roster_text(session: Session) -> str:
@@ -37,10 +39,11 @@ def roster_json(session: Session) -> list[dict[str, object]]:
     return [{"slot": slot.value, "color": slot.colour, "name": name} for slot, name in session.roster]
 
 
-def output_schema(session: Session, tab1: Tab1Inputs, style: PromptStyle) -> OutputSchema:
+def output_schema(session: Session, tab1: Tab1Inputs, choice: ModelChoice) -> OutputSchema:
     """Return the schema of the lock with type and roster fixed; a small model picks from the texts."""
-    if style is PromptStyle.SMALL:
-        return OutputSchema(BlockType.WORLD_CHAPTER_LOCK.value, _small_schema(session, tab1))
+    if choice.style is PromptStyle.SMALL:
+        schema = _small_schema(session, tab1, choice.max_output_tokens)
+        return OutputSchema(BlockType.WORLD_CHAPTER_LOCK.value, schema)
     schema = schema_of(WorldChapterLock)
     properties = schema["properties"]
     properties["memory_type"] = fixed(BlockType.WORLD_CHAPTER_LOCK.value)
@@ -74,34 +77,49 @@ def _with_roster(agents: object, session: Session) -> list[dict[str, object]]:
     ]
 
 
-def _small_schema(session: Session, tab1: Tab1Inputs) -> Schema:
+def _small_schema(session: Session, tab1: Tab1Inputs, tokens: int) -> Schema:
+    """Return the schema of a lock whose longest answer fits in `tokens`.
+
+    What does not fit is left out, first the roster: `parse` adds it in any case.
+    """
     of_chapter = clauses(tab1.chapter)
     of_world = clauses(tab1.world) or of_chapter
     of_chapter = of_chapter or of_world
-    opening = stretches(of_chapter, 2)[0] if of_chapter else ()
-    world = record(
+
+    def build(most: int) -> Schema:
+        return record(
+            memory_type=fixed(BlockType.WORLD_CHAPTER_LOCK.value),
+            world=_small_world(of_world, most),
+            chapter=_small_chapter(of_chapter, most),
+            agents={"type": "array", "const": roster_json(session) if most == _LORE else []},
+            canon_locks=picks(of_world, min(_CANON, most)),
+            assumptions=EMPTY_LIST,
+        )
+
+    return fitted(build, _LORE, tokens)
+
+
+def _small_world(of_world: Sequence[str], most: int) -> Schema:
+    return record(
         genre=pick(stretches(of_world, 3)[0] if of_world else ()),
         tone=pick(of_world),
         themes=EMPTY_LIST,
-        rules_of_reality=picks(of_world, 1),
+        rules_of_reality=picks(of_world, min(1, most)),
         factions_or_powers=EMPTY_LIST,
-        key_lore=picks(of_world, 3),
-        safety_or_boundaries=pick_any(of_world, 1),
+        key_lore=picks(of_world, min(_LORE, most)),
+        safety_or_boundaries=pick_any(of_world, min(1, most)),
     )
-    chapter = record(
+
+
+def _small_chapter(of_chapter: Sequence[str], most: int) -> Schema:
+    opening = stretches(of_chapter, 2)[0] if of_chapter else ()
+    single = min(1, most)
+    return record(
         premise=pick(opening),
         location=pick(opening),
         time=pick(of_chapter, optional=True),
-        environment=picks(of_chapter, 2),
-        active_threats=pick_any(of_chapter, 1),
-        open_mysteries=pick_any(of_chapter, 1),
-        chapter_goals=pick_any(of_chapter, 1),
-    )
-    return record(
-        memory_type=fixed(BlockType.WORLD_CHAPTER_LOCK.value),
-        world=world,
-        chapter=chapter,
-        agents={"type": "array", "const": roster_json(session)},
-        canon_locks=picks(of_world, 2),
-        assumptions=EMPTY_LIST,
+        environment=picks(of_chapter, min(_ENVIRONMENT, most)),
+        active_threats=pick_any(of_chapter, single),
+        open_mysteries=pick_any(of_chapter, single),
+        chapter_goals=pick_any(of_chapter, single),
     )

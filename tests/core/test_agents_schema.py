@@ -10,20 +10,30 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
 from core.agents import context_summary, world_lock
-from core.agents.extract import CLAUSE_LENGTH, CLAUSE_TOKENS, clauses, stretches
+from core.agents.extract import (
+    CLAUSE_LENGTH,
+    CLAUSE_TOKENS,
+    FITTED_SHARE,
+    changes,
+    clauses,
+    finds,
+    longest_answer,
+    stretches,
+)
 from core.agents.schema import schema_of
 from core.memory import TurnDelta, WorldChapterLock
-from core.model_choice import PromptStyle
+from core.model_choice import AgentRole, PromptStyle, defaults_for
 from core.prompt_range import PromptRange
 from core.session import Session, Tab1Inputs
 from core.slot import Slot
 from core.text import clean
 from core.tokens import estimate_tokens
-from tests.core.samples import TAB1, any_text, delta_payload, event, lock_payload, play, session
+from tests.core.samples import TAB1, any_text, choice, delta_payload, event, lock_payload, play, session
 
 MINE = session(names={Slot.RED: "Mara"}, prompts=14, boundary=7)
 CHUNK = PromptRange(8, 14)
 EVENTS = play(1, 14, words=5)
+SMALL = defaults_for("local")[AgentRole.CONTEXT_SUMMARY]
 
 
 def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -36,8 +46,8 @@ def nodes(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def schemas(style: PromptStyle) -> list[dict[str, Any]]:
     return [
-        dict(world_lock.output_schema(MINE, TAB1, style).schema),
-        dict(context_summary.output_schema(MINE, CHUNK, EVENTS, style).schema),
+        dict(world_lock.output_schema(MINE, TAB1, choice(style=style)).schema),
+        dict(context_summary.output_schema(MINE, CHUNK, EVENTS, choice(style=style)).schema),
     ]
 
 
@@ -78,7 +88,7 @@ def test_valid_memory_follows_the_generated_schema() -> None:
 
 def test_two_of_one_name_are_one_choice() -> None:
     twins = session(names={Slot.RED: "Mara", Slot.ORANGE: "Mara"}, characters=2)
-    schema = world_lock.output_schema(twins, TAB1, PromptStyle.FULL).schema
+    schema = world_lock.output_schema(twins, TAB1, choice()).schema
     Draft202012Validator.check_schema(schema)
     assert schema["properties"]["agents"]["items"]["properties"]["name"]["enum"] == ["Mara"]  # type: ignore[index]  # JSON
 
@@ -117,7 +127,7 @@ def test_whatever_a_small_model_picks_for_the_lock_is_valid_and_from_the_gm(
     world: str, chapter: str, data: st.DataObject
 ) -> None:
     tab1 = Tab1Inputs(world=world, chapter=chapter)
-    schema = dict(world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema)
+    schema = dict(world_lock.output_schema(MINE, tab1, SMALL).schema)
     payload: Any = world_lock.parse(json.dumps(answer(schema, data)), MINE, PromptStyle.SMALL).payload
     source = " ".join(f"{world}\n{chapter}".split())
     for part in ("world", "chapter", "canon_locks"):
@@ -133,7 +143,7 @@ def test_whatever_a_small_model_picks_for_a_delta_is_valid_and_was_played(
     for prompt, (said, replied) in enumerate(turns, start=1):
         events += [event(prompt, said), event(prompt, replied, Slot(prompt % 3 + 1))]
     chunk = PromptRange(1, len(turns))
-    schema = dict(context_summary.output_schema(MINE, chunk, events, PromptStyle.SMALL).schema)
+    schema = dict(context_summary.output_schema(MINE, chunk, events, SMALL).schema)
     made = context_summary.parse(json.dumps(answer(schema, data)), MINE, chunk, 5_000, PromptStyle.SMALL)
     payload: Any = made.payload
     by_gm = " ".join(" ".join(said.split()) for said, _ in turns)
@@ -186,7 +196,7 @@ def test_stretches_cover_everything_in_order(options: list[str], count: int) -> 
 def test_a_small_models_events_cover_the_chunk_in_order() -> None:
     mine: Session = MINE
     events = [event(prompt, f"Happening {prompt}.") for prompt in range(8, 16)]
-    schema = context_summary.output_schema(mine, CHUNK, events, PromptStyle.SMALL).schema
+    schema = context_summary.output_schema(mine, CHUNK, events, SMALL).schema
     places = schema["properties"]["major_events"]["prefixItems"]  # type: ignore[index]  # JSON
     offered = [place["properties"]["event"]["enum"] for place in places]
     assert [option for options in offered for option in options] == [f"Happening {n}." for n in range(8, 15)]
@@ -197,7 +207,7 @@ def test_a_small_model_is_asked_for_a_few_entries_of_each_list_only() -> None:
         world=" ".join(f"World fact {n} holds." for n in range(40)),
         chapter=" ".join(f"Chapter fact {n} holds." for n in range(40)),
     )
-    schema: dict[str, Any] = dict(world_lock.output_schema(MINE, tab1, PromptStyle.SMALL).schema)
+    schema: dict[str, Any] = dict(world_lock.output_schema(MINE, tab1, SMALL).schema)
     most = {
         key: len(field.get("prefixItems", ())) or field.get("maxItems", 0)
         for part in (schema, schema["properties"]["world"], schema["properties"]["chapter"])
@@ -222,9 +232,7 @@ def test_a_small_model_is_asked_for_a_few_entries_of_each_list_only() -> None:
 def test_a_small_models_delta_holds_the_changes_finds_and_questions_that_were_played() -> None:
     told_, replied = "The bridge breaks. Who cut the ropes? What do you do?", "I pick up the knife. I wait."
     events = [event(8, told_), event(8, replied, Slot.RED)]
-    properties: Any = context_summary.output_schema(MINE, CHUNK, events, PromptStyle.SMALL).schema[
-        "properties"
-    ]
+    properties: Any = context_summary.output_schema(MINE, CHUNK, events, SMALL).schema["properties"]
 
     def offered(key: str) -> list[Any]:
         return [
@@ -243,7 +251,78 @@ def test_a_small_models_delta_holds_the_changes_finds_and_questions_that_were_pl
 def test_a_small_model_is_asked_for_the_acts_of_those_who_spoke_only() -> None:
     events = [event(8, "Who is there?"), event(8, "I wait at the door.", Slot.ORANGE)]
     schema: dict[str, Any] = dict(
-        context_summary.output_schema(MINE, PromptRange(8, 8), events, PromptStyle.SMALL).schema
+        context_summary.output_schema(MINE, PromptRange(8, 8), events, SMALL).schema
     )
     acts = schema["properties"]["character_actions"]["prefixItems"]
     assert [act["properties"]["agent_slot"]["const"] for act in acts] == [Slot.ORANGE.value]
+
+
+# --- the cap of the output ------------------------------------------------------------------------
+
+SCRIPTS = {
+    "plain": "The old bridge over the grey river breaks and falls, and I pick up the wet rope of the ferry. ",
+    "CJK": "橋が壊れて川に落ちたので私は濡れた綱を拾い上げて遠くの灯を見る",
+    "emoji": "👩\u200d👩\u200d👧\u200d👦" * 9 + " ",
+    "quotes": '"\\"' * 30 + "a ",
+}
+NAMES = {
+    "plain": "Bartholomew Featherstonehaugh the Elder",
+    "CJK": "語" * 40,
+    "emoji": "🧙" * 40,
+    "quotes": '"' * 40,
+}
+
+
+def cast_of_seven(script: str) -> Session:
+    names = {slot: f"{NAMES[script][:-1]}{slot.value}" for slot in Slot}
+    return session(names=names, prompts=14, boundary=7, characters=7)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_longest_delta_of_seven_with_long_names_fits_the_cap_of_the_small_model(script: str) -> None:
+    texts = "\n".join(f"{n} {SCRIPTS[script] * 9}?" for n in range(9))
+    events = [item for n in range(8, 15) for item in (event(n, texts), event(n, texts, Slot(n - 7)))]
+    schema = context_summary.output_schema(cast_of_seven(script), CHUNK, events, SMALL).schema
+    assert longest_answer(dict(schema)) <= SMALL.max_output_tokens * FITTED_SHARE
+    properties: Any = schema["properties"]
+    assert properties["major_events"]["prefixItems"]
+    assert properties["character_actions"]["prefixItems"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_longest_lock_of_seven_with_long_names_fits_the_cap_of_the_small_model(script: str) -> None:
+    texts = "\n".join(f"{n} {SCRIPTS[script] * 9}" for n in range(9))
+    tab1 = Tab1Inputs(world=texts, chapter=texts)
+    cap = defaults_for("local")[AgentRole.WORLD_LOCK]
+    schema = world_lock.output_schema(cast_of_seven(script), tab1, cap).schema
+    assert schema["properties"]["canon_locks"]["prefixItems"]  # type: ignore[index]  # JSON
+    assert longest_answer(dict(schema)) <= cap.max_output_tokens * FITTED_SHARE
+
+
+@settings(deadline=None, max_examples=60)
+@given(clean_text, clean_text, st.data())
+def test_no_answer_is_longer_than_the_longest(world: str, chapter: str, data: st.DataObject) -> None:
+    schema = dict(world_lock.output_schema(MINE, Tab1Inputs(world=world, chapter=chapter), SMALL).schema)
+    written = json.dumps(answer(schema, data), ensure_ascii=False)
+    assert estimate_tokens(written, PromptStyle.SMALL) <= longest_answer(schema) + 20
+
+
+@pytest.mark.parametrize(
+    ("clause", "key"),
+    [
+        ("Then the old stone bridge breaks.", "the old stone bridge"),
+        ("All but the crates: the machine parts are gone.", "the machine parts"),
+        ("You must stop and wait an hour.", None),
+        ("Wait an hour, then stop.", None),
+    ],
+)
+def test_a_state_change_is_of_the_thing_that_changes(clause: str, key: str | None) -> None:
+    assert [change["key"] for change in changes([clause])] == ([key] if key else [])
+
+
+@pytest.mark.parametrize(
+    ("clause", "thing"),
+    [("I find a cello case in the dust.", "a cello case"), ("She takes the lamp and runs.", "the lamp")],
+)
+def test_a_find_is_named_in_full(clause: str, thing: str) -> None:
+    assert [item["thing"] for item in finds([(clause, "")])] == [thing]

@@ -92,21 +92,26 @@ def test_the_bundled_model_is_called_as_itself_whatever_name_is_set() -> None:
 @pytest.mark.parametrize(
     ("provider", "role", "caps"),
     [
-        ("openai", AgentRole.WORLD_LOCK, ("o4-mini", 200_000, 12_000)),
-        ("openai", AgentRole.CHARACTER, ("o4-mini", 200_000, 8_000)),
-        ("openai", AgentRole.CONTEXT_SUMMARY, ("o4-mini", 200_000, 12_000)),
-        ("openai", AgentRole.NARRATIVE, ("gpt-5.2", 400_000, 32_000)),
-        ("local", AgentRole.WORLD_LOCK, ("smollm2-135m-instruct", 8_192, 1_200)),
-        ("local", AgentRole.CHARACTER, ("smollm2-135m-instruct", 8_192, 80)),
-        ("local", AgentRole.CONTEXT_SUMMARY, ("smollm2-135m-instruct", 8_192, 1_200)),
-        ("local", AgentRole.NARRATIVE, ("smollm2-135m-instruct", 8_192, 250)),
+        ("openai", AgentRole.WORLD_LOCK, ("o4-mini", 200_000, 12_000, 188_000)),
+        ("openai", AgentRole.CHARACTER, ("o4-mini", 200_000, 8_000, 192_000)),
+        ("openai", AgentRole.CONTEXT_SUMMARY, ("o4-mini", 200_000, 12_000, 188_000)),
+        ("openai", AgentRole.NARRATIVE, ("gpt-5.2", 400_000, 32_000, 368_000)),
+        ("local", AgentRole.WORLD_LOCK, ("smollm2-135m-instruct", 8_192, 1_600, 6_592)),
+        ("local", AgentRole.CHARACTER, ("smollm2-135m-instruct", 8_192, 80, 8_112)),
+        ("local", AgentRole.CONTEXT_SUMMARY, ("smollm2-135m-instruct", 8_192, 1_600, 6_592)),
+        ("local", AgentRole.NARRATIVE, ("smollm2-135m-instruct", 8_192, 250, 7_942)),
     ],
 )
 def test_the_default_caps_of_every_role(
-    provider: ProviderName, role: AgentRole, caps: tuple[str, int, int]
+    provider: ProviderName, role: AgentRole, caps: tuple[str, int, int, int]
 ) -> None:
-    choice = defaults_for(provider)[role]
-    assert (choice.model, choice.context_window, choice.max_output_tokens) == caps
+    for choice in (defaults_for(provider)[role], choose_model(ProfileSettings(provider=provider), role)):
+        assert (
+            choice.model,
+            choice.context_window,
+            choice.max_output_tokens,
+            choice.max_input_tokens,
+        ) == caps
 
 
 @pytest.mark.parametrize("role", AgentRole)
