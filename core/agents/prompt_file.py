@@ -1,9 +1,10 @@
 """System prompts are files, one for each role and style, read and rendered here and nowhere else.
 
-A file begins with a front matter that names role, style and version. What follows is the system
-prompt. The short prompts of very small models go on with a cue that ends the input, because such a
-model follows best what it read last, and with one example turn; each under a line of its own:
-`--- cue ---`, `--- example input ---` and `--- example output ---`.
+A file begins with a front matter that names role, style and version. A table may follow that says which
+rules of the role the prompt keeps; it ends with `---` and is not sent. What follows is the system prompt.
+The short prompts of very small models go on with a cue that ends the input, because such a model follows
+best what it read last, and with one example turn; each under a line of its own: `--- cue ---`,
+`--- example input ---` and `--- example output ---`.
 """
 
 import re
@@ -25,7 +26,7 @@ Name, version, hash and tokens are, so that it is known what was sent. An export
 is the whole provenance, and is read in again.
 """
 
-_FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?P<body>.*)\Z", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?:(?:\|[^\n]*\n)+---\n)?(?P<body>.*)\Z", re.DOTALL)
 _SECTION = re.compile(r"^--- (cue|example input|example output) ---$", re.MULTILINE)
 
 

@@ -222,37 +222,6 @@ def test_a_rule_that_is_taken_back_in_its_own_sentence_is_not_in_force(revocatio
         assert not is_in_force(patterns[0], f"{text[:begin]}{revocation}{text[begin:]}"), rule
 
 
-SMALL_RULES: dict[AgentRole, tuple[str, ...]] = {
-    R.WORLD_LOCK: (r"one JSON object", r"Do not invent anything", r"Return only the JSON"),
-    R.CHARACTER: (
-        r"one character",
-        r"first person",
-        r"only people and things that the story names",
-        r"Say what I try, not whether it works: the Game Master decides",
-    ),
-    R.CONTEXT_SUMMARY: (
-        r"new and important",
-        r"Do not invent anything",
-        r"do not repeat STRUCTURED_MEMORY_SO_FAR",
-        r"Return only the JSON",
-    ),
-    R.NARRATIVE: (
-        r"in order",
-        r"Follow NARRATIVE_AGENT_DEFINITION",
-        r"Do not invent new events",
-        r"Do not mention the Game Master, prompts, numbers",
-    ),
-}
-"""What the very small model is told: a short text and one example, or it follows none of it (tech.md)."""
-
-
-@pytest.mark.parametrize("role", AgentRole)
-def test_the_very_small_model_is_told_what_matters_most(role: AgentRole) -> None:
-    text = load_prompt(role, PromptStyle.SMALL).text
-    for pattern in SMALL_RULES[role]:
-        assert is_in_force(pattern, text), pattern
-
-
 @pytest.mark.parametrize("role", AgentRole)
 def test_material_is_told_from_instructions(role: AgentRole) -> None:
     text = load_prompt(role, PromptStyle.FULL).text
