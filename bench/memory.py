@@ -1,14 +1,16 @@
 """How much of what was played is in a delta of the bundled model, for the first prompts of each example.
 
-    python -m bench.memory
+    python -m bench.memory [--prompts 7] [--examples 3]
 
 The chunk is the GM's first prompts of an example, each also said by the character that it goes to, so that
 no reply has to be written first. Counted are the entries of each list, and the share of their texts that
-stand literally in the chunk.
+stand literally in the chunk. A line is printed as soon as an example is done.
 """
 
+import argparse
 import asyncio
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,24 +27,23 @@ from core.ids import EventId, SessionId, new_uuid
 from core.model_choice import AgentRole, PromptStyle, choose_models
 from core.paths import Paths
 from core.prompt_range import PromptRange
-from core.providers.base import Provider, TextDelta
+from core.providers.base import Completion, Provider, TextDelta
 from core.providers.make import make_provider
 from core.session import Session
 from core.settings import ProfileSettings
 from core.slot import Slot
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-PROMPTS = 3
 COUNTED = ("state_changes", "items_clues_discovered", "unresolved_threads")
 
 
-def played(script: ChapterScript) -> tuple[Session, list[Event]]:
-    """Return the first prompts of an example as if they had been played."""
+def played(script: ChapterScript, prompts: int) -> tuple[Session, list[Event]]:
+    """Return the first `prompts` prompts of an example as if they had been played."""
     session_id = SessionId(new_uuid())
-    session = replace(made_up.session(session_id, PROMPTS), slots=script.slots, names=script.names)
+    session = replace(made_up.session(session_id, prompts), slots=script.slots, names=script.names)
     events = [
         _event(session_id, index, slot, prompt.text)
-        for index, prompt in enumerate(script.prompts[:PROMPTS], start=1)
+        for index, prompt in enumerate(script.prompts[:prompts], start=1)
         for slot in (None, prompt.slot)
     ]
     return session, events
@@ -61,17 +62,21 @@ def _event(session_id: SessionId, index: int, slot: Slot | None, text: str) -> E
     )
 
 
-async def delta_of(provider: Provider, script: ChapterScript) -> tuple[Mapping[str, object], str]:
-    """Return the delta that the model makes of an example, and the text that it was made of."""
+async def delta_of(
+    provider: Provider, script: ChapterScript, prompts: int
+) -> tuple[Mapping[str, object], str, Completion]:
+    """Return the delta that the model makes of an example, the text that it was made of, and how it ended."""
     choices = choose_models(ProfileSettings(provider="local"))
-    session, events = played(script)
-    chunk = PromptRange(1, PROMPTS)
+    session, events = played(script, prompts)
+    chunk = PromptRange(1, prompts)
     context = ContextBuilder(choices).summary(session, (), chunk, events)
     request = model_request(context, choices[AgentRole.CONTEXT_SUMMARY])
-    text = "".join([item.text async for item in provider.stream(request) if isinstance(item, TextDelta)])
+    items = [item async for item in provider.stream(request)]
+    text = "".join(item.text for item in items if isinstance(item, TextDelta))
+    ended = next(item for item in items if isinstance(item, Completion))
     source = " ".join(event.text for event in events)
     made = context_summary.parse(text, session, chunk, len(source), PromptStyle.SMALL)
-    return made.payload, " ".join(source.split())
+    return made.payload, " ".join(source.split()), ended
 
 
 def texts(value: object) -> Iterator[str]:
@@ -83,34 +88,43 @@ def texts(value: object) -> Iterator[str]:
         yield from texts(one)
 
 
-async def measure() -> None:
-    """Print a line for each example."""
+async def measure(prompts: int, examples: int) -> None:
+    """Print a line for each of the first `examples` examples."""
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         paths = Paths(data=home, config=home, logs=home, downloads=home)
         provider = make_provider(ProfileSettings(provider="local"), paths, Consent((), paths.consent_file))
-        for path in sorted(EXAMPLES.glob("*.toml")):
-            payload, source = await delta_of(provider, load_chapter_script(path))
-            entries = {key: payload[key] for key in COUNTED}
-            counts = ", ".join(
-                f"{key} {len(list(filter(None, _list(value))))}" for key, value in entries.items()
-            )
-            found = list(
-                texts(
-                    {
-                        key: [{**one, "who_found": ""} for one in _list(value)]
-                        for key, value in entries.items()
-                    }
-                )
-            )
-            literal = sum(text in source for text in found)
-            print(f"{path.stem}: {counts}; literal {literal} of {len(found)} texts")
-        await provider.aclose()
+        try:
+            for path in sorted(EXAMPLES.glob("*.toml"))[:examples]:
+                began = time.monotonic()
+                payload, source, ended = await delta_of(provider, load_chapter_script(path), prompts)
+                seconds = f"{time.monotonic() - began:.0f} s"
+                tokens = f"{ended.usage.output_tokens} tokens ({ended.finish_reason})"
+                print(f"{path.stem}: {_counts(payload, source)}; {tokens}, {seconds}", flush=True)
+        finally:
+            await provider.aclose()
+
+
+def _counts(payload: Mapping[str, object], source: str) -> str:
+    """Return how many entries each counted list has, and how many of their texts stand in `source`."""
+    entries = {key: _list(payload[key]) for key in COUNTED}
+    found = list(texts([{**one, "who_found": ""} for value in entries.values() for one in value]))
+    counts = ", ".join(f"{key} {len(value)}" for key, value in entries.items())
+    return f"{counts}; literal {sum(text in source for text in found)} of {len(found)} texts"
 
 
 def _list(value: object) -> list[dict[str, object]]:
     return value if isinstance(value, list) else []
 
 
+def main() -> None:
+    """Measure as the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m bench.memory")
+    parser.add_argument("--prompts", type=int, default=7, choices=range(1, 8), help="1 to 7 of each example")
+    parser.add_argument("--examples", type=int, default=3, choices=range(1, 4), help="how many examples")
+    options = parser.parse_args()
+    asyncio.run(measure(options.prompts, options.examples))
+
+
 if __name__ == "__main__":
-    asyncio.run(measure())
+    main()
