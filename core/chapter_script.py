@@ -56,7 +56,7 @@ class ChapterScriptError(StoryEngineError):
         lines = [str(problem) for problem in self.problems[:_SHOWN_PROBLEMS]]
         if len(self.problems) > _SHOWN_PROBLEMS:
             lines.append(f"… and {len(self.problems) - _SHOWN_PROBLEMS:,} more")
-        message = f"{source} cannot be played: {len(self.problems):,} things in it must be mended."
+        message = f"{source} cannot be played: {len(self.problems):,} problems in it."
         super().__init__(code, message, "\n" + "\n".join(lines))
 
 
@@ -213,7 +213,7 @@ class _Reader:
             if key not in known:
                 near = get_close_matches(key, known, n=1)
                 advice = f"did you mean {near[0]}?" if near else f"the keys here are {', '.join(known)}."
-                self._report(f"{owner}{_quoted(key)}", f"is not a key of a chapter script; {advice}")
+                self._report(f"{owner}{_quoted(key)}", f"is not a known key; {advice}")
 
     def _tables(self, document: Mapping[str, object], key: str) -> list[Mapping[str, object]] | None:
         value = document.get(key, [])
@@ -256,8 +256,8 @@ class _Reader:
         if tables is None:
             return ()
         if not 1 <= len(tables) <= len(Slot):
-            found = f"{len(tables)} times" if tables else "nowhere"
-            self._report("[[agent]]", f"stands {found} in it; a chapter has 1 to {len(Slot)} characters.")
+            found = f"occurs {len(tables)} times" if tables else "is missing"
+            self._report("[[agent]]", f"{found}; a chapter has 1 to {len(Slot)} characters.")
         agents: list[ScriptAgent] = []
         # Characters beyond the seventh are one problem, named above; what is wrong inside them is moot.
         for slot, table in zip(Slot, tables, strict=False):

@@ -189,7 +189,8 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     ),
     (S.ACTIVE, Command.END_CHAPTER): (
         Refusal(
-            "A reply is still to come; wait for it, or cancel it, then end the chapter.", _replies_are_open
+            "A reply is still being written; wait until it is done, or cancel it, then end the chapter.",
+            _replies_are_open,
         ),
         _to(S.SUMMARIZING, _unsummarised, is_ending=True),
         _to(S.ENDED),
@@ -215,11 +216,11 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
 
 _STANDING: dict[SessionState, str] = {
     S.DRAFT_TAB1: "The chapter is not locked yet: set up world and cast, then open tab 2.",
-    S.LOCKING: "The chapter is being locked: wait for it, or cancel it.",
+    S.LOCKING: "The chapter is being locked: wait until it is done, or cancel it.",
     S.ACTIVE: "The chapter is being played: send a prompt, or end the chapter.",
-    S.SUMMARIZING: "A summary is being made: wait for it to settle.",
+    S.SUMMARIZING: "A summary is being made: wait until it is done.",
     S.ENDED: "The chapter has ended: build the narrative, or reset the chapter for a new one.",
-    S.NARRATING: "The narrative is being written: wait for it, or cancel it.",
+    S.NARRATING: "The narrative is being written: wait until it is done, or cancel it.",
     S.RESETTING: "The chapter has been reset: go on in the new one.",
 }
 

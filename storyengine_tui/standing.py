@@ -1,4 +1,8 @@
-"""What a session's state is called where the GM reads it."""
+"""What a session and its state are called where the GM reads it, on the screen and the command line."""
+
+import re
+
+from rich.cells import cell_len, set_cell_size
 
 from core.session import SessionState
 
@@ -11,3 +15,14 @@ STANDING = {
     SessionState.NARRATING: "being written",
     SessionState.RESETTING: "being reset",
 }
+
+
+def shortened_title(title: str, width: int) -> str:
+    """Return a title in at most `width` cells. Its end in brackets stays: restored chapters differ by it."""
+    if cell_len(title) <= width:
+        return title
+    found = re.search(r" \([^()]*\)$", title)
+    suffix = found[0] if found else ""
+    while cell_len(suffix) > width - 4:
+        suffix = suffix[1:]
+    return set_cell_size(title, width - 1 - cell_len(suffix)).rstrip() + "…" + suffix

@@ -58,7 +58,7 @@ async def _examine() -> AsyncIterator[Finding]:
     yield _python()
     paths = find_paths()
     yield _directory("data directory", paths.data)
-    yield _directory("configuration", paths.config)
+    yield _directory("configuration", paths.config, "the defaults hold until the first setting is changed")
     yield _directory("logs", paths.logs)
     try:
         configuration = configure()
@@ -83,11 +83,11 @@ def _python() -> Finding:
     return Finding("Python", f"{version} is not supported", "Install Python 3.11, 3.12 or 3.13.")
 
 
-def _directory(subject: str, path: Path) -> Finding:
+def _directory(subject: str, path: Path, absent: str = "it is made at the first start") -> Finding:
     if not path.exists():
         parent = next((ancestor for ancestor in path.parents if ancestor.exists()), Path("/"))
         if os.access(parent, os.W_OK):
-            return Finding(subject, f"{path} is made at the first start")
+            return Finding(subject, f"{path} is not there yet; {absent}")
         return Finding(
             subject,
             f"{path} cannot be made",
@@ -109,7 +109,9 @@ async def _database(configuration: Configuration) -> Finding:
             count = len(await store.sessions())
     except StoryEngineError as error:
         return Finding("database", error.message, error.hint or "See the log in the data directory.")
-    return Finding("database", f"{kind} runs, schema up to date, {count} chapters")
+    return Finding(
+        "database", f"{kind} runs, schema up to date, {count} {'chapter' if count == 1 else 'chapters'}"
+    )
 
 
 async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:

@@ -42,7 +42,11 @@ def register(app: typer.Typer) -> None:
 def export(
     session: SessionArgument,
     format: Annotated[
-        ExportFormat, typer.Option(help="The transcript or the newest chapter as text, or everything.")
+        str,
+        typer.Option(
+            metavar="|".join(ExportFormat),
+            help="The transcript or the newest chapter as text, or everything.",
+        ),
     ] = ExportFormat.JSON,
     out: Annotated[
         Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
@@ -50,7 +54,17 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write a session as text or as JSON of everything. An existing file is not written over."""
-    run(_export(session, format, out), is_debug=debug)
+    run(_export(session, _format(format), out), is_debug=debug)
+
+
+def _format(name: str) -> ExportFormat:
+    """Return what to export; a word that names nothing is a fault of the command line."""
+    try:
+        return ExportFormat(name)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{name} is not one of {', '.join(ExportFormat)}.", param_hint="--format"
+        ) from None
 
 
 async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:

@@ -22,6 +22,12 @@ from storyengine_tui.bootstrap import running_engine, running_store
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.standing import STANDING, shortened_title
+
+SHORTEST_ID, LONGEST_ID = 13, 36
+"""Characters of an id that are shown: the first 13 are the time in milliseconds, 36 are all."""
+WIDTH_OF_THE_REST = 64
+"""Cells of the table beside id and title."""
 
 SessionArgument = Annotated[
     str, typer.Argument(metavar="SESSION", help="Its id, the beginning of its id, or `last`.")
@@ -73,10 +79,17 @@ async def _sessions(*, is_archived: bool) -> None:
             typer.echo("\t".join(_cells(summary, str(summary.id))))
         _report_unreadable(listed, is_archived=is_archived)
         return
-    table = Table("Session", "Title", "State", "Prompts", "Drafts", "Last played")
+    length = _told_apart_by([str(summary.id) for summary in listed])
+    table = Table()
+    for heading in ("Session", "Title", "State", "Prompts", "Drafts", "Last played"):
+        # An id in two lines could not be copied.
+        table.add_column(heading, no_wrap=True, min_width=length if heading == "Session" else None)
+    room = max(10, console.width - length - WIDTH_OF_THE_REST)
     for summary in listed:
-        table.add_row(*(Text(cell) for cell in _cells(summary, str(summary.id))))
+        shown, title, *others = _cells(summary, str(summary.id)[:length])
+        table.add_row(*(Text(cell) for cell in (shown, shortened_title(title, room), *others)))
     console.print(table)
+    say("A command takes the beginning of an id as well, or `last` for the chapter played last.")
     _report_unreadable(listed, is_archived=is_archived)
 
 
@@ -88,6 +101,15 @@ def _report_unreadable(listed: Sequence[SessionSummary], *, is_archived: bool) -
             typer.echo(f"{line.id} cannot be read; `storyengine {verb} {line.id}` {effect}.", err=True)
 
 
+def _told_apart_by(ids: Sequence[str]) -> int:
+    """Return how many characters of these ids tell them apart."""
+    return next(
+        length
+        for length in range(SHORTEST_ID, LONGEST_ID + 1)
+        if len({one[:length] for one in ids}) == len(ids)
+    )
+
+
 def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
     if not summary.is_readable:
         return (shown_id, "", "cannot be read", "", "", "")
@@ -95,7 +117,7 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
     return (
         shown_id,
         summary.title,
-        summary.state.value,
+        STANDING[summary.state],
         str(summary.prompt_index),
         str(summary.draft_count),
         played,
@@ -116,7 +138,8 @@ async def _show(name: str) -> None:
         blocks = await store.blocks(session_id)
     session = snapshot.session
     say(f"Session {session.id}")
-    say(f"State {session.state.value}, {session.prompt_index} prompts, {session.boundary} of them in memory")
+    said = f"{session.prompt_index} prompts, {session.boundary} of them in memory"
+    say(f"State: {STANDING[session.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in session.roster))
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
@@ -130,7 +153,7 @@ async def _show(name: str) -> None:
 
 def context(
     session: SessionArgument,
-    slot: Annotated[int, typer.Option(min=1, max=7, help="The character's slot.")],
+    slot: Annotated[int, typer.Option(help="The number of the character, from 1.")],
     prompt: Annotated[str, typer.Option(help="The GM's prompt to put at the end.")] = "",
     with_system_prompt: Annotated[
         bool, typer.Option("--with-system-prompt", help="Print the text of the system prompt too.")
@@ -138,13 +161,18 @@ def context(
     debug: Debug = False,
 ) -> None:
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
-    run(_context(session, Slot(slot), prompt, is_whole=with_system_prompt), is_debug=debug)
+    run(_context(session, slot, prompt, is_whole=with_system_prompt), is_debug=debug)
 
 
-async def _context(name: str, slot: Slot, prompt: str, *, is_whole: bool) -> None:
+async def _context(name: str, number: int, prompt: str, *, is_whole: bool) -> None:
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name)
-        made = await engine.preview(session_id, slot, prompt)
+        slots = (await engine.store.load(session_id)).session.slots
+        if number not in slots:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND, f"--slot is 1 to {max(slots)} here, not {number}."
+            )
+        made = await engine.preview(session_id, Slot(number), prompt)
         choice = engine.choices.of(made.role, made.agent_id)
     _print_context(made, choice, is_whole=is_whole)
 

@@ -1,4 +1,4 @@
-"""`storyengine slots`: where a chapter stood, listed, kept under a name, and begun again from."""
+"""`storyengine slots`: where a chapter stood, listed, saved under a name, and restored."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +18,7 @@ from storyengine_tui.bootstrap import running_store
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
 from storyengine_tui.cli.sessions import Debug, SessionArgument, find_session
+from storyengine_tui.standing import STANDING
 
 app = typer.Typer(
     help=f"Save slots: {len(AUTOMATIC)} automatic ones for each chapter, and {len(NAMED)} that you name."
@@ -49,7 +50,7 @@ async def _list(name: str) -> None:
 
 def _cells(slot: SaveSlot) -> tuple[str, ...]:
     taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return (str(slot.number), slot.label, slot.state.value, str(slot.prompt_index), taken)
+    return (str(slot.number), slot.label, STANDING[slot.state], str(slot.prompt_index), taken)
 
 
 @app.command()
@@ -58,14 +59,14 @@ def save(
     name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
     debug: Debug = False,
 ) -> None:
-    """Keep how a chapter stands now under a name of yours."""
+    """Save a chapter as it is now, under a name of yours."""
     run(_save(session, name), is_debug=debug)
 
 
 async def _save(session: str, name: str) -> None:
     async with _slots_of(session) as (slots, session_id):
         slot = await slots.keep(session_id, name)
-    say(f"Kept as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
+    say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
 
 
 @app.command()
@@ -82,14 +83,14 @@ async def _restore(name: str, number: int) -> None:
 
 @app.command()
 def drop(session: SessionArgument, number: Number, debug: Debug = False) -> None:
-    """Let go of a slot that you named."""
+    """Delete a slot that you named."""
     run(_drop(session, number), is_debug=debug)
 
 
 async def _drop(name: str, number: int) -> None:
     async with _slots_of(name) as (slots, session_id):
         await slots.drop(session_id, number)
-    say(f"Let go of save slot {number}.")
+    say(f"Deleted save slot {number}.")
 
 
 @asynccontextmanager

@@ -87,8 +87,8 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
     [
         ("", "the file is empty."),
         ("\ufeff \n", "the file is empty."),
-        (SETTING, "[[agent]] stands nowhere in it; a chapter has 1 to 7 characters."),
-        (SETTING + "[[agent]]\n" * 8, "[[agent]] stands 8 times in it; a chapter has 1 to 7 characters."),
+        (SETTING, "[[agent]] is missing; a chapter has 1 to 7 characters."),
+        (SETTING + "[[agent]]\n" * 8, "[[agent]] occurs 8 times; a chapter has 1 to 7 characters."),
         (SETTING + "agent = 3", "agent must be written as a table for each one, headed [[agent]]."),
         (SETTING + "[agent]\n", "agent must be written as a table for each one, headed [[agent]]."),
         ('chapter = "c"\n[[agent]]', "world is missing."),
@@ -100,11 +100,11 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         ),
         (
             SETTING + 'naration = "x"\n[[agent]]',
-            '"naration" is not a key of a chapter script; did you mean narrative?',
+            '"naration" is not a known key; did you mean narrative?',
         ),
         (
             SETTING + "[[agent]]\nzzz = 1",
-            'agent 1: "zzz" is not a key of a chapter script; the keys here are name, identity.',
+            'agent 1: "zzz" is not a known key; the keys here are name, identity.',
         ),
         (SETTING + "target_words = 0\n[[agent]]", "target_words must be a whole number from 1 to 5,000."),
         (SETTING + "target_words = true\n[[agent]]", "target_words must be a whole number from 1 to 5,000."),
@@ -117,7 +117,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         ),
         (
             with_prompts('text = "Go."\nzzz = 1'),
-            'prompt 1: "zzz" is not a key of a chapter script; the keys here are to, text.',
+            'prompt 1: "zzz" is not a known key; the keys here are to, text.',
         ),
         (with_prompts('to = "Kara"'), "prompt 1: text is missing."),
         (with_prompts('text = "  "'), "prompt 1: text is blank."),
@@ -177,7 +177,7 @@ def test_all_problems_are_found_in_one_reading() -> None:
         'chapter = "c"\nworlds = "w"\n[[agent]]\nidentity = 3\n[[prompt]]\nto = "Bo"\n[[prompt]]\ntext = ""\n'
     )
     assert problems_of(text) == [
-        '"worlds" is not a key of a chapter script; did you mean world?',
+        '"worlds" is not a known key; did you mean world?',
         "world is missing.",
         "agent 1: identity must be text in quotes, not a number.",
         'prompt 1: to = "Bo" names no character; the cast is Agent Red.',
@@ -189,7 +189,7 @@ def test_all_problems_are_found_in_one_reading() -> None:
 def test_the_message_counts_the_problems_and_shows_no_more_than_can_be_read() -> None:
     with pytest.raises(ChapterScriptError) as caught:
         parse_chapter_script(with_prompts(*["text = 1"] * 1_000))
-    assert caught.value.message.endswith("1,000 things in it must be mended.")
+    assert caught.value.message.endswith("1,000 problems in it.")
     assert len(caught.value.hint.splitlines()) == 22
     assert caught.value.hint.endswith("… and 980 more")
     with pytest.raises(ChapterScriptError) as caught:

@@ -37,14 +37,14 @@ def ids(here: Machine, title: str, *options: str) -> list[str]:
 
 def test_sessions_lists_chapters_as_lines_of_cells_when_output_is_no_terminal(played: Machine) -> None:
     [cells] = [line.split("\t") for line in played.lines("sessions") if "\tPlayed\t" in line]
-    assert cells[2:5] == ["ENDED", "8", "1"]
+    assert cells[2:5] == ["ended", "8", "1"]
 
 
 def test_show_prints_state_cast_memory_and_transcript_without_colour(played: Machine) -> None:
     [session] = ids(played, "Played")
     shown = "\n".join(played.lines("show", session[:14]))
     for part in (
-        "ENDED, 8 prompts, 8 of them in memory",
+        "ended, 8 prompts, 8 of them in memory",
         "1 Kara, 2 Joss",
         "turn_delta of prompts 1–7",
         "8) Played",
@@ -73,7 +73,7 @@ def test_context_of_a_slot_that_does_not_play_is_refused(played: Machine) -> Non
     [session] = ids(played, "Played")
     refused = played.call("context", session, "--slot", "7")
     assert refused.returncode == ExitCode.REFUSED
-    assert "does not play" in refused.stderr
+    assert "--slot is 1 to 2 here, not 7." in refused.stderr
 
 
 def test_a_session_that_is_not_there_or_not_named_is_a_sentence(played: Machine) -> None:

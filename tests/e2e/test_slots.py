@@ -32,7 +32,7 @@ def test_a_chapter_that_was_played_has_a_slot_for_each_summary(played: tuple[Mac
 def test_a_slot_of_ones_own_is_kept_restored_and_let_go(played: tuple[Machine, str]) -> None:
     here, session = played
     [kept] = here.lines("slots", "save", session, "The [/x] end")
-    assert kept.startswith("Kept as “The [/x] end” in save slot 10")
+    assert kept.startswith("Saved as “The [/x] end” in save slot 10")
     [restored] = here.lines("slots", "restore", session, "10")
     fresh = restored.removeprefix("Restored as session ")
     [before, after] = (here.lines("export", which, "--format", "transcript") for which in (session, fresh))
