@@ -1,6 +1,8 @@
 """The program's role on the private server owns the database and is no superuser."""
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import psycopg
@@ -12,10 +14,21 @@ from db.embedded.directories import choose_socket_dir
 from db.embedded.orphans import forget_stale_server
 from db.embedded.postmaster import LOG_FILE, Postmaster
 from db.embedded.privileges import choose_footing
+from db.embedded.probe import server_processes
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 from tests.store import chapters
-from tests.store.embedded_fixtures import PATIENCE, ask, connect, empty_home, home, made_home, serving
+from tests.store.embedded_fixtures import (
+    PATIENCE,
+    Client,
+    ask,
+    connect,
+    empty_home,
+    home,
+    made_home,
+    serving,
+    wait_until,
+)
 from tests.store.older_schema import make_old
 from tests.store.servers import as_administrator
 
@@ -92,6 +105,23 @@ def test_a_hand_over_that_was_cut_short_is_done_again(home: Path) -> None:
     with serving(home) as server:
         asyncio.run(write_a_chapter(as_administrator(server.url())))
     (home / "data" / "pg_hba.conf").write_text(f"local all {ADMINISTRATOR} peer map=owner\n")
+    with serving(home) as server:
+        assert_ordinary(server)
+
+
+def test_a_supervisor_that_is_killed_while_it_hands_over_is_replaced(home: Path) -> None:
+    with serving(home) as server:
+        asyncio.run(write_a_chapter(as_administrator(server.url())))
+    make_as_before(home)
+    client = Client(home)
+    wait_until(lambda: server_processes(home / "data"), "the hand-over has begun")
+    at_work = server_processes(home / "data")[0]
+    os.kill(at_work, signal.SIGSTOP)
+    supervisor = int(Path(f"/proc/{at_work}/stat").read_text().rpartition(")")[2].split()[1])
+    for pid in (supervisor, client.pid):
+        os.kill(pid, signal.SIGKILL)
+    os.kill(at_work, signal.SIGCONT)
+    client.communicate(timeout=PATIENCE)
     with serving(home) as server:
         assert_ordinary(server)
 
