@@ -245,6 +245,7 @@ def step(state: SessionState, command: Command, facts: Facts) -> Target:
     return outcome
 
 
-def is_allowed(state: SessionState, command: Command, facts: Facts) -> bool:
-    """Whether `command` is possible now: what a screen enables."""
-    return isinstance(decide(state, command, facts), Target)
+def refusal(state: SessionState, command: Command, facts: Facts) -> str:
+    """Return why `command` is refused now and what to do instead; empty when it is possible."""
+    outcome = decide(state, command, facts)
+    return outcome.message if isinstance(outcome, IllegalCommandError) else ""

@@ -23,7 +23,7 @@ from core.engine.writing import Decide, Writer
 from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.event import Event
 from core.ids import RequestId, SessionId, new_uuid
-from core.machine import Command, facts_of, is_allowed
+from core.machine import Command, facts_of, refusal
 from core.memory import MemoryBlock
 from core.request import Artifact, Request, RequestKind, RequestState
 from core.session import SessionState
@@ -84,12 +84,16 @@ class OpenSession:
 
     def can(self, command: Command) -> bool:
         """Whether `command` is possible now: what a screen enables."""
+        return not (self.is_read_only or self.why_not(command))
+
+    def why_not(self, command: Command) -> str:
+        """Return the sentence with which the state machine refuses `command` now; empty when it does not."""
         snapshot = self.snapshot
         open_replies = sum(
             1 for request in snapshot.requests if request.kind is RequestKind.REPLY and request.state.is_open
         )
         facts = facts_of(snapshot.session, snapshot.tab1, open_replies=open_replies)
-        return not self.is_read_only and is_allowed(snapshot.session.state, command, facts)
+        return refusal(snapshot.session.state, command, facts)
 
     @contextmanager
     def listen(self) -> Iterator[Listener]:

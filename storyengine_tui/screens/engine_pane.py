@@ -3,6 +3,7 @@
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
 
+from textual import events
 from textual.containers import VerticalScroll
 from textual.message import Message
 from textual.widget import Widget
@@ -95,6 +96,17 @@ class EnginePane(VerticalScroll, can_focus=False):
     def field_for_typing(self) -> Widget | None:
         """Return where a text goes that is typed or pasted beside every field; None where it has no place."""
         return None
+
+    def why_not(self, action: str) -> str:
+        """Return why the dimmed key of `action` does nothing now; empty where there is nothing to say."""
+        return ""
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why a dimmed key does nothing."""
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            is_dimmed = self.has_session and self.check_action(binding.action, ()) is None
+            if is_dimmed and (why := self.why_not(binding.action)):
+                self.notify(why, severity="warning", markup=False)
 
     def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
         """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""

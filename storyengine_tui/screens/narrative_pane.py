@@ -274,6 +274,12 @@ class NarrativePane(DefiningPane):
             case _:
                 return True
 
+    def why_not(self, action: str) -> str:
+        """Return why nothing can be built, or downloaded, now."""
+        if action == "download":
+            return "There is no chapter to download yet: build it first (F8)."
+        return why_no_build(self.session.snapshot, is_read_only=self.session.is_read_only)
+
     @property
     def _is_writing(self) -> bool:
         is_open = open_narrative(self.session.snapshot) is not None

@@ -236,6 +236,15 @@ class PlayPane(PromptingPane):
             case _:
                 return status.is_playable
 
+    def why_not(self, action: str) -> str:
+        """Return why the chapter cannot be ended now."""
+        if action != "end_chapter":
+            return ""
+        session = self.session
+        return session.why_not(Command.END_CHAPTER) or why_not_writable(
+            session.snapshot.session, session.holder, is_writer=not session.is_read_only
+        )
+
     def action_read(self, way: str) -> None:
         """Read elsewhere in the transcript: `page_up`, `page_down` or `end`."""
         self._reading.go(way)

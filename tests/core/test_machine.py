@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import ErrorCode, IllegalCommandError
-from core.machine import Command, Facts, Target, decide, facts_of, is_allowed, step
+from core.machine import Command, Facts, Target, decide, facts_of, refusal, step
 from core.session import SessionState, Tab1Inputs
 from tests.core.samples import TAB1, session
 
@@ -110,16 +110,16 @@ def test_every_other_pair_is_refused_with_a_sentence(
         assert outcome.code is ErrorCode.ILLEGAL_COMMAND
         assert outcome.message.endswith((".", "!"))
         assert len(outcome.message.split()) > 6
-        assert not is_allowed(state, command, facts)
+        assert refusal(state, command, facts)
         with pytest.raises(IllegalCommandError, match=outcome.message[:10]):
             step(state, command, facts)
     else:
         assert step(state, command, facts) == outcome
-        assert is_allowed(state, command, facts)
+        assert not refusal(state, command, facts)
 
 
 def test_nothing_leaves_resetting() -> None:
-    assert not any(is_allowed(S.RESETTING, command, FULL) for command in C)
+    assert all(refusal(S.RESETTING, command, FULL) for command in C)
 
 
 @settings(deadline=None, max_examples=300)
@@ -141,7 +141,7 @@ def test_whatever_is_asked_an_ending_chapter_is_one_that_still_has_to_be_summari
 
 @pytest.mark.parametrize("state", S)
 def test_a_reset_is_possible_from_any_state_but_its_own(state: SessionState) -> None:
-    assert is_allowed(state, C.RESET, PLAIN) == (state is not S.RESETTING)
+    assert (not refusal(state, C.RESET, PLAIN)) == (state is not S.RESETTING)
 
 
 def test_facts_are_those_of_the_session() -> None:

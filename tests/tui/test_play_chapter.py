@@ -13,6 +13,8 @@ from core.session import SessionState
 from core.slot import Slot
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 from storyengine_tui.screens.consent_modal import ConsentModal
+from storyengine_tui.screens.definition_cell import DefinitionCell
+from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, make_draft, screen_text
@@ -257,3 +259,44 @@ async def test_an_ended_chapter_says_so_where_it_was_played(desktop: Desktop) ->
         assert not table.end_button.display
         await table.type("more")
         assert table.text(Slot.ORANGE) == "Left over"
+
+
+# Keys that do nothing now
+
+
+def notes(table: Table) -> list[str]:
+    return [note.message for note in table.app._notifications]
+
+
+async def test_the_key_that_ends_the_chapter_says_why_it_does_not_while_a_reply_streams(
+    desktop: Desktop, gate: Gate
+) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.until(lambda: table.transcript.is_streaming)
+        await table.pilot.press("f8")
+        said = "A reply is still to come; wait for it, or cancel it, then end the chapter."
+        await table.until(lambda: notes(table) == [said])
+        gate.open()
+        await table.until(lambda: table.played(1))
+        assert table.state() is SessionState.ACTIVE
+
+
+async def test_the_dimmed_keys_of_tab_3_say_why_they_do_nothing(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await table.pilot.press("f4")
+        await table.pilot.press("f8", "f9")
+        await table.until(lambda: len(notes(table)) == 2)
+        assert "is being played" in notes(table)[0] or "2 Play" in notes(table)[0]
+        assert notes(table)[1] == "There is no chapter to download yet: build it first (F8)."
+
+
+async def test_the_end_of_the_chapter_puts_the_focus_where_the_gm_says_how_to_write_it(
+    desktop: Desktop,
+) -> None:
+    async with at_window(desktop, prompts=1) as table:
+        await table.pilot.press("f8")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+        await table.pilot.click("#confirm")
+        page = table.app.screen_stack[0].query_one(NarrativePane)
+        await table.until(lambda: page.query_one(DefinitionCell).area.has_focus)
