@@ -146,6 +146,9 @@ class Lease(Protocol):
     def is_lost(self) -> bool:
         """Whether the connection that held the lock is gone."""
 
+    async def until_lost(self) -> None:
+        """Return once the connection that held the lock is gone, or the lock was given back."""
+
     async def aclose(self) -> None:
         """Give the lock back."""
 

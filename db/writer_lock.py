@@ -67,6 +67,10 @@ class WriterLease:
         """Whether the connection that held the lock is gone."""
         return self._is_closed or self._watch.done() or self._connection.closed
 
+    async def until_lost(self) -> None:
+        """Return once the connection that held the lock is gone, or the lock was given back."""
+        await asyncio.wait({self._watch})
+
     @property
     def is_closed(self) -> bool:
         """Whether the lock was given back."""

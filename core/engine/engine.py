@@ -8,6 +8,7 @@ from core.engine.call import Caller
 from core.engine.clock import Clock, utc_now
 from core.engine.executor import Executor
 from core.engine.follower import Follower
+from core.engine.lease_watch import LeaseWatch
 from core.engine.listeners import Listeners
 from core.engine.open_session import OpenSession
 from core.engine.rate_limit import RateLimiter
@@ -93,8 +94,9 @@ class Engine:
         executor = Executor(self.store, caller, builder, self.choices, writer.apply_patiently)
         runner = Runner(writer, executor, self._clock, self._backoff)
         follower = Follower(self.store, writer)
+        watch = LeaseWatch(self.store, writer)
         keeper = SlotKeeper(writer, self.save_slots)
-        return OpenSession(self.store, writer, runner, follower, keeper, self._clock, self._backoff)
+        return OpenSession(self.store, writer, runner, follower, watch, keeper, self._clock, self._backoff)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

@@ -11,6 +11,7 @@ from core.engine import commands
 from core.engine.clock import Clock
 from core.engine.commands import Tab1Edit
 from core.engine.follower import Follower
+from core.engine.lease_watch import LeaseWatch
 from core.engine.listeners import Listener
 from core.engine.notices import SessionReplaced, WriterChanged, WriterGone
 from core.engine.pace import find_time_of_last
@@ -47,6 +48,7 @@ class OpenSession:
         writer: Writer,
         runner: Runner,
         follower: Follower,
+        watch: LeaseWatch,
         keeper: SlotKeeper,
         clock: Clock,
         backoff: float,
@@ -55,6 +57,7 @@ class OpenSession:
         self._writer = writer
         self._runner = runner
         self._follower = follower
+        self._watch = watch
         self._keeper = keeper
         self._clock = clock
         self._backoff = backoff
@@ -311,6 +314,7 @@ class OpenSession:
         if recover(self.snapshot, self._clock(), self._backoff) is not None:
             await self._writer.apply(self._recovered)
         self._keeper.start()
+        self._watch.start()
         self._runner.start()
 
     def begin_following(self) -> None:
@@ -322,6 +326,7 @@ class OpenSession:
         if self._is_closed:
             return
         self._is_closed = True
+        await self._watch.aclose()
         # What a command that was given up by its caller still stores.
         await self._writer.finish(LONGEST_CLOSE)
         # Those that wait before the one that runs, so that their texts come back in the order of play.

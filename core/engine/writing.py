@@ -104,6 +104,12 @@ class Writer:
             if self.lease is None:
                 self._tell(await read_news(self.store, self.snapshot))
 
+    async def hear_of_writer(self, holder: Holder) -> None:
+        """Stop writing when the lock is lost here and another window has it."""
+        async with self._mutex:
+            if self.lease is not None and self.lease.is_lost and holder.label != self.label:
+                self._lock_out(holder)
+
     async def know_memory(self) -> Snapshot:
         """Read the memory that inputs are made of, once it is needed, and return the snapshot with it."""
         async with self._mutex:

@@ -11,6 +11,7 @@ from core.engine.notices import (
     StorageRecovered,
     StorageTrouble,
     TextArrived,
+    WriterChanged,
 )
 from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.request import RequestKind, RequestState
@@ -260,3 +261,15 @@ async def test_closing_does_not_wait_for_a_store_that_stays_away(
             await waiter
     async with window(store, None, session_id) as session:
         assert session.snapshot.unsent == {Slot.RED: "One"}
+
+
+async def test_a_window_that_lost_its_lock_says_so_before_it_stores_anything(
+    store: PostgresStore, url: str
+) -> None:
+    async with chapter(store) as session, listening(session) as ears:
+        await asyncio.to_thread(end_writers, url)
+        async with window(store, None, session.id, label="second window"):
+            notice = await ears.hear(WriterChanged)
+            assert notice.holder is not None
+            assert notice.holder.label == "second window"
+            assert session.is_read_only
