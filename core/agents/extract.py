@@ -20,7 +20,7 @@ CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
 """Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""
 FITTED_SHARE = 0.8
 """How much of its cap the longest answer may take by estimate. The rest is for white space in the JSON, which
-the schema leaves to the model: an answer of 599 tokens by estimate took 696."""
+the schema leaves to the model: an answer of about 600 tokens by estimate took 696."""
 
 Option = TypeVar("Option")
 EMPTY_LIST: Schema = {"type": "array", "const": []}
