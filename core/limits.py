@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from typing import Final
 
 LONGEST_TITLE: Final = 200
+LONGEST_CORRECTION: Final = 2_000
+"""A correction of canon by the GM."""
 
 EARLIEST_TIME: Final = datetime(1900, 1, 1, tzinfo=UTC)
 LATEST_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)

@@ -28,6 +28,7 @@ class Command(StrEnum):
     SUMMARY_STORED = "delta stored"
     SUMMARY_FAILED = "summary failed"
     END_CHAPTER = "end the chapter"
+    CORRECT_CANON = "correct canon"
     DEFINE_NARRATIVE = "define the narrative"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
@@ -210,6 +211,8 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ENDED, Command.BUILD_NARRATIVE): (_to(S.NARRATING),),
     (S.NARRATING, Command.NARRATIVE_STORED): (_to(S.ENDED),),
     (S.NARRATING, Command.NARRATIVE_FAILED): (_to(S.ENDED),),
+    # A correction is a block behind those that are there; nothing of them, and no state, changes.
+    **{(state, Command.CORRECT_CANON): _STAY for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): _STAY for state in S if state is not S.RESETTING},
     **{(state, Command.RESET): (_to(S.RESETTING),) for state in S if state is not S.RESETTING},
 }

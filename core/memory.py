@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.ids import BlockId, SessionId
+from core.limits import LONGEST_CORRECTION
+from core.prompt_range import PromptRange
 
 Phrase = str
 Phrases = list[Phrase]
@@ -176,20 +178,38 @@ class TurnDelta(_Memory):
     contradictions_or_questions: Phrases
 
 
+class Markers(_Memory):
+    """The prompts that a correction is about."""
+
+    from_marker: str
+    to_marker: str
+
+
+class CanonCorrection(_Memory):
+    """What the GM corrects of canon: it outranks what else is known of the prompts played before it."""
+
+    memory_type: Literal["canon_correction"]
+    made_after: str
+    corrects: Markers | None = None
+    correction: Annotated[str, Field(min_length=1, max_length=LONGEST_CORRECTION)]
+
+
 class BlockType(StrEnum):
-    """The two kinds of memory block."""
+    """The kinds of memory block."""
 
     WORLD_CHAPTER_LOCK = "world_chapter_lock"
     TURN_DELTA = "turn_delta"
+    CANON_CORRECTION = "canon_correction"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryBlock:
     """One JSON object of structured memory; append-only.
 
-    The lock covers no prompts: its range is 0 to 0. `payload` is what validated, its keys in the order in
-    which the model wrote them. `json_text` is the text that it was parsed from; empty where that is the
-    compact JSON of `payload`.
+    The lock covers no prompts: its range is 0 to 0. A correction covers none either: `first` and `last` are
+    the boundary at which it was made, and `ordinal` is its number there, from 1. `payload` is what
+    validated, its keys in the order in which the model wrote them. `json_text` is the text that it was
+    parsed from; empty where that is the compact JSON of `payload`.
     """
 
     id: BlockId
@@ -200,6 +220,25 @@ class MemoryBlock:
     payload: Mapping[str, object]
     created_at: datetime
     json_text: str = ""
+    ordinal: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the block stands in memory: blocks are added, and read, in this order."""
+        return self.last, self.ordinal
+
+
+def correction_payload(text: str, made_after: int, prompts: PromptRange | None) -> dict[str, object]:
+    """Return the payload of a correction that the GM makes after prompt `made_after`, 0 for before any."""
+    about: dict[str, object] = {}
+    if prompts is not None:
+        about["corrects"] = {"from_marker": f"{prompts.first})", "to_marker": f"{prompts.last})"}
+    return {
+        "memory_type": BlockType.CANON_CORRECTION.value,
+        "made_after": f"{made_after})" if made_after else "",
+        **about,
+        "correction": text,
+    }
 
 
 def compact_json(value: object) -> str:
@@ -209,7 +248,7 @@ def compact_json(value: object) -> str:
 
 def is_whole(block: MemoryBlock) -> bool:
     """Whether the payload has everything that validated, and not its canon alone."""
-    return block.type is BlockType.WORLD_CHAPTER_LOCK or "range" in block.payload
+    return block.type is not BlockType.TURN_DELTA or "range" in block.payload
 
 
 def folded(blocks: Sequence[MemoryBlock], whole_from: int) -> tuple[MemoryBlock, ...]:

@@ -4,8 +4,9 @@ A block is one line of JSON without spaces and empty fields; for a very small mo
 
 When memory is over its budget the oldest turn deltas shrink to their canon locks. The cut moves in
 steps of four deltas and depends on the blocks and the budget alone, so that the inputs of several
-blocks in a row begin with the same bytes. Canon locks are kept, each once; the world_chapter_lock is
-never touched.
+blocks in a row begin with the same bytes. Canon locks are kept, each once; the world_chapter_lock and
+the GM's corrections are never touched. A correction stands behind every block that was there when it was
+made, and says itself that it outranks them.
 """
 
 from collections import OrderedDict
@@ -32,11 +33,17 @@ class CompactBlock:
     type: BlockType
     first: int
     last: int
+    ordinal: int
     text: str
     tokens: int
     canon: tuple[str, ...]
     is_partial: bool
     """Only its canon locks were read (`Store.memory`): its details are left out at any budget."""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """As that of its block."""
+        return self.last, self.ordinal
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,9 @@ class MemoryDigester:
         self._compact = {block.id: known for block, known in zip(blocks, compact, strict=True)}
         locks = [block for block in compact if block.type is BlockType.WORLD_CHAPTER_LOCK]
         deltas = [block for block in compact if block.type is BlockType.TURN_DELTA]
+        corrections = [block for block in compact if block.type is BlockType.CANON_CORRECTION]
         canon = _Canon(self._style, locks)
-        fixed = sum(block.tokens for block in locks)
+        fixed = sum(block.tokens for block in (*locks, *corrections))
         details = sum(block.tokens for block in deltas)
         done = 0
         least = max((number for number, block in enumerate(deltas, start=1) if block.is_partial), default=0)
@@ -98,7 +106,8 @@ class MemoryDigester:
             done = cut
             if fixed + canon.tokens + details <= budget:
                 break
-        lines = [block.text for block in locks] + canon.lines + [block.text for block in deltas[done:]]
+        whole = sorted((*deltas[done:], *corrections), key=lambda block: block.place)
+        lines = [block.text for block in locks] + canon.lines + [block.text for block in whole]
         shrunk = PromptRange(deltas[0].first, deltas[done - 1].last) if done else None
         return Digest(tuple(lines), fixed + canon.tokens + details, shrunk)
 
@@ -115,17 +124,31 @@ class MemoryDigester:
                 else ()
             )
             tokens = estimate_tokens(text, self._style) + 1
-            known = CompactBlock(block.type, block.first, block.last, text, tokens, locks, is_partial)
+            known = CompactBlock(
+                block.type, block.first, block.last, block.ordinal, text, tokens, locks, is_partial
+            )
             self._compact[block.id] = known
         return known
 
 
 def _line(payload: Mapping[str, object], style: PromptStyle) -> str:
     """Return a payload as one line: compact JSON, or for a small model, which JSON confuses, its phrases."""
+    if payload.get("memory_type") == BlockType.CANON_CORRECTION:
+        return _correction(payload, style)
     if style is PromptStyle.FULL:
         return compact_json(without_empty(payload))
     told = {key: value for key, value in payload.items() if key not in ("memory_type", "range", "agents")}
     return " ".join(dict.fromkeys(_phrases(told)))
+
+
+def _correction(payload: Mapping[str, object], style: PromptStyle) -> str:
+    """Return a correction as one line, with what it replaces: no system prompt needs to say this."""
+    after = payload.get("made_after")
+    known = f"memory and prompts up to {after}" if after else "earlier memory"
+    rule = f"This GM correction replaces what {known} say{'' if after else 's'} otherwise."
+    if style is PromptStyle.FULL:
+        return compact_json(without_empty({**payload, "rule": rule}))
+    return f"GM correction: {' '.join(str(payload.get('correction', '')).split())} {rule}"
 
 
 def _phrases(value: object) -> Iterator[str]:

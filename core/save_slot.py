@@ -75,6 +75,8 @@ class SlotContent:
     """What waited in the composers, prompts that were still open included."""
     draft_count: int
     chains: Chains
+    corrections: int = 0
+    """How many corrections of canon stood behind the newest lock or delta; their links are in the chain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

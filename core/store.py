@@ -61,6 +61,8 @@ class Snapshot:
     recent: tuple[Event, ...] = ()
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
+    corrections: int = 0
+    """How many corrections of canon stand behind the newest lock or delta."""
     is_memory_known: bool = True
 
     def after(self, changes: Changes) -> "Snapshot":
@@ -79,6 +81,7 @@ class Snapshot:
             recent=recent,
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
+            corrections=changes.blocks[-1].ordinal if changes.blocks else self.corrections,
         )
 
     def _memory_with(self, new: tuple[MemoryBlock, ...], session: Session) -> tuple[MemoryBlock, ...]:
@@ -192,8 +195,13 @@ class Store(Protocol):
         Of the deltas before those, which no budget holds in full, only the canon locks are read.
         """
 
-    async def blocks(self, session_id: SessionId, *, after: int = -1) -> Sequence[MemoryBlock]:
-        """Return every block that ends beyond prompt `after`, whole and in order; -1 means all of them."""
+    async def blocks(
+        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+    ) -> Sequence[MemoryBlock]:
+        """Return every block that ends beyond prompt `after`, whole and in order; -1 means all of them.
+
+        Of the corrections that stand at `after` itself, those beyond number `corrections` come too.
+        """
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

@@ -16,7 +16,14 @@ from core.agents.json_output import MAX_OUTPUT
 from core.draft import NarrativeDraft
 from core.event import Event, Role
 from core.limits import EARLIEST_TIME, LATEST_TIME, LONGEST_TITLE, Limits, is_storable_time
-from core.memory import BlockType, MemoryBlock, TurnDelta, WorldChapterLock, compact_json
+from core.memory import (
+    BlockType,
+    CanonCorrection,
+    MemoryBlock,
+    TurnDelta,
+    WorldChapterLock,
+    compact_json,
+)
 from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
@@ -28,6 +35,7 @@ _WAITING = 50
 _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.WORLD_CHAPTER_LOCK: WorldChapterLock,
     BlockType.TURN_DELTA: TurnDelta,
+    BlockType.CANON_CORRECTION: CanonCorrection,
 }
 _STATE_OF = {
     RequestKind.LOCK: (SessionState.LOCKING,),
@@ -120,7 +128,9 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
         yield "its state and its lock do not belong together"
     if session.is_ending and state not in (SessionState.SUMMARIZING, SessionState.ACTIVE):
         yield "it is ending, and its state says otherwise"
-    spans = [(block.type, block.first, block.last) for block in blocks]
+    corrections = [block for block in blocks if block.type is BlockType.CANON_CORRECTION]
+    chain = [block for block in blocks if block.type is not BlockType.CANON_CORRECTION]
+    spans = [(block.type, block.first, block.last) for block in chain]
     if spans[:1] != [(BlockType.WORLD_CHAPTER_LOCK, 0, 0)][: int(session.tab1_locked)]:
         yield "its memory does not begin with its lock"
     deltas = spans[1:]
@@ -135,6 +145,10 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
         yield "its memory is not of whole chunks, or of parts of them"
     elif state in _FINISHED and session.boundary != session.prompt_index:
         yield "it is ended, and not all of it is in memory"
+    if not _are_in_place(blocks):
+        yield "its corrections of canon are not behind what they correct, one after the other"
+    if any(is_blank(str(block.payload.get("correction", ""))) for block in corrections):
+        yield "a correction of canon has no text"
     for block in blocks:
         try:
             _SHAPES[block.type].model_validate(block.payload)
@@ -145,6 +159,19 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
             is_read = False
         if not is_read:
             yield f"the memory of prompts {block.first} to {block.last} is none"
+
+
+def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
+    """Whether each correction stands right behind the block at whose end it was made, in order."""
+    last, ordinal = -1, 0
+    for block in blocks:
+        if block.type is not BlockType.CANON_CORRECTION:
+            last, ordinal = block.last, 0
+        else:
+            ordinal += 1
+        if block.place != (last, ordinal) or (ordinal and block.first != last):
+            return False
+    return True
 
 
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:

@@ -189,6 +189,7 @@ def block_values(block: MemoryBlock) -> Values:
         "type": block.type.value,
         "from_prompt": block.first,
         "to_prompt": block.last,
+        "ordinal": block.ordinal,
         "json_text": block.json_text or compact_json(block.payload),
         "created_at": block.created_at,
     }
@@ -203,6 +204,7 @@ def to_block(row: Any) -> MemoryBlock:
         type=BlockType(row.type),
         first=row.from_prompt,
         last=row.to_prompt,
+        ordinal=row.ordinal,
         payload=payload,
         json_text="" if row.json_text == compact_json(payload) else row.json_text,
         created_at=row.created_at,

@@ -13,7 +13,7 @@ from core.errors import StorageError
 from core.event import Event
 from core.ids import SessionId
 from core.limits import EARLIEST_TIME, LATEST_TIME
-from core.memory import MemoryBlock
+from core.memory import BlockType, MemoryBlock
 from core.session import Session, SessionState, SessionSummary
 from core.slot import Slot
 from core.store import Snapshot, recent_from, whole_from
@@ -80,13 +80,19 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
         .order_by(LLM_REQUEST.c.request_id)
     )
     drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)
+    corrections = select(func.coalesce(func.max(MEMORY_BLOCK.c.ordinal), 0)).where(
+        MEMORY_BLOCK.c.session_id == session_id, MEMORY_BLOCK.c.to_prompt == session.boundary
+    )
+    counts = select(drafts.scalar_subquery(), corrections.scalar_subquery())
+    draft_count, correction_count = (await connection.execute(counts)).one()
     return Snapshot(
         session=session,
         tab1=mapping.to_tab1(tab1),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(map(mapping.to_event, recent)),
         requests=tuple(map(mapping.to_request, requests)),
-        draft_count=(await connection.execute(drafts)).scalar_one(),
+        draft_count=draft_count,
+        corrections=correction_count,
         is_memory_known=False,
     )
 
@@ -95,12 +101,12 @@ async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Seq
     """Return the memory that inputs are made of, as `core.memory.folded` has it."""
     start = whole_from(await read_session(connection, session_id))
     whole = rows_of(MEMORY_BLOCK, session_id).where(
-        (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.from_prompt == 0)
+        (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)
     )
     blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
     if start > 0:
         blocks += [mapping.to_block(row) for row in await connection.execute(_canon(session_id, start))]
-    return sorted(blocks, key=lambda block: block.first)
+    return sorted(blocks, key=lambda block: block.place)
 
 
 def _canon(session_id: SessionId, last: int) -> Select[Any]:
@@ -114,14 +120,16 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
     return select(*columns, cast(payload, Text).label("json_text")).where(
         MEMORY_BLOCK.c.session_id == session_id,
         MEMORY_BLOCK.c.from_prompt.between(1, last),
+        MEMORY_BLOCK.c.type == BlockType.TURN_DELTA,
         (func.jsonb_array_length(locks) > 0) | (MEMORY_BLOCK.c.from_prompt == 1),
     )
 
 
-def blocks_after(session_id: SessionId, after: int) -> Select[Any]:
-    """Return the query for every block that ends beyond prompt `after`, in order."""
-    newer = rows_of(MEMORY_BLOCK, session_id).where(MEMORY_BLOCK.c.to_prompt > after)
-    return newer.order_by(MEMORY_BLOCK.c.from_prompt)
+def blocks_after(session_id: SessionId, after: int, corrections: int) -> Select[Any]:
+    """Return the query for every block behind correction number `corrections` at prompt `after`, in order."""
+    place = tuple_(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
+    newer = rows_of(MEMORY_BLOCK, session_id).where(place > tuple_(literal(after), literal(corrections)))
+    return newer.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
 
 
 def events_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:

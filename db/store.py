@@ -101,9 +101,12 @@ class PostgresStore:
         with reads.of_chapter(session_id):
             return await self._read(lambda connection: reads.read_memory(connection, session_id))
 
-    async def blocks(self, session_id: SessionId, *, after: int = -1) -> Sequence[MemoryBlock]:
-        """Return every block that ends beyond prompt `after`, whole and in order."""
-        return await self._mapped(session_id, reads.blocks_after(session_id, after), mapping.to_block)
+    async def blocks(
+        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+    ) -> Sequence[MemoryBlock]:
+        """Return every block behind that place, whole and in order; see `core.store.Store.blocks`."""
+        query = reads.blocks_after(session_id, after, corrections)
+        return await self._mapped(session_id, query, mapping.to_block)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""

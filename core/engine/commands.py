@@ -6,9 +6,11 @@ from datetime import datetime
 
 from core.engine.settlement import BETWEEN, move, returned_unsent, summary_request
 from core.errors import IllegalCommandError, LimitExceededError
-from core.ids import RequestId, SessionId, new_uuid
-from core.limits import LONGEST_TITLE, Limits
+from core.ids import BlockId, RequestId, SessionId, new_uuid
+from core.limits import LONGEST_CORRECTION, LONGEST_TITLE, Limits
 from core.machine import Command
+from core.memory import BlockType, MemoryBlock, correction_payload
+from core.prompt_range import PromptRange
 from core.request import Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
 from core.slot import Slot, first_slots
@@ -215,6 +217,29 @@ def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, Request
     session = move(snapshot, snapshot.session, Command.BUILD_NARRATIVE, now)
     request = _again(snapshot, RequestKind.NARRATIVE, now) or _request(session, RequestKind.NARRATIVE, now)
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
+
+
+def correct_canon(snapshot: Snapshot, text: str, prompts: PromptRange | None, now: datetime) -> Changes:
+    """Store what the GM corrects of canon, behind the memory that there is; `prompts` is what it is about."""
+    session = move(snapshot, snapshot.session, Command.CORRECT_CANON, now)
+    text = within("correction", text, LONGEST_CORRECTION).strip()
+    if is_blank(text):
+        raise IllegalCommandError("There is no text to store; write what is true instead.")
+    if prompts is not None and prompts.last > session.prompt_index:
+        raise IllegalCommandError(
+            f"Prompts {prompts} are not all played yet; the last one is {session.prompt_index:,}."
+        )
+    block = MemoryBlock(
+        id=BlockId(new_uuid()),
+        session_id=session.id,
+        type=BlockType.CANON_CORRECTION,
+        first=session.boundary,
+        last=session.boundary,
+        ordinal=snapshot.corrections + 1,
+        payload=correction_payload(text, session.prompt_index, prompts),
+        created_at=now,
+    )
+    return Changes(session_id=session.id, session=session, blocks=(block,))
 
 
 def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:

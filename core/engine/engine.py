@@ -1,6 +1,6 @@
 """The engine: opens sessions and keeps the chapter list. A screen, a script and the tests call the same."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from core.context import Context, ContextBuilder
 from core.engine import commands
@@ -22,7 +22,7 @@ from core.model_choice import Choices
 from core.providers.base import Provider
 from core.session import SessionSummary
 from core.slot import Slot
-from core.store import Holder, Lease, Snapshot, Store, written_elsewhere
+from core.store import Changes, Holder, Lease, Snapshot, Store, written_elsewhere
 
 
 class Engine:
@@ -125,12 +125,26 @@ class Engine:
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Retitle a session that is not open here; raise SessionLockedError when another window has it."""
+        await self._change(
+            session_id, lambda snapshot: commands.retitle(snapshot, title, self._clock()), "rename it there"
+        )
+
+    async def correct_canon(self, session_id: SessionId, text: str) -> None:
+        """Correct canon in a session that is not open here; raise as `retitle` does."""
+        await self._change(
+            session_id,
+            lambda snapshot: commands.correct_canon(snapshot, text, None, self._clock()),
+            "correct it there",
+        )
+
+    async def _change(
+        self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
+    ) -> None:
         taken = await self.store.acquire(session_id, self._label)
         if isinstance(taken, Holder):
-            raise SessionLockedError(f"This chapter is open elsewhere ({taken.label}); rename it there.")
+            raise SessionLockedError(f"This chapter is open elsewhere ({taken.label}); {elsewhere}.")
         try:
-            snapshot = await self.store.load(session_id)
-            await self.store.commit(commands.retitle(snapshot, title, self._clock()), taken)
+            await self.store.commit(decide(await self.store.load(session_id)), taken)
         finally:
             await taken.aclose()
 

@@ -65,9 +65,11 @@ async def read_news(store: Store, before: Snapshot) -> News:
 
 async def _new_blocks(store: Store, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
     old, new = before.session, now.session
-    if new.boundary == old.boundary and new.tab1_locked == old.tab1_locked:
+    is_same = (new.boundary, new.tab1_locked) == (old.boundary, old.tab1_locked)
+    if is_same and now.corrections == before.corrections:
         return ()
-    return await store.blocks(new.id, after=old.boundary if old.tab1_locked else -1)
+    after = old.boundary if old.tab1_locked else -1
+    return await store.blocks(new.id, after=after, corrections=before.corrections)
 
 
 def news_between(

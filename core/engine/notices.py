@@ -71,7 +71,7 @@ class EventsAppended:
 
 @dataclass(frozen=True, slots=True)
 class MemoryAppended:
-    """A block is stored; the boundary moved with it."""
+    """A block is stored; with a delta, the boundary moved."""
 
     block: MemoryBlock
 

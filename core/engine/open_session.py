@@ -26,6 +26,7 @@ from core.event import Event
 from core.ids import RequestId, SessionId, new_uuid
 from core.machine import Command, facts_of, refusal
 from core.memory import MemoryBlock
+from core.prompt_range import PromptRange
 from core.request import Artifact, Request, RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
@@ -170,6 +171,12 @@ class OpenSession:
     async def end_chapter(self) -> None:
         """End the chapter, after a last summary if one is needed."""
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
+
+    async def correct_canon(self, text: str, prompts: PromptRange | None = None) -> None:
+        """Store a correction of canon: every later input has it behind the memory that there is."""
+        await self._writer.apply(
+            lambda snapshot: commands.correct_canon(snapshot, text, prompts, self._clock())
+        )
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
         """Store the definition of the narrative agent."""

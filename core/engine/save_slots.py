@@ -120,10 +120,10 @@ class SaveSlots:
         events = known.chains.events if known else NOTHING
         async for batch in self._events(session_id, before, session.prompt_index):
             events = await asyncio.to_thread(chained, events, batch)
-        is_lock_known = known is not None and known.session.tab1_locked
-        new_blocks = await self._blocks(
-            session, after=known.session.boundary if known and is_lock_known else -1
+        place = (
+            (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
+        new_blocks = await self._blocks(session, snapshot.corrections, after=place)
         blocks = await asyncio.to_thread(chained, known.chains.blocks if known else NOTHING, new_blocks)
         drafts = known.chains.drafts if known else NOTHING
         if (seen := known.draft_count if known else 0) < snapshot.draft_count:
@@ -134,6 +134,7 @@ class SaveSlots:
             tab1=snapshot.tab1,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
+            corrections=snapshot.corrections,
             chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
         )
 
@@ -147,7 +148,7 @@ class SaveSlots:
         async for batch in self._events(slot.session_id, 0, session.prompt_index):
             chain = await asyncio.to_thread(chained, chain, batch, version)
             events += batch
-        blocks = await self._blocks(session, after=-1)
+        blocks = await self._blocks(session, content.corrections, after=(-1, 0))
         drafts = await self._drafts(slot.session_id, content.draft_count)
         chains = Chains(
             version=version,
@@ -172,11 +173,14 @@ class SaveSlots:
         for first in range(before + 1, last + 1, BATCH):
             yield await self._store.events(session_id, first=first, last=min(last, first + BATCH - 1))
 
-    async def _blocks(self, session: Session, *, after: int) -> list[MemoryBlock]:
+    async def _blocks(
+        self, session: Session, corrections: int, *, after: tuple[int, int]
+    ) -> list[MemoryBlock]:
+        """Return the blocks behind that place, up to correction number `corrections` at the boundary."""
         if not session.tab1_locked:
             return []
-        blocks = await self._store.blocks(session.id, after=after)
-        return [block for block in blocks if block.last <= session.boundary]
+        blocks = await self._store.blocks(session.id, after=after[0], corrections=after[1])
+        return [block for block in blocks if block.place <= (session.boundary, corrections)]
 
     async def _drafts(self, session_id: SessionId, count: int) -> list[NarrativeDraft]:
         return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]

@@ -46,7 +46,9 @@ class SlotKeeper:
         with self._writer.listeners.listen() as listener:
             async for notice in listener:
                 # A window that only reads along hears of memory too; the one that writes takes the slot.
-                if isinstance(notice, MemoryAppended) and self._writer.lease is not None:
+                if not isinstance(notice, MemoryAppended) or self._writer.lease is None:
+                    continue
+                if notice.block.type is not BlockType.CANON_CORRECTION:
                     await self._take(notice.block)
 
     async def _take(self, block: MemoryBlock) -> None:

@@ -36,7 +36,7 @@ class SessionRow(Row, table=True):
         # The one unique key that crosses sessions; a server that shards by session needs it elsewhere.
         UniqueConstraint("script_key", "script_run"),
         column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
-        column.links(["summarised_to"], "memory_block", ["to_prompt"], "fk_session_boundary", own_id="id"),
+        column.links(["summarised_to"], "memory_block", ["ends"], "fk_session_boundary", own_id="id"),
         # No index on updated_at: every commit moves it, and an index would cost each of them more than it
         # saves the chapter list.
     )

@@ -3,7 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Column, Index, UniqueConstraint, Uuid
+from sqlalchemy import CheckConstraint, Column, Index, SmallInteger, UniqueConstraint, Uuid
+from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
@@ -50,22 +51,31 @@ class EventRow(Row, table=True):
 class MemoryBlockRow(Row, table=True):
     """Structured memory. The lock is 0 to 0; each delta `follows` the block that ends just before it.
 
-    Unique ends and that one foreign key make the blocks a single chain: no hole, no overlap.
+    Unique ends and that one foreign key make lock and deltas a single chain: no hole, no overlap. They have
+    ordinal 0. The corrections of canon that were made at the end of one of them follow it as 1, 2, 3 …
     """
 
     __tablename__ = "memory_block"
     __table_args__ = (
         column.of_session(),
         column.times("created_at"),
-        UniqueConstraint("session_id", "from_prompt"),
-        UniqueConstraint("session_id", "to_prompt"),
-        column.links(["follows"], "memory_block", ["to_prompt"], "fk_memory_block_no_hole"),
+        UniqueConstraint("session_id", "from_prompt", "ordinal"),
+        UniqueConstraint("session_id", "to_prompt", "ordinal"),
+        UniqueConstraint("session_id", "ends"),
+        column.links(
+            ["follows", "follows_ordinal"],
+            "memory_block",
+            ["to_prompt", "ordinal"],
+            "fk_memory_block_no_hole",
+        ),
         column.one_of("type", BlockType),
         CheckConstraint(
             "CASE type WHEN 'world_chapter_lock' THEN from_prompt = 0 AND to_prompt = 0"
+            " WHEN 'canon_correction' THEN from_prompt >= 0 AND to_prompt = from_prompt"
             " ELSE from_prompt >= 1 AND to_prompt >= from_prompt END",
             name="range",
         ),
+        CheckConstraint("ordinal >= 0 AND (ordinal > 0) = (type = 'canon_correction')", name="ordinal"),
     )
 
     session_id: UUID = column.key()
@@ -76,7 +86,12 @@ class MemoryBlockRow(Row, table=True):
     json_text: str = column.text()
     payload: dict[str, object] = column.parsed("json_text")
     created_at: datetime = column.time()
-    follows: int | None = column.generated("CASE WHEN from_prompt > 0 THEN from_prompt - 1 END")
+    ordinal: int = Field(sa_column=Column(SmallInteger, nullable=False, server_default=sql("0")))
+    follows: int | None = column.generated(
+        "CASE WHEN ordinal > 0 THEN to_prompt WHEN from_prompt > 0 THEN from_prompt - 1 END"
+    )
+    follows_ordinal: int | None = column.generated("GREATEST(ordinal - 1, 0)")
+    ends: int | None = column.generated("CASE WHEN ordinal = 0 THEN to_prompt END")
 
 
 class NarrativeDraftRow(Row, table=True):

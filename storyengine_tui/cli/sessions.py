@@ -1,4 +1,4 @@
-"""`storyengine sessions`, `show`, `context`, `archive`, `purge`: looking at and after sessions."""
+"""`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: looking at and after sessions."""
 
 import json
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when some
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (sessions, show, context, archive, purge):
+    for command in (sessions, show, context, correct, archive, purge):
         app.command()(command)
 
 
@@ -197,6 +197,22 @@ def _print_context(made: Context, choice: ModelChoice, *, is_whole: bool) -> Non
     )
     for line in made.left_out:
         say(f"Left out: {line}")
+
+
+def correct(
+    session: SessionArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true instead, in your words.")],
+    debug: Debug = False,
+) -> None:
+    """Correct canon: every later call is given TEXT behind the memory that there is now."""
+    run(_correct(session, text), is_debug=debug)
+
+
+async def _correct(name: str, text: str) -> None:
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine.store, name)
+        await engine.correct_canon(session_id, text)
+    say("Stored. Every later call is given it behind the memory that there is now.")
 
 
 def archive(session: SessionArgument, debug: Debug = False) -> None:

@@ -40,7 +40,7 @@ def passages_of(block: MemoryBlock, form: MemoryForm) -> list[Passage]:
     if form is MemoryForm.JSON:
         return [Passage(clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))]
     title = title_of(block)
-    sections = LOCK_SECTIONS if block.type is BlockType.WORLD_CHAPTER_LOCK else DELTA_SECTIONS
+    sections = SECTIONS[block.type]
     told = [(heading, list(lines(block.payload))) for heading, lines in sections]
     found = [_section(heading, lines) for heading, lines in told if lines]
     return [Passage(title, len(title), is_title=True), *(found or [Passage("Nothing new.")])]
@@ -50,6 +50,9 @@ def title_of(block: MemoryBlock) -> str:
     """Return what a block is about: the beginning, or which prompts."""
     if block.type is BlockType.WORLD_CHAPTER_LOCK:
         return "World and chapter, as they were locked"
+    if block.type is BlockType.CANON_CORRECTION:
+        after = _text(block.payload.get("made_after")).rstrip(")")
+        return f"Correction by the GM, after prompt {after}" if after else "Correction by the GM"
     prompts = PromptRange(max(1, block.first), max(1, block.first, block.last))
     return f"Prompt {prompts}" if len(prompts) == 1 else f"Prompts {prompts}"
 
@@ -76,6 +79,11 @@ def _text(value: object) -> str:
     if value is None or isinstance(value, str):
         return clean_line(value or "")
     return clean_line(json.dumps(value, ensure_ascii=False))
+
+
+def _whole_text(value: object) -> str:
+    """Return a text with its lines."""
+    return value if isinstance(value, str) else _text(value)
 
 
 def _inner(payload: Payload, key: str) -> Payload:
@@ -240,6 +248,18 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
     ("Canon", _bullets("canon_locks")),
     ("Questions", _bullets("contradictions_or_questions")),
 )
+
+
+CORRECTION_SECTIONS: tuple[tuple[str, Lines], ...] = (
+    ("About prompts", _fields("corrects", ("from_marker", "From"), ("to_marker", "To"))),
+    ("What is true", lambda payload: iter(clean(_whole_text(payload.get("correction"))).split("\n"))),
+)
+
+SECTIONS = {
+    BlockType.WORLD_CHAPTER_LOCK: LOCK_SECTIONS,
+    BlockType.TURN_DELTA: DELTA_SECTIONS,
+    BlockType.CANON_CORRECTION: CORRECTION_SECTIONS,
+}
 
 
 def find_names(text: str, names: Names) -> Iterator[tuple[int, int, Slot]]:

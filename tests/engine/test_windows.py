@@ -76,6 +76,7 @@ async def test_every_command_of_a_window_that_reads_only_is_refused_and_changes_
             lambda: reader.cancel(request),
             reader.end_chapter,
             lambda: reader.define_narrative("Mine", None),
+            lambda: reader.correct_canon("Mine"),
             reader.build_narrative,
             reader.reset,
         ):

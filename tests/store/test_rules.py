@@ -26,6 +26,10 @@ BLOCK = (
     " VALUES (%s, gen_random_uuid(), %s, %s, %s, '{}', now())"
 )
 DELTA, LOCK = "turn_delta", "world_chapter_lock"
+CORRECTION = (
+    "INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, ordinal, json_text,"
+    " created_at) VALUES (%s, gen_random_uuid(), %s, %s, %s, %s, '{}', now())"
+)
 
 
 @dataclass(frozen=True)
@@ -297,3 +301,32 @@ def test_a_request_makes_sense(
     chapter: SessionId, strict: Raw, values: str, why: type[psycopg.Error] | str
 ) -> None:
     _refused(strict, why, f"UPDATE llm_request SET {values} WHERE session_id = %s", chapter)
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "last", "ordinal", "why"),
+    [
+        pytest.param("canon_correction", 5, 5, 1, errors.ForeignKeyViolation, id="inside a delta"),
+        pytest.param("canon_correction", 7, 7, 2, errors.ForeignKeyViolation, id="with a gap before it"),
+        pytest.param("canon_correction", 9, 9, 1, errors.ForeignKeyViolation, id="behind what is not there"),
+        pytest.param("canon_correction", 7, 7, 0, errors.IntegrityError, id="in the place of a delta"),
+        pytest.param("canon_correction", 1, 7, 1, errors.CheckViolation, id="over a range"),
+        pytest.param(DELTA, 8, 9, 1, errors.CheckViolation, id="a delta that is numbered like one"),
+    ],
+)
+def test_a_correction_is_stored_only_behind_a_block_or_another_correction(
+    chapter: SessionId, strict: Raw, kind: str, at: int, last: int, ordinal: int, why: type[psycopg.Error]
+) -> None:
+    _refused(strict, why, CORRECTION, chapter, kind, at, last, ordinal)
+
+
+def test_corrections_leave_the_chain_of_deltas_alone_and_stay_as_they_are(
+    chapter: SessionId, strict: Raw
+) -> None:
+    for at, ordinal in ((0, 1), (7, 1), (7, 2)):
+        strict.execute(CORRECTION, (chapter, "canon_correction", at, at, ordinal))
+    _refused(strict, errors.UniqueViolation, CORRECTION, chapter, "canon_correction", 7, 7, 2)
+    of_corrections = "session_id = %s AND type = 'canon_correction'"
+    _refused(strict, APPEND_ONLY, f"UPDATE memory_block SET json_text = '[]' WHERE {of_corrections}", chapter)
+    _refused(strict, APPEND_ONLY, f"DELETE FROM memory_block WHERE {of_corrections}", chapter)
+    _refused(strict, errors.UniqueViolation, BLOCK, chapter, DELTA, 5, 7)

@@ -31,7 +31,7 @@ SELECT 'column ' || c.relname || '.' || a.attname, format_type(a.atttypid, a.att
        || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-WHERE c.relkind = 'r' AND a.attnum > 0 AND c.relnamespace = 'public'::regnamespace
+WHERE c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped AND c.relnamespace = 'public'::regnamespace
 UNION ALL
 SELECT 'constraint ' || conname, pg_get_constraintdef(oid) FROM pg_constraint
 WHERE connamespace = 'public'::regnamespace AND contype NOT IN ('n', 't')
