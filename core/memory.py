@@ -258,7 +258,7 @@ def folded(blocks: Sequence[MemoryBlock], whole_from: int) -> tuple[MemoryBlock,
     beginning. No budget reaches back that far, and a session takes no more room than it did.
     """
     return tuple(
-        _canon_of(block) if _is_old(block, whole_from) and is_whole(block) else block
+        canon_of(block) if _is_old(block, whole_from) and is_whole(block) else block
         for block in blocks
         if not _is_old(block, whole_from) or block.first == 1 or block.payload.get("canon_locks")
     )
@@ -268,7 +268,8 @@ def _is_old(block: MemoryBlock, whole_from: int) -> bool:
     return block.type is BlockType.TURN_DELTA and block.first <= whole_from
 
 
-def _canon_of(block: MemoryBlock) -> MemoryBlock:
+def canon_of(block: MemoryBlock) -> MemoryBlock:
+    """Return the block with its canon alone, in the one key order that inputs are made of."""
     canon = {"memory_type": block.type.value, "canon_locks": block.payload.get("canon_locks", [])}
     return replace(block, payload=canon, json_text="")
 

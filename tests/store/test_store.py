@@ -1,6 +1,7 @@
 """What is stored comes back as it was; what a commit brings is there whole or not at all."""
 
 import asyncio
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -344,7 +345,12 @@ async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_open
         changes = replace(changes, session=session, blocks=(block,))
         await store.commit(changes, lease)
         snapshot = snapshot.after(changes)
-        assert list(snapshot.blocks) == list(await store.memory(session.id))
+        reopened = list(await store.memory(session.id))
+        assert list(snapshot.blocks) == reopened
+        # Inputs are made of these bytes; a dictionary compares equal in any order.
+        assert [json.dumps(block.payload) for block in snapshot.blocks] == [
+            json.dumps(block.payload) for block in reopened
+        ]
     assert [(block.first, is_whole(block)) for block in snapshot.blocks] == [
         (0, True), (1, False), (2, False), (4, False), (5, True), (6, True),
     ]  # fmt: skip
