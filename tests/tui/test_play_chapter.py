@@ -273,9 +273,9 @@ async def test_the_key_that_ends_the_chapter_says_why_it_does_not_while_a_reply_
 ) -> None:
     async with at_table(desktop) as table:
         await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
+        await table.until(lambda: table.transcript.is_streaming and table.area(Slot.ORANGE).has_focus)
         await table.pilot.press("f8")
-        said = "A reply is still to come; wait for it, or cancel it, then end the chapter."
+        said = "A reply is still being written; wait until it is done, or cancel it, then end the chapter."
         await table.until(lambda: notes(table) == [said])
         gate.open()
         await table.until(lambda: table.played(1))
