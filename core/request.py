@@ -18,6 +18,8 @@ class RequestKind(StrEnum):
     REPLY = "reply"
     SUMMARY = "summary"
     NARRATIVE = "narrative"
+    TEST = "test"
+    """A test call: made outside the queue, and stored once it is settled."""
 
     @property
     def priority(self) -> int:
@@ -30,6 +32,7 @@ _PRIORITIES = {
     RequestKind.SUMMARY: 10,
     RequestKind.REPLY: 20,
     RequestKind.NARRATIVE: 30,
+    RequestKind.TEST: 40,
 }
 
 

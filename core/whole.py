@@ -42,7 +42,9 @@ _STATE_OF = {
     RequestKind.SUMMARY: (SessionState.SUMMARIZING,),
     RequestKind.NARRATIVE: (SessionState.NARRATING,),
     RequestKind.REPLY: (SessionState.ACTIVE, SessionState.SUMMARIZING),
+    RequestKind.TEST: (),
 }
+_BEFORE_LOCK = (RequestKind.LOCK, RequestKind.TEST)
 _FINISHED = (SessionState.ENDED, SessionState.NARRATING)
 _UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
@@ -187,8 +189,10 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
         is_reply = request.kind is RequestKind.REPLY
         if request.attempts < 0 or not _is_range(request.prompts):
             yield "a call has a number of attempts, or a range of prompts, that cannot be"
-        if request.kind is not RequestKind.LOCK and not session.tab1_locked:
+        if request.kind not in _BEFORE_LOCK and not session.tab1_locked:
             yield "a call was made before the lock"
+        if request.kind is RequestKind.TEST and request.state is RequestState.FAILED:
+            yield "a test call is neither done nor given up"
         if is_reply != (request.slot is not None) or not (is_reply or request.text == ""):
             yield "a call has the text or the character of another kind"
         elif is_reply and (

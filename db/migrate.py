@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from core.errors import StorageError
 from db.faults import LOAD, guarded
 
-HEAD: Final = "story_0009"
+HEAD: Final = "story_0010"
 """The revision that this program writes; a test holds it against the newest migration."""
 
 _PREFIX: Final = "story_"

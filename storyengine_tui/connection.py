@@ -2,19 +2,23 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from pydantic import SecretStr
 
 from core.consent import normalise_base_url
+from core.engine.call import Caller, CallResult, Cancellation
+from core.engine.clock import utc_now
+from core.engine.open_session import OpenSession
+from core.engine.rate_limit import RateLimiter
+from core.engine.trial import call_for_test, new_test
 from core.errors import ErrorCode, StoryEngineError
+from core.ids import SessionId
 from core.keys import FoundKey, find_api_key
-from core.model_choice import AgentRole, choose_model, defaults_for
-from core.providers.base import Completion, Message, ModelRequest
-from core.request import Usage
+from core.model_choice import AgentRole, choose_models, defaults_for
+from core.request import Request
 from core.settings import (
     AgentSettings,
     InvalidSettingsError,
@@ -28,9 +32,8 @@ from core.text import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.settings_file import Changes, Key, change_settings
 
-TEST_PROMPT = "Answer with one word: ready."
-TEST_TOKENS = 1_000
-"""Room for the reasoning that some models do before a word; what is not used costs nothing."""
+NO_SESSION = SessionId(UUID(int=0))
+"""Whose a test call is where no chapter is open; it is not stored."""
 LONGEST_SHOWN = 60
 OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
 
@@ -132,74 +135,88 @@ async def name_key(connection: Connection, configuration: Configuration) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a tiny call gave. Times are in seconds."""
+    """What a test call gave; `note` says why it is not on record, where it is not."""
 
-    text: str
-    model: str
-    usage: Usage
-    first_token: float
-    total: float
+    result: CallResult
+    note: str = ""
 
     def __str__(self) -> str:
-        answer = clean_line(self.text)
+        [artifact] = self.result.trail.artifacts
+        answer = clean_line(self.result.text)
         if len(answer) > LONGEST_SHOWN:
             answer = answer[: LONGEST_SHOWN - 1] + "…"
         tokens = ""
-        if self.usage.input_tokens is not None and self.usage.output_tokens is not None:
-            tokens = f"; {self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out"
+        if artifact.usage.input_tokens is not None and artifact.usage.output_tokens is not None:
+            tokens = f"; {artifact.usage.input_tokens:,} tokens in, {artifact.usage.output_tokens:,} out"
         return (
-            f"{clean_line(self.model)} answered “{answer}” in {self.total:.2f} s, "
-            f"first word after {self.first_token:.2f} s{tokens}."
+            f"{clean_line(artifact.model)} answered “{answer}” in {_seconds(artifact.total_ms)}, "
+            f"first word after {_seconds(artifact.first_token_ms)}{tokens}."
         )
 
 
-async def try_out(connection: Connection, configuration: Configuration) -> Trial:
-    """Make one tiny call to the model of the characters; raises StoryEngineError when it fails."""
+def _seconds(milliseconds: int | None) -> str:
+    return f"{(milliseconds or 0) / 1000:.2f} s"
+
+
+async def try_out(connection: Connection, configuration: Configuration, session: OpenSession | None) -> Trial:
+    """Make one tiny call to the model of the characters, and store it with the calls of `session`.
+
+    A call that was made is stored also when it failed, or when the caller is cancelled meanwhile. Raises
+    StoryEngineError when none could be made.
+    """
+    cancellation = Cancellation()
+    trial = asyncio.create_task(_tried_out(connection, configuration, session, cancellation))
+    try:
+        return await asyncio.shield(trial)
+    except asyncio.CancelledError:
+        cancellation.request()
+        await asyncio.wait({trial})
+        raise
+
+
+async def _tried_out(
+    connection: Connection,
+    configuration: Configuration,
+    session: OpenSession | None,
+    cancellation: Cancellation,
+) -> Trial:
     profile = connection.profile(configuration)
     if connection.key is not None:
         profile = profile.model_copy(update={"api_key": connection.key})
-    choice = choose_model(profile, AgentRole.CHARACTER)
-    request = ModelRequest(
-        messages=(Message("user", TEST_PROMPT),),
-        model=choice.model,
-        max_output_tokens=min(TEST_TOKENS, choice.max_output_tokens),
-        timeout=choice.timeout,
-        temperature=choice.temperature,
-        stop=choice.stop,
-    )
-    from core.providers.make import make_provider
-
     if connection.provider == "openai":
         from core.providers.openai import preload
 
         await asyncio.to_thread(preload)  # It takes a second, which is none of the service's.
+    from core.providers.make import make_provider
+
     provider = make_provider(
         profile,
         configuration.paths,
         configuration.consent,
         profile_name=connection.profile_name(configuration),
     )
-    pieces: list[str] = []
-    completion: Completion | None = None
-    began = time.monotonic()
-    first = 0.0
+    choices = choose_models(profile)
+    test = new_test(session.id if session is not None else NO_SESSION, utc_now())
     try:
-        async with aclosing(provider.stream(request)) as items:
-            async for item in items:
-                if isinstance(item, Completion):
-                    completion = item
-                    break
-                first = first or time.monotonic() - began
-                pieces.append(item.text)
+        result = await call_for_test(
+            Caller(provider, RateLimiter(choices), utc_now), choices, test, cancellation
+        )
     finally:
         await provider.aclose()
-    total = time.monotonic() - began
-    if not "".join(pieces).strip():
-        raise StoryEngineError(
-            ErrorCode.LLM_ERROR, f"{choice.model} was reached, and answered with no text; try another model."
-        )
-    model, usage = (completion.model, completion.usage) if completion else (choice.model, Usage())
-    return Trial("".join(pieces), model, usage, first, total)
+    return Trial(result, await _record(session, test, result))
+
+
+async def _record(session: OpenSession | None, test: Request, result: CallResult) -> str:
+    """Store a test call and return why it could not be; nothing when it is stored."""
+    if session is None:
+        return "This test is not recorded: no chapter is open."
+    if session.is_read_only:
+        return "This test is not recorded: another window writes in this chapter."
+    try:
+        await session.record_test(test, result)
+    except StoryEngineError as error:
+        return f"This test is not recorded: {error.message}"
+    return ""
 
 
 def connect(connection: Connection, configuration: Configuration) -> tuple[Configuration, str]:

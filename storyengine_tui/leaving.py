@@ -40,3 +40,5 @@ def _stopped(snapshot: "Snapshot", request: Request) -> str:
             return "The writing of the chapter is stopped; the finished parts are kept for Retry."
         case RequestKind.LOCK:
             return "The lock is stopped; world, chapter and cast are kept as you wrote them."
+        case RequestKind.TEST:
+            raise ValueError("a snapshot has no test call")

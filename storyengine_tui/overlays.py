@@ -175,7 +175,7 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         from storyengine_tui.screens.model_screen import ModelScreen
 
         names = self.session.snapshot.session.names if self.session is not None else {}
-        self.push_screen(ModelScreen(self.configuration, names), self._go_on_with)
+        self.push_screen(ModelScreen(self.configuration, names, self.session), self._go_on_with)
 
     def _go_on_with(self, configuration: Configuration | None) -> None:
         if configuration is not None:

@@ -84,6 +84,8 @@ class Executor:
                 return await self._summary(snapshot, request, calls)
             case RequestKind.NARRATIVE:
                 return await self._narrator.run(snapshot, request, calls.make)
+            case RequestKind.TEST:
+                raise ValueError("a test call is never queued")
             case _:
                 assert_never(request.kind)
 

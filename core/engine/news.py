@@ -128,4 +128,6 @@ def _ended(
             is_done = request.prompts is not None and request.prompts.last <= now.session.boundary
         case RequestKind.NARRATIVE:
             is_done = any(draft.request_id == request.id for draft in drafts)
+        case RequestKind.TEST:
+            raise ValueError("a snapshot has no test call")
     return replace(request, state=RequestState.DONE if is_done else RequestState.CANCELLED)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from core.draft import NarrativeDraft
 from core.engine import commands
+from core.engine.call import CallResult
 from core.engine.clock import Clock
 from core.engine.commands import Tab1Edit
 from core.engine.follower import Follower
@@ -20,6 +21,7 @@ from core.engine.rest import apply_at_rest
 from core.engine.runner import Runner, next_request
 from core.engine.settlement import time_of_service
 from core.engine.slot_keeper import SlotKeeper
+from core.engine.trial import record_of_test
 from core.engine.writing import Decide, Writer
 from core.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.event import Event
@@ -167,6 +169,12 @@ class OpenSession:
                 return request_id
             case RequestKind.NARRATIVE:
                 return await self.build_narrative()
+            case RequestKind.TEST:
+                raise ValueError("a test call is never retried")
+
+    async def record_test(self, test: Request, result: CallResult) -> None:
+        """Store the provenance of a test call; nothing else of the session changes."""
+        await self._writer.apply(lambda _: record_of_test(test, result, self._clock()))
 
     async def end_chapter(self) -> None:
         """End the chapter, after a last summary if one is needed."""

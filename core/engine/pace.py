@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from core.engine.trial import TEST_VERSION
 from core.ids import SessionId
 from core.request import Artifact
 from core.store import Store
@@ -19,9 +20,9 @@ def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> fl
     """Return the seconds that this agent's newest piece of work took with this model; None when unknown.
 
     `artifacts` are those of a session, oldest first. Work that failed, or was tried more than once, tells
-    nothing of how long it takes.
+    nothing of how long it takes; nor does a test call.
     """
-    of_agent = [one for one in artifacts if one.agent_id == agent_id]
+    of_agent = [one for one in artifacts if one.agent_id == agent_id and one.prompt_version != TEST_VERSION]
     known = None
     for _, calls in groupby(of_agent, key=lambda one: one.request_id):
         taken = list(calls)

@@ -22,6 +22,7 @@ class LlmRequestRow(Row, table=True):
         column.one_of("state", RequestState),
         CheckConstraint("slot BETWEEN 1 AND 7", name="slot"),
         CheckConstraint("kind <> 'reply' OR slot IS NOT NULL", name="speaker"),
+        CheckConstraint("kind <> 'test' OR state IN ('done', 'cancelled')", name="test"),
         CheckConstraint("attempts >= 0", name="attempts"),
         CheckConstraint(
             "(from_prompt IS NULL) = (to_prompt IS NULL) AND from_prompt >= 1 AND to_prompt >= from_prompt",

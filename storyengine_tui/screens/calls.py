@@ -43,11 +43,17 @@ def agent_of(call: Call, session: Session) -> str:
 
 
 def prompt_of(call: Call) -> str:
-    """Return the prompt that a reply became, or the prompts that a summary covers."""
+    """Return the prompt that a reply became, the prompts that a summary covers, or `test`."""
+    if _is_test(call):
+        return "test"
     if call.request is None or call.request.prompts is None:
         is_whole = call.request is not None and call.request.kind is RequestKind.NARRATIVE
         return "all" if is_whole else UNKNOWN
     return str(call.request.prompts)
+
+
+def _is_test(call: Call) -> bool:
+    return call.request is not None and call.request.kind is RequestKind.TEST
 
 
 def tokens_of(call: Call) -> str:
@@ -97,8 +103,9 @@ def facts_of(call: Call, session: Session) -> str:
     """Return everything that is known of a call beside its texts, one fact a line."""
     artifact, usage = call.artifact, call.artifact.usage
     kind = call.request.kind.value if call.request else UNKNOWN
+    purpose = "test call, no part of the story" if _is_test(call) else f"{kind}, prompt {prompt_of(call)}"
     lines = [
-        f"Agent {agent_of(call, session)} · {kind}, prompt {prompt_of(call)} · "
+        f"Agent {agent_of(call, session)} · {purpose} · "
         f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
         f"Model {clean_line(artifact.model)} · provider {artifact.provider} · "
         f"system prompt {clean_line(artifact.prompt_version)}",

@@ -13,6 +13,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
 from core.consent import is_loopback
+from core.engine.open_session import OpenSession
 from core.errors import StoryEngineError
 from core.keys import store_api_key
 from core.model_choice import AgentRole
@@ -44,8 +45,9 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     CSS_PATH = "model_screen.tcss"
     HELP = (
-        "Test makes one tiny call with what stands here, and stores nothing. Connect writes it to "
-        "config.toml, the key to the system's keyring, and goes on with that model at once."
+        "Test makes one tiny call with what stands here; F7 lists it, and it is no part of the story. "
+        "Connect writes what stands here to config.toml, the key to the system's keyring, and goes on with "
+        "that model at once."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f8", "test", "Test"),
@@ -53,10 +55,16 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, configuration: Configuration, names: Mapping[Slot, str] | None = None) -> None:
-        """Make the page; `names` are what the open chapter calls its characters."""
+    def __init__(
+        self,
+        configuration: Configuration,
+        names: Mapping[Slot, str] | None = None,
+        session: OpenSession | None = None,
+    ) -> None:
+        """Make the page; `names` are what the open chapter calls its characters, `session` records tests."""
         super().__init__()
         self._configuration = configuration
+        self._session = session
         self._names = names or {}
         self._now = connection_of(configuration)
         self._service = service_of(configuration)
@@ -224,8 +232,10 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         if not await self._may_call(typed):
             return
         self._begin_waiting("Waiting for an answer")
-        trial = await try_out(typed, self._configuration)
-        self._say(str(trial))
+        trial = await try_out(typed, self._configuration, self._session)
+        error = trial.result.error
+        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
+        self._say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)
 
     async def _connect(self) -> None:
         typed = self._typed

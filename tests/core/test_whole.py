@@ -198,6 +198,7 @@ KEPT: dict[str, Whole] = {
     "one chunk": in_play(7),
     "three chunks and one prompt": in_play(22),
     "a lock at work": asking(call(RequestKind.LOCK, PENDING), whole=at_setup(state=SessionState.LOCKING)),
+    "a test call before the lock": asking(call(RequestKind.TEST, RequestState.CANCELLED), whole=at_setup()),
     "a summary at work": summarising(summary(8, 14, PROCESSING), reply(PENDING, 2)),
     "prompts that wait": asking(reply(PROCESSING), reply(PENDING, 2)),
     "the longest prompt that waits": asking(reply(text="p" * LIMITS.prompt)),
@@ -316,6 +317,7 @@ BROKEN: dict[str, dict[str, Whole]] = {
     },
     "two calls run at once": {"two replies": asking(reply(PROCESSING), reply(PROCESSING, 2))},
     "before the lock": {"a prompt": asking(reply(), whole=at_setup())},
+    "a test call is": {"that may be tried again": asking(call(RequestKind.TEST, RequestState.FAILED))},
     "of another kind": {
         "a prompt to nobody": asking(reply(slot=None)),
         "a lock with a text": asking(call(RequestKind.LOCK, text="x")),

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
 JSON_KINDS = (RequestKind.LOCK, RequestKind.SUMMARY)
 NO_FAULT = {
-    Fault.CONTROL_CHARACTERS: tuple(RequestKind),  # cleaned, and used
+    Fault.CONTROL_CHARACTERS: tuple(MATCHES),  # cleaned, and used
     Fault.INVALID_JSON: (RequestKind.REPLY, RequestKind.NARRATIVE),  # prose is no JSON
     Fault.WRONG_SHAPE: (RequestKind.REPLY, RequestKind.NARRATIVE),
     Fault.BLOATED_JSON: (RequestKind.REPLY, RequestKind.NARRATIVE),
@@ -46,13 +46,13 @@ def entry(kind: RequestKind, fault: Fault, often: Often) -> Entry:
 
 
 def scripted_rows() -> list[tuple[Fault, RequestKind, Often]]:
-    pairs = list(product(Fault, RequestKind))
+    pairs = list(product(Fault, MATCHES))
     if IS_WHOLE:
         return [(*pair, often) for pair in pairs for often in Often]
     # `test_faults` has each of them once.
     turns = (Often.ALWAYS, Often.EVERY_OTHER)
     return [
-        (fault, kind, turns[(number + number // len(RequestKind)) % 2])
+        (fault, kind, turns[(number + number // len(MATCHES)) % 2])
         for number, (fault, kind) in enumerate(pairs)
     ]
 
@@ -105,9 +105,9 @@ ROLES = {
 
 
 def http_rows() -> list[tuple[str, RequestKind, Often]]:
-    every = [(name, kind, often) for name in HTTP_FAULTS for kind, often in product(RequestKind, Often)]
+    every = [(name, kind, often) for name in HTTP_FAULTS for kind, often in product(MATCHES, Often)]
     # One step more than a fault has rows, so that kinds and frequencies take turns.
-    return every if IS_WHOLE else every[:: 2 * len(RequestKind) * len(Often) + 1]
+    return every if IS_WHOLE else every[:: 2 * len(MATCHES) * len(Often) + 1]
 
 
 @pytest.fixture(autouse=True)

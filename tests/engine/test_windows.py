@@ -28,6 +28,7 @@ from core.session import SessionState
 from core.slot import Slot
 from db.store import PostgresStore
 from tests.engine.windows import (
+    MATCHES,
     GatedModel,
     Late,
     Outage,
@@ -231,7 +232,7 @@ async def test_taking_over_from_a_window_that_died_gives_back_the_prompt_that_it
         await play(reader, 1)
 
 
-@pytest.mark.parametrize("kind", list(RequestKind))
+@pytest.mark.parametrize("kind", list(MATCHES))
 async def test_a_session_that_was_left_without_a_word_is_mended_when_it_is_opened(
     store: PostgresStore, url: str, kind: RequestKind
 ) -> None:

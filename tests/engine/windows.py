@@ -11,11 +11,14 @@ import psycopg
 import pytest
 
 from core.engine import commands
+from core.engine.call import Caller, Cancellation
 from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.notices import Notice, SessionChanged
 from core.engine.open_session import OpenSession
+from core.engine.rate_limit import RateLimiter
+from core.engine.trial import call_for_test, new_test
 from core.ids import SessionId, new_uuid
 from core.model_choice import AgentRole, Choices, defaults_for
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
@@ -227,6 +230,13 @@ async def done(session: OpenSession, request_id: Any) -> Request:
     request = await session.wait(request_id)
     assert request.error_code is None, request
     return request
+
+
+async def record_test(session: OpenSession, provider: Provider | None = None) -> None:
+    """Make a test call and store it with the calls of the session."""
+    caller = Caller(provider or ScriptedProvider(), RateLimiter(CHOICES), utc_now)
+    test = new_test(session.id, utc_now())
+    await session.record_test(test, await call_for_test(caller, CHOICES, test, Cancellation()))
 
 
 async def play(session: OpenSession, count: int, slot: Slot = Slot.RED) -> None:

@@ -11,6 +11,7 @@ import pytest
 from core.engine.notices import TextArrived
 from core.errors import StorageError
 from core.ids import SessionId
+from core.request import RequestKind
 from core.session import SessionState
 from core.slot import Slot
 from db import client_programs
@@ -19,7 +20,7 @@ from db.embedded.binaries import Binaries
 from db.embedded.server import EmbeddedServer
 from db.migrate import HEAD, known_revisions
 from db.store import open_store
-from tests.engine.windows import PATIENCE, GatedModel, chapter, done, listening, play, window
+from tests.engine.windows import PATIENCE, GatedModel, chapter, done, listening, play, record_test, window
 from tests.store.embedded_fixtures import directory, stop
 from tests.store.older_schema import make_old
 from tests.store.servers import cloned, plain_url, private_server
@@ -151,6 +152,8 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
         assert [block.payload for block in await session.memory_blocks()] == [{"canon_locks": []}]
         await play(session, 1)
         assert session.snapshot.session.prompt_index == 2
+        await record_test(session)
+        assert [one.kind for one in await session.requests()] == [RequestKind.REPLY, RequestKind.TEST]
     await store.aclose()
 
 

@@ -34,12 +34,12 @@ def draft(version: int, *, source: int = 9, text: str = "Dawn.") -> Statement:
     )
 
 
-def request(slot: int, text: str) -> Statement:
+def request(slot: int | None, text: str, kind: str = "reply") -> Statement:
     return (
         "INSERT INTO llm_request (session_id, request_id, kind, state, priority, slot, text, attempts,"
         " error_message, created_at, updated_at)"
-        " VALUES (%s, gen_random_uuid(), 'reply', 'pending', 1, %s, %s, 0, '', now(), now())",
-        (HERE, slot, text),
+        " VALUES (%s, gen_random_uuid(), %s, 'pending', 1, %s, %s, 0, '', now(), now())",
+        (HERE, kind, slot, text),
     )
 
 
@@ -128,6 +128,10 @@ GONE: dict[str, list[Statement]] = {
     "requests": [("DELETE FROM llm_request WHERE session_id = %s", (HERE,))],
     "tab 1 of a session": [("DELETE FROM tab1_input WHERE session_id = %s", (HERE,))],
 }
+
+
+def test_a_test_call_is_stored_settled_or_not_at_all(chapter: SessionId, raw: Raw) -> None:
+    _all_refused(raw, chapter, [request(None, "", "test")], "23514")
 
 
 def _run(raw: Raw, chapter: SessionId, statements: list[Statement]) -> None:
