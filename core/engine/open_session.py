@@ -157,7 +157,7 @@ class OpenSession:
     async def retry(self, request_id: RequestId) -> RequestId:
         """Try a failed request again."""
         request = commands.find_request(self.snapshot, request_id)
-        if request.state is not RequestState.FAILED:
+        if request.state is not RequestState.FAILED or request.kind is RequestKind.TEST:
             raise IllegalCommandError("That call has not failed; there is nothing to retry.")
         match request.kind:
             case RequestKind.LOCK:
@@ -169,8 +169,6 @@ class OpenSession:
                 return request_id
             case RequestKind.NARRATIVE:
                 return await self.build_narrative()
-            case RequestKind.TEST:
-                raise ValueError("a test call is never retried")
 
     async def record_test(self, test: Request, result: CallResult) -> None:
         """Store the provenance of a test call; nothing else of the session changes."""
@@ -200,7 +198,8 @@ class OpenSession:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         if self.is_read_only:
             raise SessionLockedError()
-        self._require(Command.RESET)
+        if not self.can(Command.RESET):
+            raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
         await self._apply_at_rest(lambda snapshot: Changes(session_id=snapshot.session.id))
         await self.take_slot("before the chapter was reset")
         resting = self.snapshot.session
@@ -399,7 +398,3 @@ class OpenSession:
 
     async def _apply_at_rest(self, decide: Decide) -> None:
         await apply_at_rest(self._writer, self.cancel, decide)
-
-    def _require(self, command: Command) -> None:
-        if not self.can(command):
-            raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
