@@ -85,7 +85,7 @@ def json_from_schema(schema: Mapping[str, object], source: str, *, is_bloated: b
     return _Filler(schema, _sentences(told) or ["Nothing of note."], is_bloated).fill(schema)
 
 
-_BLOATED_LIST, _BLOATED_TEXT = 16, 400
+_BLOATED_LIST, _BLOATED_TEXT = 10, 260
 """Entries of a bloated list and characters of a bloated text, where the schema allows so many."""
 
 

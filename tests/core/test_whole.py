@@ -217,13 +217,10 @@ KEPT: dict[str, Whole] = {
     "an ended chapter": ended(),
     "an ended chapter with one prompt after its chunks": ended(prompts=8),
     "an ended chapter of whole chunks": replace(in_play(14), requests=[]).having(state=SessionState.ENDED),
-    "a chapter that is set aside": ended(state=SessionState.RESETTING),
-    "a set-up that is set aside": at_setup(state=SessionState.RESETTING),
     "drafts": ended(draft(), draft(2)),
     "a draft while another is built": asking(
         call(RequestKind.NARRATIVE, PROCESSING), whole=ended(draft(), state=SessionState.NARRATING)
     ),
-    "a draft of a chapter that is set aside": ended(draft(), state=SessionState.RESETTING),
     "a draft of a call": asking(BUILD, whole=ended(draft(request_id=FIRST))),
     "a draft of nothing played": ended(draft(source=SourceSnapshot(0, ()))),
     "a call": called(artifact()),
@@ -263,8 +260,12 @@ BROKEN: dict[str, dict[str, Whole]] = {
     "pointer": {
         "too high": in_play(9, prompt_index=10),
         "too low": in_play(9, prompt_index=8),
-        "a prompt without a reply": replace(in_play(1), events=[PROMPT]),
-        "a hole": replace(in_play(2), events=[*play(1, 1), *play(3, 3)]),
+    },
+    "not numbered in order": {"a hole": replace(in_play(2), events=[*play(1, 1), *play(3, 3)])},
+    "was not answered": {"a prompt without a reply": replace(in_play(1), events=[PROMPT])},
+    "in the middle of a reset": {
+        "a chapter that is set aside": ended(state=SessionState.RESETTING),
+        "a set-up that is set aside": at_setup(state=SessionState.RESETTING),
     },
     "not by the GM and a character": {
         "a prompt by a character": played(replace(PROMPT, role=Role.AGENT)),

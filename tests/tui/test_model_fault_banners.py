@@ -119,7 +119,7 @@ async def test_the_banner_of_a_lock_names_every_fault_and_tab_1_is_as_it_was(des
         session = app.session
         before = session.snapshot.tab1
         await ask(pilot)
-        await pilot.press("enter")
+        await pilot.press("tab", "enter")
         for number, (fault, sentence) in enumerate(faults.items(), start=1):
             await until(pilot, has_failed(session, RequestKind.LOCK, number), fault)
             await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown, fault)
