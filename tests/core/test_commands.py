@@ -233,7 +233,7 @@ def test_a_settled_request_is_refused_with_a_sentence() -> None:
 def test_a_chapter_cannot_end_while_a_reply_is_to_come() -> None:
     simulation = active()
     simulation.submit("First")
-    with pytest.raises(IllegalCommandError, match="still to come"):
+    with pytest.raises(IllegalCommandError, match="still being written"):
         commands.end_chapter(simulation.snapshot, simulation.now)
 
 
