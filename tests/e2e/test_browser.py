@@ -162,7 +162,7 @@ def test_what_is_typed_in_a_browser_is_there_after_its_window_was_closed(played:
 
 def test_a_password_is_asked_for_in_the_browser_before_anything_shows(played: Machine) -> None:
     with GameMaster(played, program=(PROGRAM, "password")) as window:
-        for asked in ("New password", "Once more"):
+        for asked in ("New password", "New password, once more"):
             window.type_hidden(asked, "open, sesame")
         window.wait_for("The password is set.")
     with Browser(played, Size(100, 40), STORYENGINE_PROVIDER="scripted") as page:
