@@ -31,7 +31,9 @@ def script_of(tmp_path: Path, prompts: int) -> ChapterScript:
 async def test_a_passing_failure_of_each_kind_is_retried_and_the_chapter_is_written(
     store: PostgresStore, tmp_path: Path
 ) -> None:
-    provider = scripted(*(failing(kind, Fault.SERVER_ERROR) for kind in RequestKind))
+    provider = scripted(
+        *(failing(kind, Fault.SERVER_ERROR) for kind in RequestKind if kind is not RequestKind.TEST)
+    )
     steps: list[Step] = []
     async with window(store, provider) as session:
         await Player(session, script_of(tmp_path, 2), steps.append, retry_wait=0.0).play()

@@ -28,7 +28,8 @@ from tests.torture.reader import digest_of
 _OLD_STORY = (
     "SELECT title, state, session.prompt_index, boundary, world, chapter, payload, event.text, role"
     " FROM session JOIN tab1_input ON tab1_input.session_id = id"
-    " JOIN memory_block ON memory_block.session_id = id JOIN event ON event.session_id = id ORDER BY ordinal"
+    " JOIN memory_block ON memory_block.session_id = id JOIN event ON event.session_id = id"
+    " ORDER BY event.ordinal"
 )
 _CLEARED = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
 
