@@ -105,6 +105,16 @@ class CappedTextArea(TextArea):
         """Act on a key before the next one comes."""
         await act_at_once(self, event)
 
+    async def _on_paste(self, event: events.Paste) -> None:
+        """Insert a paste, and leave the focus where it is.
+
+        Private, and in place of Textual's: that one asks for the focus through the app's queue, which takes
+        it back after a Tab that came directly behind the paste.
+        """
+        event.prevent_default()
+        if not self.read_only and (result := self._replace_via_keyboard(event.text, *self.selection)):
+            self.move_cursor(result.end_location)
+
     def load_text(self, text: str) -> None:
         """Show another text from its end, and forget what could be undone."""
         cleaned = clean(text)

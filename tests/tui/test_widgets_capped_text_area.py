@@ -39,6 +39,18 @@ async def test_a_paste_is_taken_up_to_the_limit() -> None:
         assert [message.refused for message in app.heard_of(CappedTextArea.LimitReached)] == [3]
 
 
+async def test_a_paste_does_not_take_the_focus_back_from_the_next_field() -> None:
+    pasted, following = CappedTextArea(limit=10, id="pasted"), CappedTextArea(limit=10, id="following")
+    app = WidgetApp(lambda: [pasted, following])
+    async with app.running() as pilot:
+        following.focus()
+        await pilot.pause()
+        pasted.post_message(events.Paste("abc"))  # Tab and what is typed next may overtake a paste.
+        await pilot.pause()
+        assert pasted.text == "abc"
+        assert app.focused is following
+
+
 async def test_a_paste_in_place_of_a_selection_has_the_room_of_what_it_replaces() -> None:
     app = area_app("1234567890", limit=10)
     async with app.running() as pilot:
