@@ -26,11 +26,11 @@ from core.store import Changes, Snapshot, Store, whole_from
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A snapshot that was read again, what listeners hear of it, and the requests that were settled."""
+    """A snapshot that was read again, what listeners hear of it, and the requests that changed."""
 
     snapshot: Snapshot
-    notices: tuple[Notice, ...] = ()
-    settled: tuple[Request, ...] = ()
+    notices: tuple[Notice, ...]
+    requests: tuple[Request, ...]
 
 
 def notices_of(before: Snapshot, changes: Changes) -> list[Notice]:
@@ -98,8 +98,7 @@ def news_between(
         },
         requests=requests,
     )
-    settled = tuple(request for request in requests if not request.state.is_open)
-    return News(now, tuple(notices_of(before, changes)), settled)
+    return News(now, tuple(notices_of(before, changes)), requests)
 
 
 def _notices_of_request(request: Request) -> list[Notice]:

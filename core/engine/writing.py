@@ -198,21 +198,13 @@ class Writer:
         trouble = asyncio.ensure_future(self._is_troubled.wait())
         try:
             await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            turn.add_done_callback(self._decline)
-            raise
         finally:
             trouble.cancel()
-            turn.cancel()
-        if turn.done() and not turn.cancelled():
+            turn.cancel()  # does nothing when the turn has come
+        if turn.done():
             return
         error = self._trouble or StorageError(ErrorCode.STORAGE_SAVE_FAILED)
         raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint=error.hint) from error
-
-    def _decline(self, turn: "asyncio.Task[bool]") -> None:
-        """Give back a turn that came when nobody wanted it any more."""
-        if not turn.cancelled():
-            self._mutex.release()
 
     async def _require_lease(self) -> None:
         """Have the writer's lock, taking it again when its connection was lost."""
@@ -279,5 +271,5 @@ class Writer:
         """Take stored changes into the snapshot and tell whoever listens or waits."""
         self.snapshot = news.snapshot
         self.listeners.publish(*news.notices)
-        self.settlements.settle(news.settled)
+        self.settlements.settle(news.requests)
         self.on_adopted()

@@ -1,0 +1,151 @@
+"""A store of one session that keeps everything in memory, for tests of the engine without a server."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from core.draft import NarrativeDraft
+from core.errors import ErrorCode, SessionLockedError, StorageError
+from core.event import Event
+from core.ids import RequestId, SessionId
+from core.memory import MemoryBlock, folded
+from core.request import Artifact, Request
+from core.save_slot import SaveSlot
+from core.store import Changes, Holder, Lease, Snapshot, whole_from
+from tests.core.samples import NOW
+
+AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+
+
+class MemoryLease:
+    """The writer's lock; a test breaks its connection with `lose`."""
+
+    def __init__(self, store: "MemoryStore", label: str) -> None:
+        self._store = store
+        self.label = label
+        self.epoch = store.epoch
+        self.is_lost = False
+        self.is_closed = False
+
+    @property
+    def session_id(self) -> SessionId:
+        return self._store.snapshot.session.id
+
+    def lose(self) -> None:
+        """Break the connection: the server gives the lock back."""
+        self.is_lost = True
+        self._store.release(self)
+
+    async def until_lost(self) -> None:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+        self._store.release(self)
+
+
+class MemoryStore:
+    """What `core.store.Store` promises, for one session; faults are put into `failures`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.epoch = 0
+        self.writer: MemoryLease | None = None
+        self.failures: list[Exception] = []
+        """The next commits fail with these."""
+        self.is_late = False
+        """What fails is stored all the same: only the answer is lost."""
+        self.commits: list[Changes] = []
+        self._events: list[Event] = list(snapshot.recent)
+        self._blocks: list[MemoryBlock] = list(snapshot.blocks)
+        self._drafts: list[NarrativeDraft] = []
+        self._requests: dict[RequestId, Request] = {request.id: request for request in snapshot.requests}
+        self._artifacts: list[Artifact] = []
+        self._contents: dict[str, str] = {}
+        self._slots: dict[int, SaveSlot] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotImplementedError(name)
+
+    def take(self, label: str) -> MemoryLease:
+        """Take the writer's lock, whatever it takes: who has it is fenced out."""
+        self.epoch += 1
+        self.writer = MemoryLease(self, label)
+        return self.writer
+
+    def release(self, lease: MemoryLease) -> None:
+        if self.writer is lease:
+            self.writer = None
+
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
+        return Holder(label=self.writer.label, since=NOW) if self.writer else self.take(label)
+
+    async def writer_of(self, session_id: SessionId) -> Holder | None:
+        return Holder(label=self.writer.label, since=NOW) if self.writer else None
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        error = self.failures.pop(0) if self.failures else None
+        if error is None or self.is_late:
+            if lease.epoch != self.epoch:
+                raise SessionLockedError()
+            self.store(changes)
+        if error is not None:
+            raise error
+
+    def store(self, changes: Changes) -> None:
+        """Make changes true, whoever decided them."""
+        self.commits.append(changes)
+        self.snapshot = self.snapshot.after(changes)
+        self._events += changes.events
+        self._blocks += changes.blocks
+        self._drafts += changes.drafts
+        self._requests |= {request.id: request for request in changes.requests}
+        self._contents |= {content.hash: content.text for content in changes.contents}
+        for artifact in changes.artifacts:
+            assert {artifact.input_ref, artifact.output_ref or artifact.input_ref} <= self._contents.keys()
+            self._artifacts.append(artifact)
+
+    async def load(self, session_id: SessionId) -> Snapshot:
+        return replace(self.snapshot, blocks=(), is_memory_known=False)
+
+    async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        return folded(tuple(self._blocks), whole_from(self.snapshot.session))
+
+    async def blocks(
+        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+    ) -> Sequence[MemoryBlock]:
+        return [
+            block
+            for block in self._blocks
+            if block.last > after or (block.last == after and block.ordinal > corrections)
+        ]
+
+    async def events(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        beyond = float("inf") if last is None else last
+        return [event for event in self._events if first <= event.prompt_index <= beyond]
+
+    async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
+        return list(self._drafts)
+
+    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+        return sorted(self._requests.values(), key=lambda request: request.id)
+
+    async def artifacts(self, session_id: SessionId, **_: object) -> Sequence[Artifact]:
+        return list(self._artifacts)
+
+    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+        return {key: self._contents[key] for key in hashes}
+
+    async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
+        return [self._slots[number] for number in sorted(self._slots)]
+
+    async def put_save_slot(self, slot: SaveSlot) -> None:
+        self._slots[slot.number] = slot
+
+    @asynccontextmanager
+    async def follow(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
+        raise NotImplementedError
+        yield
