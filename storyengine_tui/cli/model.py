@@ -39,9 +39,14 @@ async def _show() -> None:
     agents += [(f"character {slot.value}", choice) for slot, choice in sorted(choices.characters.items())]
     for name, choice in agents:
         say(
-            f"{name}: {choice.model}, up to {choice.max_input_tokens:,} tokens in "
+            f"{name}: {choice.model}, up to {choice.max_input_tokens:,} tokens in{_memory(choice)} "
             f"and {choice.max_output_tokens:,} out{_limit(choice)}"
         )
+
+
+def _memory(choice: ModelChoice) -> str:
+    cap = choice.max_memory_tokens
+    return "" if cap is None else f" (at most {cap:,} of them memory)"
 
 
 def _limit(choice: ModelChoice) -> str:

@@ -191,6 +191,12 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
     assert "summary_backoff" in odd.stdout
 
 
+def test_the_caps_of_every_agent_are_shown_and_how_much_of_the_input_may_be_memory(here: Machine) -> None:
+    shown = here.call("model", "show", STORYENGINE_PROVIDER="openai").stdout
+    assert "o4-mini, up to 192,000 tokens in (at most 16,000 of them memory) and 8,000 out" in shown
+    assert "(at most" not in here.call("model", "show", STORYENGINE_PROVIDER="local").stdout
+
+
 def test_consent_is_granted_listed_and_revoked(here: Machine) -> None:
     assert here.lines("consent", "list") == ["No address is granted: no text leaves this machine."]
     here.lines("consent", "grant", "https://example.invalid/v1/")
