@@ -380,18 +380,12 @@ class OpenSession:
         def changes(snapshot: Snapshot) -> Changes:
             made, request_id = decide(snapshot)
             asked.append(request_id)
-            after = snapshot.after(made)
-            following = next_request(after)
-            is_busy = any(request.state is RequestState.PROCESSING for request in snapshot.requests)
-            if is_busy or following is None or following.id != request_id:
-                return made
-            return replace(
-                made,
-                requests=tuple(
-                    commands.begin(request, self._clock()) if request.id == request_id else request
-                    for request in made.requests
-                ),
+            following = next_request(snapshot.after(made))
+            requests = (
+                commands.begin(request, self._clock()) if request == following else request
+                for request in made.requests
             )
+            return replace(made, requests=tuple(requests))
 
         await self._writer.apply(changes)
         return asked[-1]

@@ -1,5 +1,6 @@
 """A store of one session that keeps everything in memory, for tests of the engine without a server."""
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ class MemoryLease:
         self.epoch = store.epoch
         self.is_lost = False
         self.is_closed = False
+        self._gone = asyncio.Event()
 
     @property
     def session_id(self) -> SessionId:
@@ -35,13 +37,15 @@ class MemoryLease:
     def lose(self) -> None:
         """Break the connection: the server gives the lock back."""
         self.is_lost = True
+        self._gone.set()
         self._store.release(self)
 
     async def until_lost(self) -> None:
-        raise NotImplementedError
+        await self._gone.wait()
 
     async def aclose(self) -> None:
         self.is_closed = True
+        self._gone.set()
         self._store.release(self)
 
 
@@ -64,6 +68,7 @@ class MemoryStore:
         self._artifacts: list[Artifact] = []
         self._contents: dict[str, str] = {}
         self._slots: dict[int, SaveSlot] = {}
+        self._committed = asyncio.Condition()
 
     def __getattr__(self, name: str) -> Any:
         raise NotImplementedError(name)
@@ -90,6 +95,8 @@ class MemoryStore:
             if lease.epoch != self.epoch:
                 raise SessionLockedError()
             self.store(changes)
+            async with self._committed:
+                self._committed.notify_all()
         if error is not None:
             raise error
 
@@ -147,5 +154,13 @@ class MemoryStore:
 
     @asynccontextmanager
     async def follow(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
-        raise NotImplementedError
-        yield
+        yield self._news()
+
+    async def _news(self) -> AsyncIterator[None]:
+        seen = 0
+        while True:
+            async with self._committed:
+                while len(self.commits) == seen:
+                    await self._committed.wait()
+                seen = len(self.commits)
+            yield

@@ -1,0 +1,133 @@
+"""An open session with its runner, its model and its listeners, on a store in memory."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from core.chapter_script import parse_chapter_script
+from core.engine.engine import Engine
+from core.engine.notices import CallStarted, Notice, RequestBegun, StreamRestarted
+from core.engine.open_session import OpenSession
+from core.engine.player import Player, Step
+from core.errors import ErrorCode, SessionLockedError
+from core.ids import RequestId
+from core.model_choice import defaults_for
+from core.providers.script import Entry, Fault, Match, Script
+from core.providers.scripted import ScriptedProvider
+from core.request import RequestState
+from core.session import SessionState
+from core.slot import Slot
+from core.store import Snapshot
+from tests.core.memory_store import MemoryStore
+from tests.core.simulation import Simulation, active
+
+pytestmark = pytest.mark.anyio
+
+SCRIPT = """
+title = "The lamp"
+world = "A sea of glass."
+chapter = "The lamp is out."
+[[agent]]
+name = "Kara"
+identity = "Keeper of the lamp."
+[[prompt]]
+text = "Who is there?"
+[[prompt]]
+text = "What now?"
+"""
+
+
+class Room:
+    """An engine on a store in memory, and everything that its session has said."""
+
+    def __init__(self, snapshot: Snapshot, *entries: Entry) -> None:
+        self.store = MemoryStore(snapshot)
+        self.provider = ScriptedProvider(Script(reply=entries))
+        self.notices: list[Notice] = []
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[OpenSession]:
+        engine = Engine(self.store, self.provider, defaults_for("scripted"), label="here")
+        session = await engine.open(self.store.snapshot.session.id)
+        hears = asyncio.create_task(self._hear(session))
+        try:
+            async with asyncio.timeout(15):
+                yield session
+        finally:
+            await session.aclose()
+            await hears
+
+    async def _hear(self, session: OpenSession) -> None:
+        with session.listen() as listener:
+            async for notice in listener:
+                self.notices.append(notice)
+
+
+async def settled(session: OpenSession, request_id: RequestId) -> None:
+    assert (await session.wait(request_id)).state is RequestState.DONE
+
+
+async def test_the_headless_play_tells_of_every_step_and_how_many_there_are() -> None:
+    room, steps = Room(Simulation().snapshot), list[Step]()
+    async with room.opened() as session:
+        await Player(session, parse_chapter_script(SCRIPT), steps.append).play()
+    assert [(step.text, step.done, step.total) for step in steps] == [
+        ("Setting up world and cast", 0, 5),
+        ("Locking world and cast into memory", 0, 5),
+        ("Prompt 1 to Kara", 1, 5),
+        ("Prompt 2 to Kara", 2, 5),
+        ("Ending the chapter", 3, 5),
+        ("Writing the chapter", 4, 5),
+        ("The chapter is written", 5, 5),
+    ]
+    again = list[Step]()
+    async with room.opened() as session:
+        await Player(session, parse_chapter_script(SCRIPT), again.append).play()
+    assert [step.text for step in again] == ["The chapter is written"], "nothing is done twice"
+
+
+async def test_a_prompt_that_nothing_is_before_begins_as_it_is_stored_and_the_next_one_waits() -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        first, second = await asyncio.gather(
+            session.submit_prompt(Slot.RED, "One"), session.submit_prompt(Slot.ORANGE, "Two")
+        )
+        stored = [request.state for changes in room.store.commits for request in changes.requests][:2]
+        assert stored == [RequestState.PROCESSING, RequestState.PENDING]
+        await settled(session, first)
+        await settled(session, second)
+    begun = [notice.request for notice in room.notices if isinstance(notice, RequestBegun)]
+    assert [(request.text, request.attempts) for request in begun] == [("One", 1), ("Two", 1)]
+
+
+async def test_memory_that_is_asked_for_again_begins_its_stream_anew_and_a_reply_does_not() -> None:
+    match = Match.model_validate({"schema": "world_chapter_lock"})
+    simulation = Simulation()
+    simulation.set_up()
+    room = Room(simulation.snapshot, Entry(match=match, fault=Fault.WRONG_SHAPE, times=1))
+    async with room.opened() as session:
+        await settled(session, await session.lock())
+        await settled(session, await session.submit_prompt(Slot.RED, "One"))
+        slots = await room.store.save_slots(session.id)
+    calls = [notice for notice in room.notices if isinstance(notice, CallStarted | StreamRestarted)]
+    assert [type(call) for call in calls] == [CallStarted, StreamRestarted, CallStarted, CallStarted]
+    assert [call.call for call in calls if isinstance(call, CallStarted)] == [1, 2, 1]
+    assert [slot.label for slot in slots] == ["the chapter was locked"]
+
+
+async def test_a_session_that_is_closed_gives_the_lock_and_the_texts_back() -> None:
+    room = Room(active().snapshot, Entry(fault=Fault.HANG))
+    async with room.opened() as session:
+        request = await session.submit_prompt(Slot.RED, "One")
+        await session.submit_prompt(Slot.RED, "Two")
+        waiting = asyncio.create_task(session.wait(request))
+        await asyncio.sleep(0)
+        await session.aclose()
+        assert (await waiting).error_code is ErrorCode.LLM_CANCELLED
+        assert room.store.writer is None
+        with pytest.raises(SessionLockedError):
+            await session.submit_prompt(Slot.RED, "Three")
+    assert room.store.snapshot.unsent == {Slot.RED: "One\n\nTwo"}
+    assert room.store.snapshot.session.state is SessionState.ACTIVE
