@@ -10,6 +10,7 @@ from core.engine import commands
 from core.engine.listeners import Listeners
 from core.engine.notices import Notice, StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.outcome import Trail
+from core.engine.recovery import recover
 from core.engine.rest import apply_at_rest
 from core.engine.settlement import settle
 from core.engine.writing import CONTENTS_REMEMBERED, Writer
@@ -107,6 +108,7 @@ async def test_what_is_stored_is_adopted_and_heard(scene: Scene) -> None:
     assert scene.writer.snapshot == scene.store.snapshot
     assert scene.heard.notices == [UnsentChanged(Slot.RED, "One")]
     assert scene.writer.is_current
+    assert scene.store.epoch == 1, "a lock that holds is not taken again"
 
 
 async def test_a_store_that_is_away_is_waited_for_longer_and_longer_and_told_of_once(
@@ -296,6 +298,39 @@ async def test_a_prompt_of_which_the_gm_was_told_that_it_is_not_stored_is_not_se
     assert [request.id for request in scene.store.snapshot.requests if request.state.is_open] == [again]
 
 
+async def test_what_was_in_doubt_before_another_window_wrote_is_not_taken_back_afterwards(
+    scene: Scene,
+) -> None:
+    scene.store.failures, scene.store.is_late = [AWAY], True
+    with pytest.raises(StorageError):
+        await scene.send("One")
+    other = await scene.take_elsewhere("Theirs")
+    with pytest.raises(SessionLockedError):
+        await scene.write("Mine")
+    mended = recover(scene.store.snapshot, NOW, BACKOFF)
+    assert mended is not None
+    await scene.store.commit(mended, other)
+    await other.aclose()
+    await scene.writer.take(scene.store.take(HERE))
+    again = await scene.send("One")
+    scene.store.failures = [AWAY]
+    with pytest.raises(StorageError):
+        await scene.write("Two")
+    await scene.write("Three")
+    assert [request.id for request in scene.store.snapshot.requests if request.state.is_open] == [again]
+
+
+async def test_memory_is_read_when_it_is_needed_and_only_once(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = scene.writer.snapshot
+    scene.writer.snapshot = await scene.store.load(whole.session.id)
+    assert not scene.writer.snapshot.blocks
+    assert await scene.writer.know_memory() == whole == scene.writer.snapshot
+    monkeypatch.setattr(scene.store, "memory", None)
+    assert await scene.writer.know_memory() == whole
+
+
 async def test_a_text_that_is_stored_is_not_sent_to_the_store_again_until_it_is_long_ago(
     scene: Scene, waits: list[float]
 ) -> None:
@@ -328,12 +363,19 @@ async def test_closing_ends_what_waits_for_the_store_and_gives_the_lock_back(sce
     await asyncio.sleep(0)
     await scene.writer.finish(0.01)
     await scene.writer.aclose(closed)
+    assert paid.done(), "it has ended before the lock is given back"
     with pytest.raises(IllegalCommandError, match="closed"):
         await request
     assert (await asyncio.gather(paid, return_exceptions=True))[0].__class__ is asyncio.CancelledError
     assert scene.store.writer is None
     with pytest.raises(SessionLockedError):
         await scene.write("One")
+
+
+async def test_closing_gives_the_lock_back_where_nothing_is_under_way_also_twice(scene: Scene) -> None:
+    for _ in range(2):
+        await scene.writer.aclose(IllegalCommandError("The chapter is closed."))
+        assert scene.store.writer is None
 
 
 async def test_nothing_is_decided_at_rest_while_a_call_is_open_that_was_stored_without_an_answer() -> None:
