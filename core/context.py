@@ -19,11 +19,11 @@ System prompt, identity, the world_chapter_lock, canon locks and the GM's prompt
 was left out stands in `Context.left_out`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from core.agents import character, context_summary, narrative, world_lock
 from core.agents.narrative import NarrativePart
-from core.agents.setup import AgentSetup, overflow
+from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow
 from core.event import Event
 from core.fence import SegmentName
 from core.memory import MemoryBlock
@@ -35,10 +35,6 @@ from core.session import Session, Tab1Inputs
 from core.slot import Slot
 
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
-
-
-ROOM_TO_PLAY = 1_000
-"""Tokens that system prompt and identity leave at least, for canon, recent context and a prompt."""
 
 
 class ContextBuilder:
@@ -67,11 +63,32 @@ class ContextBuilder:
 
         Asked before the lock: afterwards the identity could not be shortened.
         """
+        for setup, tokens in self._fixed_of_characters(session, tab1):
+            if tokens + ROOM_TO_PLAY > setup.budget:
+                raise overflow(tokens + ROOM_TO_PLAY, setup.role, setup.choice)
+
+    def require_room_for_corrections(
+        self, session: Session, tab1: Tab1Inputs, blocks: Sequence[MemoryBlock]
+    ) -> None:
+        """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the corrections in `blocks` leave some agent too
+        little room to go on. Asked before one is stored: nothing takes it out of an input again.
+        """
+        summary, narrator = self._setups[AgentRole.CONTEXT_SUMMARY], self._setups[AgentRole.NARRATIVE]
+        fixed = [
+            *self._fixed_of_characters(session, tab1),
+            (summary, context_summary.fixed_tokens(summary)),
+            # The definition can be shortened at any time.
+            (narrator, narrative.frame_tokens(narrator, session, "")),
+        ]
+        for setup, tokens in fixed:
+            setup.require_room_for_corrections(tokens, blocks)
+
+    def _fixed_of_characters(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
+        """Yield how each character is called, and the tokens of system prompt and identity."""
         for slot in session.slots:
             setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
             made = character.build_context(setup, session, tab1, (), (), slot, "")
-            if made.tokens + ROOM_TO_PLAY > setup.budget:
-                raise overflow(made.tokens + ROOM_TO_PLAY, setup.role, setup.choice)
+            yield setup, made.tokens
 
     def character(
         self,

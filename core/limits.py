@@ -7,6 +7,8 @@ from typing import Final
 LONGEST_TITLE: Final = 200
 LONGEST_CORRECTION: Final = 2_000
 """A correction of canon by the GM."""
+LONGEST_CORRECTIONS: Final = 8_000
+"""All corrections of a chapter together: each of them is in every later input."""
 
 EARLIEST_TIME: Final = datetime(1900, 1, 1, tzinfo=UTC)
 LATEST_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)

@@ -5,7 +5,7 @@ Keys that they do not name are kept. How long texts and lists may be is no part 
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -239,6 +239,15 @@ def correction_payload(text: str, made_after: int, prompts: PromptRange | None) 
         **about,
         "correction": text,
     }
+
+
+def corrections_length(blocks: Iterable[MemoryBlock]) -> int:
+    """Return how many characters all corrections in `blocks` have together."""
+    return sum(
+        len(str(block.payload.get("correction", "")))
+        for block in blocks
+        if block.type is BlockType.CANON_CORRECTION
+    )
 
 
 def compact_json(value: object) -> str:

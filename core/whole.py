@@ -15,7 +15,14 @@ from pydantic import BaseModel
 from core.agents.json_output import MAX_OUTPUT
 from core.draft import NarrativeDraft
 from core.event import Event, Role
-from core.limits import EARLIEST_TIME, LATEST_TIME, LONGEST_TITLE, Limits, is_storable_time
+from core.limits import (
+    EARLIEST_TIME,
+    LATEST_TIME,
+    LONGEST_CORRECTIONS,
+    LONGEST_TITLE,
+    Limits,
+    is_storable_time,
+)
 from core.memory import (
     BlockType,
     CanonCorrection,
@@ -23,6 +30,7 @@ from core.memory import (
     TurnDelta,
     WorldChapterLock,
     compact_json,
+    corrections_length,
 )
 from core.prompt_range import PromptRange
 from core.request import Artifact, Content, Request, RequestKind, RequestState
@@ -151,6 +159,8 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
         yield "its corrections of canon are not behind what they correct, one after the other"
     if any(is_blank(str(block.payload.get("correction", ""))) for block in corrections):
         yield "a correction of canon has no text"
+    if corrections_length(blocks) > LONGEST_CORRECTIONS:
+        yield "its corrections of canon are too long together"
     for block in blocks:
         try:
             _SHAPES[block.type].model_validate(block.payload)

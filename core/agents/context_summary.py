@@ -39,9 +39,7 @@ def build_context(
     """
     name = SegmentName.RECENT_CONTEXT_CHUNK
     source = setup.fenced(name, chunk_text(session, chunk, events))
-    empty = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")
-    fixed = total((*setup.beginning, empty))
-    digest = setup.digester.digest(blocks, setup.memory_budget(fixed, source.tokens))
+    digest = setup.digester.digest(blocks, setup.memory_budget(fixed_tokens(setup), source.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest.text)
     room = setup.budget - total((*setup.beginning, memory))
     short = Shortened(tuple(events))
@@ -66,9 +64,7 @@ def fitting_chunk(
     events: Sequence[Event],
 ) -> PromptRange:
     """Return as many prompts from the beginning of `chunk` as fit whole, and at least the first."""
-    empty = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")
-    canon = setup.digester.digest(blocks, 0).tokens
-    room = setup.budget - total((*setup.beginning, empty)) - canon
+    room = setup.budget - fixed_tokens(setup) - setup.digester.digest(blocks, 0).tokens
     for last in range(chunk.last, chunk.first, -1):
         part = PromptRange(chunk.first, last)
         if setup.fenced(SegmentName.RECENT_CONTEXT_CHUNK, chunk_text(session, part, events)).tokens <= room:
@@ -79,6 +75,11 @@ def fitting_chunk(
 def chunk_text(session: Session, chunk: PromptRange, events: Sequence[Event]) -> str:
     """Return the transcript of `chunk`: the source of its summary."""
     return render_events((event for event in events if event.prompt_index in chunk), session)
+
+
+def fixed_tokens(setup: AgentSetup) -> int:
+    """Return the tokens of what is the same in every input of agent 8."""
+    return total((*setup.beginning, setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, "")))
 
 
 def output_schema(

@@ -70,7 +70,7 @@ def plan(
     if not ordered:
         return ()
     planner = _Planner(setup, session)
-    fixed = _frame(setup, session, definition)
+    fixed = frame_tokens(setup, session, definition)
     canon = setup.digester.digest(blocks, 0).tokens
     whole = planner.unit(ordered)
     told_at_once = planner.told_at_once(whole.tokens, target_words)
@@ -154,7 +154,7 @@ def _ending(text: str, style: PromptStyle) -> str:
     return ending
 
 
-def _frame(setup: AgentSetup, session: Session, definition: str) -> int:
+def frame_tokens(setup: AgentSetup, session: Session, definition: str) -> int:
     """Return the tokens of everything around transcript and memory, at most."""
     part = NarrativePart(998, 999, PromptRange(1, 1), "", 99_999)
     segments = (

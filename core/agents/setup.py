@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.agents.prompt_file import SystemPrompt, load_prompt, render_prompt
 from core.errors import ErrorCode, StoryEngineError
 from core.fence import SegmentName
+from core.memory import BlockType, MemoryBlock
 from core.memory_digest import MemoryDigester
 from core.model_choice import AgentRole, ModelChoice, PromptStyle, setting_of
 from core.providers.base import OutputSchema
@@ -15,6 +16,11 @@ _MEMORY_SHARE = {PromptStyle.FULL: 0.75, PromptStyle.SMALL: 0.25}
 """How much of what the fixed parts leave memory may take before its oldest details are left out. The
 rest is kept free for recent context and prompt, so that memory does not shrink and grow with these. A
 small model reads slowly and remembers little, so it gets less."""
+
+_CORRECTION_SHARE = 0.5
+"""How much of the memory of an input the corrections of canon may take, which no budget leaves out."""
+ROOM_TO_PLAY = 1_000
+"""Tokens that are left at least for recent context and a prompt, beside what is never left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,24 @@ class AgentSetup:
         share = int((self.budget - fixed) * _MEMORY_SHARE[self.style])
         most = min(share, self.choice.max_memory_tokens or share)
         return min(most, self.budget - fixed - variable)
+
+    def require_room_for_corrections(self, fixed: int, blocks: Sequence[MemoryBlock]) -> None:
+        """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the corrections in `blocks` leave too little room.
+
+        They may take half of what memory may have, and no more than leaves `ROOM_TO_PLAY` beside canon.
+        """
+        compact = [self.digester.compact(block) for block in blocks]
+        needed = sum(block.tokens for block in compact if block.type is BlockType.CANON_CORRECTION)
+        others = fixed + self.digester.digest(blocks, 0).tokens - needed
+        share = int(self.memory_budget(fixed, 0) * _CORRECTION_SHARE)
+        most = max(0, min(share, self.budget - others - ROOM_TO_PLAY))
+        if needed > most:
+            raise StoryEngineError(
+                ErrorCode.LIMIT_EXCEEDED,
+                f"The corrections of this chapter together would take about {needed:,} tokens of every "
+                f"input, and {self.choice.model} has room for {most:,}; nothing was stored.",
+                "Write it shorter, or choose a model with a larger context.",
+            )
 
     def context(
         self,

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from core.context import ContextBuilder
 from core.engine.settlement import BETWEEN, move, returned_unsent, summary_request
-from core.errors import IllegalCommandError, LimitExceededError
+from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.ids import BlockId, RequestId, SessionId, new_uuid
-from core.limits import LONGEST_CORRECTION, LONGEST_TITLE, Limits
+from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.machine import Command
-from core.memory import BlockType, MemoryBlock, correction_payload
+from core.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.prompt_range import PromptRange
 from core.request import Request, RequestKind, RequestState
 from core.session import Session, SessionState, Tab1Inputs
@@ -219,8 +220,16 @@ def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, Request
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
-def correct_canon(snapshot: Snapshot, text: str, prompts: PromptRange | None, now: datetime) -> Changes:
-    """Store what the GM corrects of canon, behind the memory that there is; `prompts` is what it is about."""
+def correct_canon(
+    snapshot: Snapshot, builder: ContextBuilder, text: str, prompts: PromptRange | None, now: datetime
+) -> Changes:
+    """Store what the GM corrects of canon, behind the memory that there is; `prompts` is what it is about.
+
+    The memory of `snapshot` is known. Refused are corrections that together are too long for the chapter, or
+    for an agent's model: every later input has all of them.
+    """
+    if not snapshot.is_memory_known:
+        raise ValueError("the corrections that there are already count")
     session = move(snapshot, snapshot.session, Command.CORRECT_CANON, now)
     text = within("correction", text, LONGEST_CORRECTION).strip()
     if is_blank(text):
@@ -228,6 +237,14 @@ def correct_canon(snapshot: Snapshot, text: str, prompts: PromptRange | None, no
     if prompts is not None and prompts.last > session.prompt_index:
         raise IllegalCommandError(
             f"Prompts {prompts} are not all played yet; the last one is {session.prompt_index:,}."
+        )
+    room = max(0, LONGEST_CORRECTIONS - corrections_length(snapshot.blocks))
+    if len(text) > room:
+        raise StoryEngineError(
+            ErrorCode.LIMIT_EXCEEDED,
+            f"The corrections of a chapter together have at most {LONGEST_CORRECTIONS:,} characters, and "
+            f"{room:,} are left; nothing was stored.",
+            "Write it shorter." if room else "",
         )
     block = MemoryBlock(
         id=BlockId(new_uuid()),
@@ -239,6 +256,7 @@ def correct_canon(snapshot: Snapshot, text: str, prompts: PromptRange | None, no
         payload=correction_payload(text, session.prompt_index, prompts),
         created_at=now,
     )
+    builder.require_room_for_corrections(session, snapshot.tab1, (*snapshot.blocks, block))
     return Changes(session_id=session.id, session=session, blocks=(block,))
 
 

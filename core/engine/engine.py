@@ -1,6 +1,7 @@
 """The engine: opens sessions and keeps the chapter list. A screen, a script and the tests call the same."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from core.context import Context, ContextBuilder
 from core.engine import commands
@@ -96,7 +97,9 @@ class Engine:
         follower = Follower(self.store, writer)
         watch = LeaseWatch(self.store, writer)
         keeper = SlotKeeper(writer, self.save_slots)
-        return OpenSession(self.store, writer, runner, follower, watch, keeper, self._clock, self._backoff)
+        return OpenSession(
+            self.store, writer, builder, runner, follower, watch, keeper, self._clock, self._backoff
+        )
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -131,20 +134,31 @@ class Engine:
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:
         """Correct canon in a session that is not open here; raise as `retitle` does."""
+        builder = ContextBuilder(self.choices)
         await self._change(
             session_id,
-            lambda snapshot: commands.correct_canon(snapshot, text, None, self._clock()),
+            lambda snapshot: commands.correct_canon(snapshot, builder, text, None, self._clock()),
             "correct it there",
+            needs_memory=True,
         )
 
     async def _change(
-        self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
+        self,
+        session_id: SessionId,
+        decide: Callable[[Snapshot], Changes],
+        elsewhere: str,
+        *,
+        needs_memory: bool = False,
     ) -> None:
         taken = await self.store.acquire(session_id, self._label)
         if isinstance(taken, Holder):
             raise SessionLockedError(f"This chapter is open elsewhere ({taken.label}); {elsewhere}.")
         try:
-            await self.store.commit(decide(await self.store.load(session_id)), taken)
+            snapshot = await self.store.load(session_id)
+            if needs_memory:
+                blocks = tuple(await self.store.memory(session_id))
+                snapshot = replace(snapshot, blocks=blocks, is_memory_known=True)
+            await self.store.commit(decide(snapshot), taken)
         finally:
             await taken.aclose()
 

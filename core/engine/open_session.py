@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
+from core.context import ContextBuilder
 from core.draft import NarrativeDraft
 from core.engine import commands
 from core.engine.call import CallResult
@@ -49,6 +51,7 @@ class OpenSession:
         self,
         store: Store,
         writer: Writer,
+        builder: ContextBuilder,
         runner: Runner,
         follower: Follower,
         watch: LeaseWatch,
@@ -58,13 +61,12 @@ class OpenSession:
     ) -> None:
         self._store = store
         self._writer = writer
+        self._builder = builder
         self._runner = runner
-        self._follower = follower
-        self._watch = watch
-        self._keeper = keeper
-        self._clock = clock
-        self._backoff = backoff
+        self._follower, self._watch, self._keeper = follower, watch, keeper
+        self._clock, self._backoff = clock, backoff
         self._is_closed = False
+        self._apply_at_rest = partial(apply_at_rest, writer, self.cancel)
         writer.on_adopted = runner.wake
         writer.on_locked_out = follower.start
 
@@ -180,8 +182,9 @@ class OpenSession:
 
     async def correct_canon(self, text: str, prompts: PromptRange | None = None) -> None:
         """Store a correction of canon: every later input has it behind the memory that there is."""
+        await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
-            lambda snapshot: commands.correct_canon(snapshot, text, prompts, self._clock())
+            lambda snapshot: commands.correct_canon(snapshot, self._builder, text, prompts, self._clock())
         )
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
@@ -361,8 +364,7 @@ class OpenSession:
                 await self._writer.apply(decide)
 
     def _recovered(self, snapshot: Snapshot) -> Changes:
-        nothing = Changes(session_id=snapshot.session.id)
-        return recover(snapshot, self._clock(), self._backoff) or nothing
+        return recover(snapshot, self._clock(), self._backoff) or Changes(session_id=snapshot.session.id)
 
     def _unqueued(self, snapshot: Snapshot) -> Changes:
         return unqueued(snapshot, self._clock()) or Changes(session_id=snapshot.session.id)
@@ -389,6 +391,3 @@ class OpenSession:
 
         await self._writer.apply(changes)
         return asked[-1]
-
-    async def _apply_at_rest(self, decide: Decide) -> None:
-        await apply_at_rest(self._writer, self.cancel, decide)

@@ -110,9 +110,9 @@ class Writer:
             if self.lease is not None and self.lease.is_lost and holder.label != self.label:
                 self._lock_out(holder)
 
-    async def know_memory(self) -> Snapshot:
+    async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
         """Read the memory that inputs are made of, once it is needed, and return the snapshot with it."""
-        async with self._mutex:
+        async with self._turn(is_patient=is_patient):
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
                 self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)

@@ -14,6 +14,8 @@ from core.engine.commands import Tab1Edit
 from core.engine.outcome import LockMade, ReplyMade, SummaryMade
 from core.engine.settlement import may_summarise_early
 from core.errors import ErrorCode, StoryEngineError
+from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.memory import corrections_length
 from core.model_choice import AgentRole, Choices, choose_models
 from core.request import RequestKind
 from core.session import SessionState
@@ -37,7 +39,11 @@ LETTERS = ("a", "word ", "語", "🜂", "\n", "= ", "=\n", '"')
 lengths = st.one_of(st.integers(1, 400), st.integers(1, 20_000), st.just(20_000))
 texts = st.tuples(st.sampled_from(LETTERS), lengths)
 replies = st.tuples(st.sampled_from(LETTERS), st.one_of(lengths, st.just(1_000_000)))
-turns = st.lists(st.tuples(texts, replies, st.booleans()), min_size=1, max_size=9)
+corrections = st.lists(
+    st.tuples(st.sampled_from(LETTERS), st.one_of(st.integers(1, 400), st.just(2_000))), max_size=5
+)
+turns = st.lists(st.tuples(corrections, texts, replies, st.booleans()), min_size=1, max_size=9)
+Turn = tuple[list[tuple[str, int]], tuple[str, int], tuple[str, int], bool]
 
 
 def told(sample: tuple[str, int], limit: int) -> str:
@@ -71,6 +77,17 @@ class Chapter:
         self.builder.world_lock(snapshot.session, snapshot.tab1)
         self.sim.lock()
         self.sim.settle(LockMade(lock_payload()))
+
+    def correct(self, text: str) -> bool:
+        """Correct canon, and return whether that was not refused as more than the models have room for."""
+        sim = self.sim
+        try:
+            sim.store(commands.correct_canon(sim.snapshot, self.builder, text, None, sim.now))
+        except StoryEngineError as error:
+            if error.code is not ErrorCode.LIMIT_EXCEEDED:
+                raise
+            return False
+        return True
 
     def play(self, text: str, reply: str, *, is_summary_lost: bool) -> None:
         self.sim.submit(text)
@@ -122,15 +139,17 @@ def fits(attempt: Callable[[], object]) -> bool:
 @pytest.mark.parametrize("name", PROFILES)
 @settings(max_examples=12, deadline=None)
 @given(field=texts, turns=turns)
-def test_no_sequence_of_legal_texts_ends_in_a_chapter_that_cannot_go_on(
-    name: str, field: tuple[str, int], turns: list[tuple[tuple[str, int], tuple[str, int], bool]]
+def test_no_sequence_of_legal_texts_and_corrections_ends_in_a_chapter_that_cannot_go_on(
+    name: str, field: tuple[str, int], turns: list[Turn]
 ) -> None:
     choices = choices_of(name)
     chapter = Chapter(choices, ContextBuilder(choices), field)
     if not fits(chapter.lock):
         return  # Nothing is locked: the GM shortens the world, the chapter or the identity.
     bound = choices[AgentRole.CHARACTER].max_answer_characters
-    for prompt, reply, is_summary_lost in turns:
+    for corrections, prompt, reply, is_summary_lost in turns:
+        for correction in corrections:
+            chapter.correct(told(correction, LONGEST_CORRECTION))
         text = told(prompt, 20_000)
         if not fits(partial(chapter.context, text)):
             text = "Go on."  # It is the prompt alone that does not fit: a short one does.
@@ -140,3 +159,33 @@ def test_no_sequence_of_legal_texts_ends_in_a_chapter_that_cannot_go_on(
     chapter.summarise()
     assert chapter.sim.state is SessionState.ENDED
     chapter.tell()
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_chapter_whose_corrections_are_as_long_as_may_be_goes_on(name: str) -> None:
+    choices = choices_of(name)
+    chapter = Chapter(choices, ContextBuilder(choices), ("word ", 400))
+    chapter.lock()
+    for letter in ("語", "word "):
+        length = LONGEST_CORRECTION
+        while length:
+            length = length if chapter.correct(told((letter, length), length)) else length // 2
+        chapter.play("Go on." * 100, letter * 400, is_summary_lost=False)
+    taken = corrections_length(chapter.sim.snapshot.blocks)
+    assert 200 < taken <= LONGEST_CORRECTIONS
+    assert not chapter.correct("x" * LONGEST_CORRECTION)
+    chapter.sim.store(commands.end_chapter(chapter.sim.snapshot, chapter.sim.now))
+    chapter.summarise()
+    chapter.tell()
+
+
+def test_what_the_models_have_no_room_for_is_refused_with_the_model_and_what_helps() -> None:
+    choices = choices_of("bundled")
+    chapter = Chapter(choices, ContextBuilder(choices), ("word ", 400))
+    chapter.lock()
+    now = chapter.sim.snapshot, chapter.builder, "語" * LONGEST_CORRECTION, None, chapter.sim.now
+    with pytest.raises(
+        StoryEngineError, match=r"smollm2.* has room for [\d,]+; nothing was stored"
+    ) as refused:
+        commands.correct_canon(*now)
+    assert "Write it shorter" in refused.value.hint

@@ -127,7 +127,7 @@ def assert_whole(connection: "psycopg.Connection[Row]", machine: Machine, title:
     assert events == [(index, ordinal) for index in range(1, PROMPTS + 1) for ordinal in (0, 1)]
     told = rows(f"SELECT text FROM event {OF_CHAPTER} AND ordinal = 0 ORDER BY event.prompt_index")
     assert told == [(f"{title}, prompt {number}: what now?",) for number in range(1, PROMPTS + 1)]
-    blocks = rows(f"SELECT from_prompt, to_prompt FROM memory_block {OF_CHAPTER} ORDER BY 1")
+    blocks = rows(f"SELECT from_prompt, to_prompt FROM memory_block {OF_CHAPTER} AND ordinal = 0 ORDER BY 1")
     assert blocks == [(0, 0), (1, 7), (8, 9)]
     assert Counter(rows(f"SELECT kind, llm_request.state FROM llm_request {OF_CHAPTER}")) == {
         ("lock", "done"): 1,

@@ -12,8 +12,8 @@ from core.engine.open_session import OpenSession
 from core.engine.save_slots import SaveSlots
 from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
-from core.ids import SessionId, new_uuid
-from core.limits import LONGEST_CORRECTION
+from core.ids import BlockId, SessionId, new_uuid
+from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.memory import BlockType
 from core.prompt_range import PromptRange
 from core.slot import Slot
@@ -133,6 +133,38 @@ async def test_a_correction_has_bounds_and_holds_no_escapes_and_its_markup_is_da
         assert block.type is BlockType.CANON_CORRECTION
         assert "[red]Blue[/]" in str(block.payload["correction"])
         assert "\x1b" not in str(block.payload["correction"])
+
+
+async def test_all_corrections_of_a_chapter_together_have_a_bound_here_and_in_a_file(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store, chunk_size=2) as session:
+        for _ in range(LONGEST_CORRECTIONS // LONGEST_CORRECTION - 1):
+            await session.correct_canon("x" * LONGEST_CORRECTION)
+            await play(session, 1)
+        await session.correct_canon("x" * (LONGEST_CORRECTION - 5))
+        with pytest.raises(StoryEngineError, match=r"at most 8,000 characters, and 5 are left") as refused:
+            await session.correct_canon("Six ch")
+        assert refused.value.code is ErrorCode.LIMIT_EXCEEDED
+        await session.correct_canon("Five!")
+        body = await read_body(store, session.id)
+    last = body.blocks[-1]
+    assert last.payload["correction"] == "Five!"
+    more = replace(last, id=BlockId(new_uuid()), ordinal=last.ordinal + 1)
+    assert from_json(to_json(body))
+    with pytest.raises(ImportRefusedError, match="corrections of canon are too long together"):
+        from_json(to_json(replace(body, blocks=(*body.blocks, more))))
+
+
+async def test_the_bound_counts_what_was_corrected_before_the_chapter_was_opened(
+    store: PostgresStore,
+) -> None:
+    async with chapter(store) as session:
+        for _ in range(LONGEST_CORRECTIONS // LONGEST_CORRECTION):
+            await session.correct_canon("x" * LONGEST_CORRECTION)
+    async with window(store, None, session.id) as again:
+        with pytest.raises(StoryEngineError, match="0 are left"):
+            await again.correct_canon(SAID)
 
 
 async def test_a_correction_goes_with_the_chapter_through_an_export(store: PostgresStore) -> None:

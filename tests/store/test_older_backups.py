@@ -20,7 +20,17 @@ from db.embedded.binaries import Binaries
 from db.embedded.server import EmbeddedServer
 from db.migrate import HEAD, known_revisions
 from db.store import open_store
-from tests.engine.windows import PATIENCE, GatedModel, chapter, done, listening, play, record_test, window
+from tests.engine.windows import (
+    PATIENCE,
+    GatedModel,
+    Recorder,
+    chapter,
+    done,
+    listening,
+    play,
+    record_test,
+    window,
+)
 from tests.store.embedded_fixtures import directory, stop
 from tests.store.older_schema import make_old
 from tests.store.servers import cloned, plain_url, private_server
@@ -31,6 +41,7 @@ pytestmark = pytest.mark.anyio
 OLDER = [Path(place) for place in os.environ.get("STORYENGINE_OLDER_PG", "").split(os.pathsep) if place]
 """Directories that hold `bin`, `lib` and `share` of servers of older major versions."""
 PROMPTS = 10
+CORRECTION = "It is the bell that answers."
 MEANWHILE = "And who rings the bell meanwhile?"
 
 
@@ -59,6 +70,8 @@ async def test_backups_that_are_taken_while_a_chapter_is_played_are_each_one_ins
         async def play_on() -> None:
             for number in range(PROMPTS):
                 await play(session, 1 + number // PROMPTS)
+                if number % 3:
+                    await session.correct_canon(f"{CORRECTION} So it was after prompt {number}.")
 
         playing = asyncio.create_task(play_on())
         files: list[Path] = []
@@ -147,13 +160,18 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
         assert raw.execute("SELECT version_num FROM alembic_version").fetchall() == [(HEAD,)]
     store = await open_store(there)
     [line] = await store.sessions()
-    async with window(store, None, line.id) as session:
+    model = Recorder()
+    async with window(store, model, line.id) as session:
         assert [event.text for event in await session.events()] == ["Who is there?", "I am."]
         assert [block.payload for block in await session.memory_blocks()] == [{"canon_locks": []}]
+        await session.correct_canon(CORRECTION)
         await play(session, 1)
         assert session.snapshot.session.prompt_index == 2
         await record_test(session)
         assert [one.kind for one in await session.requests()] == [RequestKind.REPLY, RequestKind.TEST]
+    assert CORRECTION in str(model.calls[0].messages)
+    async with window(store, None, line.id) as session:
+        assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
     await store.aclose()
 
 

@@ -99,9 +99,14 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert [event[:2] for event in events] == places, "the pointer counts prompts that have their reply"
     assert all((role == "user") == (ordinal == 0) for _, ordinal, role, *_ in events)
     blocks = rows(
-        "SELECT type, from_prompt, to_prompt FROM memory_block WHERE session_id = %(id)s ORDER BY 2"
+        "SELECT type, from_prompt, to_prompt FROM memory_block WHERE session_id = %(id)s AND ordinal = 0"
+        " ORDER BY 2"
     )
     _check_memory(blocks, state, prompt_index, boundary, is_locked, chunk)
+    corrections = rows(
+        "SELECT to_prompt, ordinal FROM memory_block WHERE session_id = %(id)s AND ordinal > 0 ORDER BY 1, 2"
+    )
+    _check_corrections(corrections, {end for _, _, end in blocks})
     requests = rows("SELECT kind, state, request_id::text, text FROM llm_request WHERE session_id = %(id)s")
     _check_requests(requests, events, state)
     good = rows(
@@ -116,6 +121,13 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert [version for (version,) in versions] == list(range(1, len(versions) + 1))
     assert not versions or state in ("ENDED", "NARRATING", "RESETTING")
     assert not is_ending or state in ("SUMMARIZING", "ACTIVE")
+
+
+def _check_corrections(corrections: list[TupleRow], ends: set[int]) -> None:
+    assert {place for place, _ in corrections} <= ends, "a correction stands behind a lock or a delta"
+    for place, count in Counter(place for place, _ in corrections).items():
+        numbers = [ordinal for at, ordinal in corrections if at == place]
+        assert numbers == list(range(1, count + 1)), "the corrections at one place are numbered without a gap"
 
 
 def _check_memory(
