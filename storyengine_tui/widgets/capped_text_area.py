@@ -105,14 +105,15 @@ class CappedTextArea(TextArea):
         """Act on a key before the next one comes."""
         await act_at_once(self, event)
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    async def on_paste(self, event: events.Paste) -> None:
         """Insert a paste, and leave the focus where it is.
 
-        Private, and in place of Textual's: that one asks for the focus through the app's queue, which takes
-        it back after a Tab that came directly behind the paste.
+        In place of Textual's handler, which asks for the focus through the app's queue: that takes it back
+        after a Tab that came directly behind the paste.
         """
         event.prevent_default()
-        if not self.read_only and (result := self._replace_via_keyboard(event.text, *self.selection)):
+        if not self.read_only:
+            result = self.replace(event.text, *self.selection, maintain_selection_offset=False)
             self.move_cursor(result.end_location)
 
     def load_text(self, text: str) -> None:
