@@ -1,6 +1,8 @@
 """`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: looking at and after sessions."""
 
+import asyncio
 import json
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
@@ -13,6 +15,8 @@ from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.context import Context
 from core.errors import ErrorCode, StoryEngineError
 from core.ids import SessionId
+from core.limits import LONGEST_CORRECTION
+from core.memory import BlockType
 from core.model_choice import ModelChoice
 from core.session import SessionSummary
 from core.slot import Slot
@@ -144,7 +148,8 @@ async def _show(name: str) -> None:
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:
-        span = f" of prompts {block.first}–{block.last}" if block.last else ""
+        is_delta = block.type is BlockType.TURN_DELTA
+        span = f" of prompts {block.first}–{block.last}" if is_delta else ""
         say(f"\nMemory block {block.type.value}{span}")
         say(json.dumps(block.payload, ensure_ascii=False, indent=2))
     if events:
@@ -201,18 +206,37 @@ def _print_context(made: Context, choice: ModelChoice, *, is_whole: bool) -> Non
 
 def correct(
     session: SessionArgument,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What is true instead, in your words.")],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="What is true instead, in your words; - reads it from standard input."
+        ),
+    ],
     debug: Debug = False,
 ) -> None:
-    """Correct canon: every later call is given TEXT behind the memory that there is now."""
+    """Correct canon: every later call is given TEXT after the memory that there is now."""
     run(_correct(session, text), is_debug=debug)
 
 
 async def _correct(name: str, text: str) -> None:
+    if text == "-":
+        text = await asyncio.to_thread(_standard_input)
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine.store, name)
         await engine.correct_canon(session_id, text)
-    say("Stored. Every later call is given it behind the memory that there is now.")
+    say("Stored. Every later call is given it after the memory that there is now; what is written stays.")
+
+
+def _standard_input() -> str:
+    """Return a correction from standard input; of one that is too long as much as shows that it is."""
+    most = LONGEST_CORRECTION * 4
+    content = sys.stdin.buffer.read(most + 1)
+    try:
+        return content.decode(errors="strict" if len(content) <= most else "ignore")
+    except UnicodeDecodeError as error:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, "Standard input is not UTF-8 text; nothing was stored."
+        ) from error
 
 
 def archive(session: SessionArgument, debug: Debug = False) -> None:

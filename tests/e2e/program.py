@@ -71,11 +71,19 @@ class Machine:
 
         Most of the time of a short command is the start of Python, which other tests pay for.
         """
+        return self.pipe(b"", *arguments, **environment)
+
+    def pipe(
+        self, stdin: bytes, *arguments: str | Path, **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a command as `call` does, with this on its standard input."""
         removed = {name: None for name in os.environ if name.startswith(("STORYENGINE_", "XDG_"))}
         kept = logging.root.handlers[:]
         words = [str(argument) for argument in arguments]
         with chdir(self.work):
-            ended = CliRunner().invoke(app, words, env={**removed, **self.environment, **environment})
+            ended = CliRunner().invoke(
+                app, words, input=stdin, env={**removed, **self.environment, **environment}
+            )
         logging.root.handlers[:] = kept
         assert "Traceback" not in ended.output, ended.output
         return subprocess.CompletedProcess(words, ended.exit_code, ended.stdout, ended.stderr)
