@@ -37,12 +37,12 @@ NOTHING: Final = "0" * 64
 
 Growing = Event | MemoryBlock | NarrativeDraft
 
-_LINK_FIELDS_V1: Final[Mapping[type[Growing], Mapping[str, Any]]] = {
-    Event: dict.fromkeys(("id", "prompt_index", "ordinal", "role", "slot", "text", "created_at"), True),
-    MemoryBlock: dict.fromkeys(("id", "type", "first", "last", "payload", "created_at"), True),
+_LINK_FIELDS_V1: Final[Mapping[type[Growing], Any]] = {
+    Event: {"id", "prompt_index", "ordinal", "role", "slot", "text", "created_at"},
+    MemoryBlock: {"id", "type", "first", "last", "payload", "created_at"},
     NarrativeDraft: {
-        **dict.fromkeys(("id", "version", "definition", "target_words", "model", "text", "created_at"), True),
-        "source": {"prompt_index": True, "block_ids": True},
+        **dict.fromkeys(("id", "version", "definition", "target_words", "model", "text", "created_at"), ...),
+        "source": {"prompt_index", "block_ids"},
     },
 }
 _LINK_FIELDS: Final = {1: _LINK_FIELDS_V1}
@@ -177,7 +177,7 @@ def number_for_automatic(taken: Iterable[SaveSlot], *, spared: int | None = None
 
 def _plain(row: Growing, version: int) -> dict[str, Any]:
     moment = replace(row, created_at=row.created_at.astimezone(UTC))
-    fields = cast("Any", _LINK_FIELDS[version][type(row)])
+    fields = _LINK_FIELDS[version][type(row)]
     return cast(
         "dict[str, Any]", _rows(cast("Any", type(row))).dump_python(moment, mode="json", include=fields)
     )

@@ -61,6 +61,8 @@ class MemoryStore:
         self.is_late = False
         """What fails is stored all the same: only the answer is lost."""
         self.commits: list[Changes] = []
+        self.created: list[Changes] = []
+        """New sessions, as they were stored."""
         self._events: list[Event] = list(snapshot.recent)
         self._blocks: list[MemoryBlock] = list(snapshot.blocks)
         self._drafts: list[NarrativeDraft] = []
@@ -113,6 +115,9 @@ class MemoryStore:
             assert {artifact.input_ref, artifact.output_ref or artifact.input_ref} <= self._contents.keys()
             self._artifacts.append(artifact)
 
+    async def create(self, changes: Changes) -> None:
+        self.created.append(changes)
+
     async def load(self, session_id: SessionId) -> Snapshot:
         return replace(self.snapshot, blocks=(), is_memory_known=False)
 
@@ -151,6 +156,19 @@ class MemoryStore:
 
     async def put_save_slot(self, slot: SaveSlot) -> None:
         self._slots[slot.number] = slot
+
+    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
+        self._slots.pop(number, None)
+
+    def forge(self, text: str) -> None:
+        """Change the first word that was played, behind the program's back."""
+        self._events[0] = replace(self._events[0], text=text)
+
+    def copy(self) -> "MemoryStore":
+        """Return a store with the same story and no save slots."""
+        other = MemoryStore(self.snapshot)
+        other._events, other._blocks, other._drafts = self._events, self._blocks, self._drafts
+        return other
 
     @asynccontextmanager
     async def follow(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:

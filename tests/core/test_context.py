@@ -1,5 +1,6 @@
 """What each agent is given, in which order, and how it stays the same from call to call (design 7)."""
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -83,6 +84,8 @@ def test_golden_texts(role: AgentRole, style: PromptStyle, request: pytest.Fixtu
     """To accept a change, delete the file and run the test twice: the first run writes it and fails."""
     context = inputs(style)[role]
     text = "\n".join(f"[{message.role}]\n{message.content}\n" for message in context.messages)
+    if context.schema is not None:
+        text += f"\n[schema {context.schema.name}]\n{json.dumps(context.schema.schema, indent=1)}\n"
     path = GOLDEN / f"{role}.{style}.txt"
     if not path.exists():
         path.write_text(text, encoding="utf-8")

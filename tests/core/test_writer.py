@@ -115,7 +115,14 @@ async def test_a_store_that_is_away_is_waited_for_longer_and_longer_and_told_of_
     scene: Scene, waits: list[float]
 ) -> None:
     scene.store.failures = [AWAY] * 7
-    await scene.writer.apply_patiently(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, "One"))
+    decided: list[Snapshot] = []
+
+    def decide(snapshot: Snapshot) -> Changes:
+        decided.append(snapshot)
+        return commands.save_unsent(snapshot, Slot.RED, "One")
+
+    await scene.writer.apply_patiently(decide)
+    assert len(decided) == 1, "what may be stored already is sent again as it was"
     assert waits == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
     assert scene.unsent == "One"
     assert scene.heard.notices == [StorageTrouble(AWAY), UnsentChanged(Slot.RED, "One"), StorageRecovered()]
