@@ -169,12 +169,12 @@ class _Canon:
         self._style = style
         self._seen = {_key(lock) for block in locks for lock in block.canon}
         self._kept: list[str] = []
-        self._span: PromptRange | None = None
+        self._first = self._last = 0
         self._tokens = 0
 
     def take(self, block: CompactBlock) -> None:
-        first = self._span.first if self._span else block.first
-        self._span = PromptRange(first, block.last)
+        self._first = self._first or block.first
+        self._last = block.last
         for lock in block.canon:
             if _key(lock) not in self._seen and lock.strip():
                 self._seen.add(_key(lock))
@@ -190,9 +190,7 @@ class _Canon:
         return [self._shell(tuple(self._kept))] if self._kept else []
 
     def _shell(self, locks: tuple[str, ...]) -> str:
-        if self._span is None:
-            return ""
-        markers = {"from_marker": f"{self._span.first})", "to_marker": f"{self._span.last})"}
+        markers = {"from_marker": f"{self._first})", "to_marker": f"{self._last})"}
         shell = {"memory_type": "turn_delta", "range": markers, "canon_locks": locks}
         return compact_json(shell) if self._style is PromptStyle.FULL else " ".join(locks)
 

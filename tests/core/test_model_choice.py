@@ -140,3 +140,93 @@ def test_a_model_whose_window_is_not_known_gets_a_cautious_cap() -> None:
     assert choose_model(unknown, AgentRole.CHARACTER).max_input_tokens == 24_000
     known = ProfileSettings(provider="openai", character=AgentSettings(model="gpt-5.2"))
     assert choose_model(known, AgentRole.CHARACTER).max_input_tokens == 392_000
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "timeout", "memory", "limit"),
+    [
+        (AgentRole.WORLD_LOCK, "o4-mini", 120, None, 30),
+        (AgentRole.CHARACTER, "o4-mini", 120, 16_000, 240),
+        (AgentRole.CONTEXT_SUMMARY, "o4-mini", 180, 32_000, 120),
+        (AgentRole.NARRATIVE, "gpt-5.2", 300, 128_000, 120),
+    ],
+)
+def test_the_defaults_for_a_service(
+    role: AgentRole, model: str, timeout: float, memory: int | None, limit: int
+) -> None:
+    choice = choose_model(ProfileSettings(provider="openai"), role)
+    assert (choice.model, choice.timeout, choice.max_memory_tokens) == (model, timeout, memory)
+    assert (choice.requests_per_minute, choice.temperature, choice.stop) == (limit, None, ())
+    assert choice.style is PromptStyle.FULL
+
+
+@pytest.mark.parametrize(
+    ("role", "temperature", "stop"),
+    [
+        (AgentRole.WORLD_LOCK, 0.2, ()),
+        (AgentRole.CHARACTER, 0.3, ("GM:", "\n\n")),
+        (AgentRole.CONTEXT_SUMMARY, 0.2, ()),
+        (AgentRole.NARRATIVE, 0.2, ()),
+    ],
+)
+def test_the_defaults_for_the_bundled_model(
+    role: AgentRole, temperature: float, stop: tuple[str, ...]
+) -> None:
+    choice = choose_model(ProfileSettings(provider="local"), role)
+    assert (choice.temperature, choice.stop, choice.timeout) == (temperature, stop, 120)
+    assert (choice.max_memory_tokens, choice.requests_per_minute) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("role", "output", "temperature"),
+    [
+        (AgentRole.WORLD_LOCK, 2_000, 0.2),
+        (AgentRole.CHARACTER, 1_000, 0.7),
+        (AgentRole.CONTEXT_SUMMARY, 2_000, 0.2),
+        (AgentRole.NARRATIVE, 3_000, 0.7),
+    ],
+)
+def test_the_defaults_for_weights_of_the_gm_s_own(role: AgentRole, output: int, temperature: float) -> None:
+    choice = choose_model(ProfileSettings(provider="local", model_path=Path("/models/llama-8b.gguf")), role)
+    assert (choice.context_window, choice.max_output_tokens) == (8_192, output)
+    assert (choice.timeout, choice.temperature) == (300, temperature)
+
+
+@pytest.mark.parametrize(
+    ("role", "most"),
+    [
+        (AgentRole.WORLD_LOCK, 16_000),
+        (AgentRole.CHARACTER, 24_000),
+        (AgentRole.CONTEXT_SUMMARY, 48_000),
+        (AgentRole.NARRATIVE, 200_000),
+    ],
+)
+def test_the_cautious_caps_of_a_model_whose_window_is_not_known(role: AgentRole, most: int) -> None:
+    profile = ProfileSettings.model_validate({"provider": "openai", role.value: {"model": "other"}})
+    base = defaults_for("openai")[role]
+    assert choose_model(profile, role).max_input_tokens == min(
+        most, base.context_window - base.max_output_tokens
+    )
+
+
+def test_an_answer_takes_at_most_half_of_the_window() -> None:
+    narrow = AgentSettings(context_window=8_000, max_output_tokens=6_000)
+    choice = choose_model(ProfileSettings(provider="openai", character=narrow), AgentRole.CHARACTER)
+    assert (choice.max_output_tokens, choice.max_input_tokens) == (4_000, 4_000)
+
+
+def test_every_setting_of_a_role_takes_the_place_of_its_default() -> None:
+    own = AgentSettings(
+        model="mine",
+        context_window=50_000,
+        max_input_tokens=20_000,
+        max_output_tokens=3_000,
+        max_memory_tokens=5_000,
+        timeout=33,
+        temperature=0.0,
+        requests_per_minute=7,
+    )
+    choice = choose_model(ProfileSettings(provider="openai", narrative=own), AgentRole.NARRATIVE)
+    assert (choice.model, choice.context_window, choice.max_input_tokens) == ("mine", 50_000, 20_000)
+    assert (choice.max_output_tokens, choice.max_memory_tokens) == (3_000, 5_000)
+    assert (choice.timeout, choice.temperature, choice.requests_per_minute) == (33, 0.0, 7)

@@ -11,7 +11,7 @@ from core.engine.engine import Engine
 from core.engine.notices import CallStarted, Notice, RequestBegun, StreamRestarted
 from core.engine.open_session import OpenSession
 from core.engine.player import Player, Step
-from core.errors import ErrorCode, SessionLockedError
+from core.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.ids import RequestId
 from core.model_choice import defaults_for
 from core.providers.script import Entry, Fault, Match, Script
@@ -86,6 +86,29 @@ async def test_the_headless_play_tells_of_every_step_and_how_many_there_are() ->
     async with room.opened() as session:
         await Player(session, parse_chapter_script(SCRIPT), again.append).play()
     assert [step.text for step in again] == ["The chapter is written"], "nothing is done twice"
+
+
+@pytest.mark.parametrize(("schema", "before"), [("text", 1), ("turn_delta", 3)], ids=["reply", "summary"])
+async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_times(
+    schema: str, before: int
+) -> None:
+    entry = Entry(match=Match.model_validate({"schema": schema}), fault=Fault.SERVER_ERROR)
+    room = Room(Simulation().snapshot, entry)
+    async with room.opened() as session:
+        player = Player(session, parse_chapter_script(SCRIPT), lambda _: None, retry_wait=0.0)
+        with pytest.raises(StoryEngineError, match="run the same command") as stopped:
+            await player.play()
+    assert stopped.value.code is ErrorCode.LLM_SERVER_ERROR
+    assert len(await room.store.artifacts(room.store.snapshot.session.id)) == before + 4
+
+
+async def test_a_new_session_is_stored_under_the_id_that_is_returned() -> None:
+    store = MemoryStore(Simulation().snapshot)
+    engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
+    made = await engine.create(script_key="key")
+    [stored] = store.created
+    assert stored.session is not None
+    assert (stored.session_id, stored.session.id, stored.session.script_key) == (made, made, "key")
 
 
 async def test_a_prompt_that_nothing_is_before_begins_as_it_is_stored_and_the_next_one_waits() -> None:

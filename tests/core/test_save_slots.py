@@ -1,13 +1,16 @@
 """Save slots on a store in memory: what each holds, which gives way, and what it vouches for."""
 
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from core.engine import commands
 from core.engine.save_slots import SaveSlots
 from core.errors import IllegalCommandError, LimitExceededError, StoryEngineError
+from core.export_format import canonical, checksum
 from core.save_slot import (
     AUTOMATIC,
     LONGEST_LABEL,
@@ -248,3 +251,22 @@ def test_a_chain_depends_on_every_row_and_on_their_order() -> None:
 
 def test_a_chain_is_the_same_in_every_program_that_makes_links_of_this_version() -> None:
     assert chained(NOTHING, [event(1, "One")])[:16] == "21065779313e5635"
+
+
+async def test_a_slot_that_an_earlier_program_stored_has_what_there_was_then(shelf: Shelf) -> None:
+    """Neither corrections nor versions of links, and only its content was hashed."""
+    slot = await shelf.take()
+    document: dict[str, Any] = json.loads(json.dumps(slot.document))
+    del document["corrections"], document["chains"]["version"]
+    content = content_of(replace(slot, document=document, sha256=checksum(canonical(document))))
+    assert (content.corrections, content.chains.version) == (0, 1)
+
+
+async def test_a_slot_of_a_later_program_is_refused_with_a_sentence(shelf: Shelf) -> None:
+    slot = await shelf.take()
+    document: dict[str, Any] = json.loads(json.dumps(slot.document))
+    document["chains"]["version"] = 99
+    with pytest.raises(SlotDamagedError, match="newer version"):
+        content_of(replace(slot, document=document, sha256=checksum(canonical(document))))
+    with pytest.raises(SlotDamagedError, match="another version"):
+        content_of(replace(slot, document={"x": 1}, sha256=checksum(canonical({"x": 1}))))
