@@ -18,6 +18,7 @@ from core.password import (
     PasswordRefusedError,
     delay_after,
     hash_password,
+    in_words,
 )
 
 PASSWORD = SecretStr("correct horse, Zoë")
@@ -185,3 +186,35 @@ def test_a_hash_that_is_none_lets_nobody_in_and_says_how_to_mend_it(file: Path, 
 def test_a_password_of_blanks_is_none(blank: str) -> None:
     with pytest.raises(PasswordRefusedError):
         hash_password(SecretStr(blank))
+
+
+@pytest.mark.parametrize("count", [0, -7])
+def test_a_memory_of_no_wrong_try_delays_none(
+    gate: PasswordGate, clock: Clock, file: Path, count: int
+) -> None:
+    file.parent.mkdir(mode=0o700)
+    file.write_text(json.dumps({"wrong": count, "at": clock.now}))
+    assert gate.wait == 0.0
+    assert wrong(gate) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("count", "seconds"), [(0, 0), (1, 1), (2, 2), (3, 4), (9, 256), (10, 512), (11, 600), (10_000, 600)]
+)
+def test_the_delay_doubles_from_a_second_to_ten_minutes(count: int, seconds: float) -> None:
+    assert delay_after(count) == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "1 s"),
+        (1.4, "1 s"),
+        (59.6, "60 s"),
+        (119.0, "119 s"),
+        (120.0, "2 minutes"),
+        (300.0, "5 minutes"),
+    ],
+)
+def test_a_delay_is_told_in_seconds_and_from_two_minutes_on_in_minutes(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
