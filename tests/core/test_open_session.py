@@ -1,26 +1,24 @@
 """An open session with its runner, its model and its listeners, on a store in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from core.chapter_script import parse_chapter_script
 from core.engine.engine import Engine
-from core.engine.notices import CallStarted, Notice, RequestBegun, StreamRestarted
+from core.engine.notices import CallStarted, RequestBegun, StreamRestarted
 from core.engine.open_session import OpenSession
 from core.engine.player import Player, Step
 from core.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.ids import RequestId
 from core.model_choice import defaults_for
-from core.providers.script import Entry, Fault, Match, Script
+from core.providers.script import Entry, Fault, Match
 from core.providers.scripted import ScriptedProvider
 from core.request import RequestState
 from core.session import SessionState
 from core.slot import Slot
-from core.store import Snapshot
 from tests.core.memory_store import MemoryStore
+from tests.core.room import Room
 from tests.core.simulation import Simulation, active
 
 pytestmark = pytest.mark.anyio
@@ -37,32 +35,6 @@ text = "Who is there?"
 [[prompt]]
 text = "What now?"
 """
-
-
-class Room:
-    """An engine on a store in memory, and everything that its session has said."""
-
-    def __init__(self, snapshot: Snapshot, *entries: Entry) -> None:
-        self.store = MemoryStore(snapshot)
-        self.provider = ScriptedProvider(Script(reply=entries))
-        self.notices: list[Notice] = []
-
-    @asynccontextmanager
-    async def opened(self) -> AsyncIterator[OpenSession]:
-        engine = Engine(self.store, self.provider, defaults_for("scripted"), label="here")
-        session = await engine.open(self.store.snapshot.session.id)
-        hears = asyncio.create_task(self._hear(session))
-        try:
-            async with asyncio.timeout(15):
-                yield session
-        finally:
-            await session.aclose()
-            await hears
-
-    async def _hear(self, session: OpenSession) -> None:
-        with session.listen() as listener:
-            async for notice in listener:
-                self.notices.append(notice)
 
 
 async def settled(session: OpenSession, request_id: RequestId) -> None:

@@ -1,0 +1,40 @@
+"""An engine on a store in memory with one session open, and everything that the session has said."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from core.engine.engine import Engine
+from core.engine.notices import Notice
+from core.engine.open_session import OpenSession
+from core.model_choice import defaults_for
+from core.providers.script import Entry, Script
+from core.providers.scripted import ScriptedProvider
+from core.store import Snapshot
+from tests.core.memory_store import MemoryStore
+
+
+class Room:
+    """An engine on a store in memory, and everything that its session has said."""
+
+    def __init__(self, snapshot: Snapshot, *entries: Entry) -> None:
+        self.store = MemoryStore(snapshot)
+        self.provider = ScriptedProvider(Script(reply=entries))
+        self.notices: list[Notice] = []
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[OpenSession]:
+        engine = Engine(self.store, self.provider, defaults_for("scripted"), label="here")
+        session = await engine.open(self.store.snapshot.session.id)
+        hears = asyncio.create_task(self._hear(session))
+        try:
+            async with asyncio.timeout(15):
+                yield session
+        finally:
+            await session.aclose()
+            await hears
+
+    async def _hear(self, session: OpenSession) -> None:
+        with session.listen() as listener:
+            async for notice in listener:
+                self.notices.append(notice)
