@@ -68,6 +68,7 @@ def test_operators_numbers_branches_statements_and_results_are_changed(before: s
         b'"""Docstring."""\nlimit: "int | None"\n',
         b'if sys.platform == "win32":\n    start(1)\n',
         b'log.warning("%d", 3)\n',
+        b"assert_never(kind)\n",
         b"@dataclass(frozen=True, slots=True)\nclass Seen:\n    name: str\n",
         b'text = f"{count + 1}"\n',
     ],

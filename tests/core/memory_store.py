@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from core.draft import NarrativeDraft
@@ -11,11 +12,13 @@ from core.errors import ErrorCode, SessionLockedError, StorageError
 from core.event import Event
 from core.ids import RequestId, SessionId
 from core.memory import MemoryBlock, folded
-from core.request import Artifact, Request
+from core.request import Artifact, Request, RequestState
 from core.save_slot import SaveSlot
+from core.session import SessionSummary
 from core.store import Changes, Holder, Lease, Snapshot, whole_from
 from tests.core.samples import NOW
 
+_SETTLED = (RequestState.DONE, RequestState.FAILED)
 AWAY = StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
 
@@ -58,9 +61,13 @@ class MemoryStore:
         self.writer: MemoryLease | None = None
         self.failures: list[Exception] = []
         """The next commits fail with these."""
+        self.refuse_settling = 0
+        """How many of the next commits that settle a request are refused for good."""
+        self.failures_of_following: list[Exception] = []
         self.is_late = False
         """What fails is stored all the same: only the answer is lost."""
         self.commits: list[Changes] = []
+        self.is_closed = False
         self.created: list[Changes] = []
         """New sessions, as they were stored."""
         self._events: list[Event] = list(snapshot.recent)
@@ -93,6 +100,9 @@ class MemoryStore:
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         error = self.failures.pop(0) if self.failures else None
+        if self.refuse_settling and any(request.state in _SETTLED for request in changes.requests):
+            self.refuse_settling -= 1
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False)
         if error is None or self.is_late:
             if lease.epoch != self.epoch:
                 raise SessionLockedError()
@@ -118,6 +128,29 @@ class MemoryStore:
     async def create(self, changes: Changes) -> None:
         self.created.append(changes)
 
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        session = self.snapshot.session
+        if is_archived != (session.archived_at is not None):
+            return []
+        return [
+            SessionSummary(
+                id=session.id,
+                title=session.title,
+                state=session.state,
+                prompt_index=session.prompt_index,
+                draft_count=self.snapshot.draft_count,
+                created_at=session.created_at,
+                updated_at=session.updated_at,
+                archived_at=session.archived_at,
+            )
+        ]
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        self.snapshot = replace(self.snapshot, session=replace(self.snapshot.session, archived_at=at))
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
     async def load(self, session_id: SessionId) -> Snapshot:
         return replace(self.snapshot, blocks=(), is_memory_known=False)
 
@@ -138,6 +171,9 @@ class MemoryStore:
     ) -> Sequence[Event]:
         beyond = float("inf") if last is None else last
         return [event for event in self._events if first <= event.prompt_index <= beyond]
+
+    async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+        return list(self._events)
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         return list(self._drafts)
@@ -172,10 +208,12 @@ class MemoryStore:
 
     @asynccontextmanager
     async def follow(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
+        if self.failures_of_following:
+            raise self.failures_of_following.pop(0)
         yield self._news()
 
     async def _news(self) -> AsyncIterator[None]:
-        seen = 0
+        seen = len(self.commits)
         while True:
             async with self._committed:
                 while len(self.commits) == seen:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from core.engine.engine import Engine
 from core.engine.notices import Notice
@@ -13,6 +14,8 @@ from core.providers.scripted import ScriptedProvider
 from core.store import Snapshot
 from tests.core.memory_store import MemoryStore
 
+N = TypeVar("N", bound=Notice)
+
 
 class Room:
     """An engine on a store in memory, and everything that its session has said."""
@@ -21,6 +24,7 @@ class Room:
         self.store = MemoryStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
         self.notices: list[Notice] = []
+        self._arrived = asyncio.Condition()
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[OpenSession]:
@@ -37,4 +41,13 @@ class Room:
     async def _hear(self, session: OpenSession) -> None:
         with session.listen() as listener:
             async for notice in listener:
-                self.notices.append(notice)
+                async with self._arrived:
+                    self.notices.append(notice)
+                    self._arrived.notify_all()
+
+    async def heard(self, kind: type[N]) -> N:
+        """Return the first notice of a kind, once there is one."""
+        async with self._arrived:
+            while not (found := [notice for notice in self.notices if isinstance(notice, kind)]):
+                await self._arrived.wait()
+        return found[0]
