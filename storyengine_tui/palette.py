@@ -27,6 +27,7 @@ DEEDS: Final = (
         "Summarise what is left and go on to tab 3, after a question",
     ),
     ("narrative", "build", "Build Narrative", "Have the chapter written"),
+    ("narrative", "correct", "Correct memory", "Say what is true instead of what is remembered"),
     ("narrative", "cancel", "Stop writing", "Stop the chapter that is being written; earlier versions stay"),
     ("narrative", "retry", "Retry the narrative", "Try again to have the chapter written"),
     ("narrative", "download", "Download Chapter", "Write the version that shows into a text file"),

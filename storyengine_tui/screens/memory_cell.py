@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Input, Static
 
-from core.memory import BlockType, MemoryBlock
+from core.memory import MemoryBlock
 from storyengine_tui.screens.memory_outline import MemoryForm, Names, all_text, passages_of
 from storyengine_tui.screens.memory_pages import MemoryPages
 from storyengine_tui.screens.passage_view import Keyed, PassageView, pattern_of
@@ -38,13 +38,15 @@ class MemoryCell(Vertical):
 
     HELP = (
         "Structured memory is what the characters are told of everything before. / searches it, n and N go "
-        "to the next place and the one before; y copies all of it, v marks a part."
+        "to the next place and the one before; y copies all of it, v marks a part. + adds a correction: "
+        "what is true instead, for every character, summary and narrative from then on."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "next_match(1)", "Next"),
         Binding("N,shift+n", "next_match(-1)", "Previous", show=False),
         Binding("y", "copy_all", "Copy"),
+        Binding("plus", "correct", "Correct", key_display="+"),
         Binding("escape", "leave_search", "Back"),
         Binding("1", "show('readable')", "Readable", show=False),
         Binding("2", "show('json')", "Raw JSON", show=False),
@@ -59,6 +61,9 @@ class MemoryCell(Vertical):
         text: str
         what: str
 
+    class CorrectionRequested(Message):
+        """The GM wants to say what is true instead."""
+
     def __init__(self, *, chunk_size: int, id: str | None = None) -> None:
         super().__init__(id=id)
         self._chunk_size = chunk_size
@@ -68,6 +73,7 @@ class MemoryCell(Vertical):
         self._titles: list[int] = []
         """The paragraphs at which the shown blocks begin."""
         self._is_known = False
+        self._can_correct = False
 
     def compose(self) -> ComposeResult:
         """Compose heading, view, and a foot with the two views, the search and the copy."""
@@ -122,7 +128,7 @@ class MemoryCell(Vertical):
         """Show these blocks, the newest from its beginning."""
         self._pages, self._names, self._is_known = MemoryPages(blocks), names, True
         self._show_blocks()
-        self._go_to_newest()
+        self.go_to_newest()
 
     def append(self, *blocks: MemoryBlock) -> None:
         """Show new blocks; who looks at the newest one sees them come, who reads elsewhere stays there."""
@@ -134,9 +140,13 @@ class MemoryCell(Vertical):
             self._pages.append(block)
         self._show_blocks()
         if was_empty or is_at_newest:
-            self._go_to_newest()
+            self.go_to_newest()
 
-    def _go_to_newest(self) -> None:
+    def go_to_newest(self) -> None:
+        """Show the newest block from its beginning, and those that come behind it."""
+        if self._pages.has_later:
+            self._pages.show(len(self._pages.blocks) - 1)
+            self._show_blocks()
         if self._titles:
             self.view.pin(self._titles[-1])
 
@@ -167,8 +177,7 @@ class MemoryCell(Vertical):
         if not blocks:
             return ""
         count = "1 block" if len(blocks) == 1 else f"{len(blocks):,} blocks"
-        last = blocks[-1]
-        return f"{count}, prompts 1–{last.last:,}" if last.type is BlockType.TURN_DELTA else count
+        return f"{count}, prompts 1–{blocks[-1].last:,}" if blocks[-1].last else count
 
     # The two views
 
@@ -277,6 +286,18 @@ class MemoryCell(Vertical):
         self.query_one("#memory-found", Static).update(Content(text))
         self.refresh_bindings()
 
+    # Correcting
+
+    def offer_correction(self, can_correct: bool) -> None:
+        """Offer to correct what is remembered, or do not."""
+        if can_correct != self._can_correct:
+            self._can_correct = can_correct
+            self.refresh_bindings()
+
+    def action_correct(self) -> None:
+        """Ask what is true instead."""
+        self.post_message(self.CorrectionRequested())
+
     # Copying
 
     def action_copy_all(self) -> None:
@@ -304,6 +325,8 @@ class MemoryCell(Vertical):
             case "turn":
                 is_possible = self._pages.has_earlier if parameters[0] == -1 else self._pages.has_later
                 return is_possible or False
+            case "correct":
+                return self._can_correct and bool(self._pages.blocks)
             case "search" | "copy_all" | "show":
                 return bool(self._pages.blocks)
             case _:

@@ -27,28 +27,26 @@ from core.errors import ErrorCode, StoryEngineError
 from core.ids import RequestId
 from core.limits import Limits
 from core.machine import Command
-from core.memory import MemoryBlock
 from core.request import Request, RequestKind
 from core.session import SessionState, title_from
-from storyengine_tui.screens.defining_pane import DefiningPane
 from storyengine_tui.screens.definition_cell import DefinitionCell
 from storyengine_tui.screens.delivery import DeliveryRow
 from storyengine_tui.screens.draft_cell import DraftCell
 from storyengine_tui.screens.memory_cell import MemoryCell
-from storyengine_tui.screens.memory_pages import PAGE
 from storyengine_tui.screens.narrative_status import (
     failed_narrative,
     failure_of,
     open_narrative,
     why_no_build,
 )
+from storyengine_tui.screens.remembering_pane import RememberingPane
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 
 _LIMITS = Limits()
 
 
-class NarrativePane(DefiningPane):
+class NarrativePane(RememberingPane):
     """The page on which the chapter is written and downloaded."""
 
     HELP = (
@@ -72,9 +70,6 @@ class NarrativePane(DefiningPane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._is_memory_read = False
-        self._unseen: list[MemoryBlock] = []
-        """Memory that came while the page was not looked at."""
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
@@ -89,10 +84,6 @@ class NarrativePane(DefiningPane):
         yield DeliveryRow(id="delivery")
 
     @property
-    def _memory(self) -> MemoryCell:
-        return self.query_one(MemoryCell)
-
-    @property
     def _draft(self) -> DraftCell:
         return self.query_one(DraftCell)
 
@@ -102,9 +93,7 @@ class NarrativePane(DefiningPane):
 
     async def attached(self) -> None:
         """Show what is stored; memory is read when the tab is shown."""
-        self._is_memory_read = False
-        self._unseen.clear()
-        self._memory.forget()
+        self.forget_memory()
         self._delivery.say("")
         self._say_left_out(())
         session = self.session.snapshot.session
@@ -116,28 +105,15 @@ class NarrativePane(DefiningPane):
         self._draft.show_drafts(drafts, is_being_written=running is not None)
         self._show_state()
         self._show_failure(failed_narrative(self.session.snapshot))
-        if self._is_shown:
-            self._read_memory()
-
-    @property
-    def _is_shown(self) -> bool:
-        return self.display and self.region.height > 0 and not self.is_behind
-
-    async def prepare(self) -> None:
-        """Read a memory that is shown as a whole; a longer one only when it is looked at."""
-        if self._is_memory_read or not self.has_session:
-            return
-        if self.session.snapshot.session.prompt_index <= PAGE * _LIMITS.chunk_size:
-            self._is_memory_read = True
-            await self._load_memory()
+        if self.is_looked_at:
+            self.read_memory()
 
     def shown(self) -> None:
         """Read the memory when it is first wanted, and have the focus where to go on."""
-        self._read_memory()
-        self._show_unseen()
-        self._go_on()
+        self.read_memory()
+        self.go_on()
 
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
         """Have the focus on the chapter, else on what comes next: its definition, or the memory meanwhile."""
         if not self.has_session or (self.screen.focused and self in self.screen.focused.ancestors):
             return
@@ -146,32 +122,8 @@ class NarrativePane(DefiningPane):
             self.have_focus(self._draft.view, scroll_visible=True)
         elif session.state is SessionState.ENDED or not session.tab1_locked:
             self.have_focus(self.cell.area, scroll_visible=True)
-        elif self._memory.blocks:
-            self.have_focus(self._memory.view, scroll_visible=True)
-
-    def _show_unseen(self) -> None:
-        """Show memory that is new; while nobody looks, that would only keep keys waiting."""
-        if self._unseen:
-            self._memory.append(*self._unseen)
-            self._unseen.clear()
-
-    def _read_memory(self) -> None:
-        if not self._is_memory_read and self.has_session:
-            self._is_memory_read = True
-            self.run_worker(self._load_memory(), group="memory", exclusive=True, exit_on_error=False)
-
-    async def _load_memory(self) -> None:
-        session = self.session
-        try:
-            blocks = await session.memory_blocks()
-        except StoryEngineError as error:
-            self._is_memory_read = False
-            self.post_message(self.CommandFailed(error))
-            return
-        if self._session is session:
-            self._memory.show_memory(blocks, session.snapshot.session.roster)
-            if self._is_shown:
-                self._go_on()
+        elif self.memory.blocks:
+            self.have_focus(self.memory.view, scroll_visible=True)
 
     def hear(self, notice: Notice) -> None:
         """Follow state, memory, and the text that streams in."""
@@ -181,10 +133,8 @@ class NarrativePane(DefiningPane):
                     self.cell.show_stored(session)
                 self._draft.set_target(session.target_words)
                 self._show_state()
-            case MemoryAppended(block) if self._is_memory_read:
-                self._unseen.append(block)
-                if self._is_shown:
-                    self._show_unseen()
+            case MemoryAppended(block):
+                self.take_in(block)
             case DraftStored(draft):
                 self._draft.settle(draft)
                 self.query_one("#build-banner", Banner).hide()
@@ -232,6 +182,7 @@ class NarrativePane(DefiningPane):
         """Enable what is possible now, and say what is going on."""
         if not self.has_session:
             return
+        self.show_correcting()
         snapshot = self.session.snapshot
         is_writing = snapshot.session.state is SessionState.NARRATING
         why = "" if is_writing else why_no_build(snapshot, is_read_only=self.session.is_read_only)
@@ -269,6 +220,8 @@ class NarrativePane(DefiningPane):
                 return True if self._draft.shown is not None else (False if self._is_writing else None)
             case "cancel":
                 return self._is_writing
+            case "correct":
+                return self.session.can(Command.CORRECT_CANON)
             case "retry":
                 return self._can_build and failed_narrative(self.session.snapshot) is not None
             case _:

@@ -12,16 +12,20 @@ from textual.widgets import DataTable
 
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
+from core.limits import LONGEST_CORRECTION
 from core.providers.script import Entry, Match, Script
 from core.slot import Slot
 from core.text import clean, clean_line
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.call_screen import CallScreen
 from storyengine_tui.screens.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.correction_modal import CorrectionModal
+from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.provenance_screen import ProvenanceScreen
 from storyengine_tui.screens.save_slots_screen import SaveSlotsScreen
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, BadText, acts
-from tests.tui.engine_app import Desktop, opened, until
+from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -72,6 +76,7 @@ async def make_bad(engine: Engine, text: str) -> None:
     assert session.snapshot.session.names == {Slot.RED: clean_line(text[:30])}
     await session.end_chapter()
     await session.wait_idle()
+    await session.correct_canon(text[:LONGEST_CORRECTION])
     await session.wait(await session.build_narrative())
     await session.aclose()
 
@@ -128,6 +133,30 @@ async def test_it_is_shown_as_text_on_every_screen(desktop: Desktop, kind: BadTe
     assert shown.count("Before it") >= 4
     if kind.name == "markup and code":
         assert all(piece in shown for piece in ("[red]x[/red]", "[/x]", "[@click=app.quit]x[/]")), "as text"
+
+
+@EVERY
+async def test_a_correction_of_canon_is_written_and_shown_as_text(desktop: Desktop, kind: BadText) -> None:
+    desktop.script = script_of("I see.")
+    await desktop.prepare(make_active)
+    text = kind.text[:LONGEST_CORRECTION]
+    async with desktop.app().run_test(size=SIZE) as pilot:
+        app = await opened(pilot)
+        pictures = Pictures(pilot)
+        app.chapter.do_there("narrative", "correct")
+        await until(pilot, lambda: isinstance(app.screen, CorrectionModal))
+        area = app.screen.query_one(CappedTextArea)
+        app.post_message(events.Paste(text))
+        await until(pilot, lambda: area.text)
+        assert area.text == clean(text)
+        await pictures.take()
+        await pilot.press("tab", "tab", "enter")
+        memory = app.chapter.query_one(MemoryCell)
+        await until(pilot, lambda: len(memory.blocks) == 2)
+        await pictures.take()
+        assert memory.blocks[-1].payload["correction"] == clean(text).strip()
+        assert "Before it" in pictures.shown[pictures.shown.index("Correction by the GM") :]
+        await app.close_everything()
 
 
 @EVERY

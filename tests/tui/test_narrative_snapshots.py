@@ -11,6 +11,7 @@ from core.engine.engine import Engine
 from core.providers.script import Fault
 from core.store import Holder
 from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.screens.correction_modal import CorrectionModal
 from storyengine_tui.screens.writer_banner import WriterBanner
 from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_draft, opened
@@ -100,6 +101,37 @@ def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown, s
         await page.pilot.press("2", "slash", *"canon", "enter")
 
     assert shown(size, search)
+
+
+@SIZES
+def test_picture_of_a_correction_that_is_written(
+    desktop: Desktop, shown: Shown, size: tuple[int, int]
+) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_ended)
+
+    async def write(page: ChapterPage) -> None:
+        page.memory.view.focus()
+        await page.pilot.press("plus")
+        await page.until(lambda: isinstance(page.app.screen, CorrectionModal))
+        await page.pilot.press(*"Jonas holds the lamp [/x], not Mira.")
+        await settled(page.pilot)
+
+    assert shown(size, write)
+
+
+@SIZES
+def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_ended)
+
+    async def correct(page: ChapterPage) -> None:
+        page.memory.view.focus()
+        await page.session.correct_canon("Jonas holds the lamp [/x], not Mira.\nIt was never lit.")
+        await page.until(lambda: "never lit" in page.memory_text)
+        await settled(page.pilot)
+
+    assert shown(size, correct)
 
 
 @SIZES
