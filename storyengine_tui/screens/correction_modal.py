@@ -20,7 +20,7 @@ from storyengine_tui.widgets.text_dialog import TextDialog
 
 EFFECT = (
     "From now on every character, summary and narrative is given this text, after what it corrects. "
-    "What is already written stays as it is."
+    "What is already written stays."
 )
 PLACEHOLDER = "What is true instead, such as: Jonas holds the lamp, not Mira."
 
@@ -57,7 +57,7 @@ class CorrectionModal(TextDialog):
                     f"All corrections of a chapter together have at most {LONGEST_CORRECTIONS:,} characters."
                 )
                 yield Static(bound, classes="dialog--muted")
-            yield Static("", id="correction-refused", classes="dialog--muted", markup=False)
+            yield Static("", id="correction-refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
                 yield Button("Add", id="add", classes="deed", disabled=True)

@@ -14,6 +14,7 @@ import storyengine_tui.widgets
 from core.session import SessionState
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.consent_modal import ConsentModal
+from storyengine_tui.screens.correction_modal import CorrectionModal
 from storyengine_tui.screens.fetch_modal import FetchModal
 from storyengine_tui.screens.lock_modal import LockModal
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
@@ -40,7 +41,7 @@ def descendants(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def test_every_question_that_is_final_begins_on_cancel_and_the_others_are_known() -> None:
-    assert {kind for kind in dialogs() if not kind.IS_FINAL} == {FetchModal}
+    assert {kind for kind in dialogs() if not kind.IS_FINAL} == {CorrectionModal, FetchModal}
     assert {ConfirmModal, ConsentModal, LockModal} <= {kind for kind in dialogs() if kind.IS_FINAL}
     assert all(kind.AUTO_FOCUS == "#cancel" for kind in dialogs() if kind.IS_FINAL)
 
