@@ -137,3 +137,32 @@ def test_every_part_fits_and_together_they_are_the_transcript(
         assert context.tokens <= budget
         given_text = next(one.text for one in context.segments if one.name is SegmentName.FULL_TRANSCRIPT)
         assert disarm(part.transcript) in given_text or not part.transcript.strip()
+
+
+def test_the_first_part_begins_the_last_one_ends_and_those_between_do_neither() -> None:
+    mine, events, blocks = session(prompts=70, boundary=70), play(1, 70), memory(10)
+    builder = build(9_000)
+    parts = builder.plan_narrative(mine, blocks, events, "Plain.", 3_000)
+    texts = [
+        builder.narrative_part(mine, blocks, part, "Plain.", "Before.").messages[1].content for part in parts
+    ]
+    assert len(texts) > 2
+    for text, part in zip(texts, parts, strict=True):
+        assert ("Begin the chapter" in text) == (part.number == 1)
+        assert ("do not end the chapter yet" in text) == (1 < part.number < len(parts))
+        assert ("bring the chapter to its end" in text) == (part.number == len(parts))
+
+
+@pytest.mark.parametrize(
+    ("style", "words", "length"),
+    [
+        (PromptStyle.FULL, 1_500, "About 1,500 words."),
+        (PromptStyle.FULL, None, "At most 5,000 words."),
+        (PromptStyle.SMALL, 120, "About 120 words."),
+        (PromptStyle.SMALL, None, "One or two short paragraphs."),
+    ],
+)
+def test_the_length_that_is_asked_for(style: PromptStyle, words: int | None, length: str) -> None:
+    mine, events = session(prompts=1, boundary=1), play(1, 1)
+    context = build(8_000, style).narrative(mine, memory(1), events, "Plain.", words)
+    assert length in context.messages[-1].content

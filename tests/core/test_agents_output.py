@@ -353,3 +353,15 @@ def test_a_reply_is_what_was_said_or_an_error(text: str) -> None:
         return
     assert reply == reply.strip() != ""
     assert reply in clean(text)
+
+
+def test_a_summary_may_have_four_times_its_source_and_two_thousand_characters_and_not_one_more() -> None:
+    memory = changed(canon_locks=["x" * 1_000, "y" * 1_000, "z" * 1_000])
+    length = len(compact_json(parsed(memory, source=100_000).payload))
+    more = -(length - 2_000) % 4
+    memory = changed(canon_locks=["x" * 1_000, "y" * 1_000, "z" * (1_000 + more)])
+    length = len(compact_json(parsed(memory, source=100_000).payload))
+    source = (length - 2_000) // 4
+    assert length == 4 * source + 2_000
+    assert parsed(memory, source=source).too_long == ()
+    assert parsed(memory, source=source - 1).too_long != ()

@@ -1,15 +1,31 @@
 """What listeners hear of a change: what is new, in the order in which it can be understood."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
-from core.engine.news import notices_of
-from core.engine.notices import EventsAppended, MemoryAppended, SessionChanged, UnsentChanged
-from core.session import SessionState
+from core.draft import NarrativeDraft, SourceSnapshot
+from core.engine.news import news_between, notices_of
+from core.engine.notices import (
+    EventsAppended,
+    MemoryAppended,
+    RequestBegun,
+    RequestFailed,
+    RequestSettled,
+    SessionChanged,
+    UnsentChanged,
+)
+from core.errors import ErrorCode
+from core.event import Event
+from core.ids import DraftId, RequestId
+from core.prompt_range import PromptRange
+from core.request import Request, RequestKind, RequestState
+from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Changes, Snapshot
-from tests.core.samples import SESSION_ID, TAB1, lock_block, play, session
+from tests.core.samples import NOW, SESSION_ID, TAB1, lock_block, play, session
 
 BEFORE = Snapshot(session=session(prompts=1), tab1=TAB1)
 
@@ -36,3 +52,96 @@ def test_what_was_played_is_heard_before_what_became_of_the_session() -> None:
         UnsentChanged(Slot.RED, "And"),
         SessionChanged(changed),
     ]
+
+
+def gone(kind: RequestKind, **more: object) -> Request:
+    request = Request(
+        id=RequestId(UUID(int=5)), session_id=SESSION_ID, kind=kind, created_at=NOW, updated_at=NOW
+    )
+    return replace(request, **more)  # type: ignore[arg-type]  # each is of its field's type
+
+
+LOCKED = replace(BEFORE.session, tab1_locked=True)
+REPLIED = [replace(play(1, 1)[0], metadata={"request_id": str(UUID(int=5))})]
+DRAFT = NarrativeDraft(
+    id=DraftId(UUID(int=6)),
+    session_id=SESSION_ID,
+    version=1,
+    request_id=RequestId(UUID(int=5)),
+    definition="",
+    target_words=None,
+    source=SourceSnapshot(1, ()),
+    model="m",
+    text="Once.",
+    created_at=NOW,
+)
+
+
+@pytest.mark.parametrize(
+    ("request_gone", "now", "events", "drafts", "state"),
+    [
+        (gone(RequestKind.LOCK), LOCKED, (), (), RequestState.DONE),
+        (gone(RequestKind.LOCK), BEFORE.session, (), (), RequestState.CANCELLED),
+        (gone(RequestKind.REPLY, slot=Slot.RED), LOCKED, REPLIED, (), RequestState.DONE),
+        (gone(RequestKind.REPLY, slot=Slot.RED), LOCKED, play(1, 1), (), RequestState.CANCELLED),
+        (
+            gone(RequestKind.SUMMARY, prompts=PromptRange(1, 7)),
+            replace(LOCKED, boundary=7),
+            (),
+            (),
+            RequestState.DONE,
+        ),
+        (
+            gone(RequestKind.SUMMARY, prompts=PromptRange(1, 7)),
+            replace(LOCKED, boundary=6),
+            (),
+            (),
+            RequestState.CANCELLED,
+        ),
+        (gone(RequestKind.SUMMARY), replace(LOCKED, boundary=7), (), (), RequestState.CANCELLED),
+        (gone(RequestKind.NARRATIVE), LOCKED, (), (DRAFT,), RequestState.DONE),
+        (
+            gone(RequestKind.NARRATIVE),
+            LOCKED,
+            (),
+            (replace(DRAFT, request_id=None),),
+            RequestState.CANCELLED,
+        ),
+    ],
+)
+def test_a_call_that_is_no_longer_listed_ended_well_where_what_it_asked_for_is_there(
+    request_gone: Request,
+    now: Session,
+    events: Sequence[Event],
+    drafts: Sequence[NarrativeDraft],
+    state: RequestState,
+) -> None:
+    before = replace(BEFORE, requests=(request_gone,))
+    news = news_between(before, replace(BEFORE, session=now), events, (), drafts)
+    [settled] = news.requests
+    assert (settled.id, settled.state) == (request_gone.id, state)
+    assert RequestSettled(settled) in news.notices
+
+
+def test_a_call_that_is_as_it_was_is_no_news_and_one_that_changed_is() -> None:
+    waits = gone(RequestKind.LOCK)
+    before = replace(BEFORE, requests=(waits,))
+    assert news_between(before, before, (), (), ()).notices == ()
+    runs = replace(waits, state=RequestState.PROCESSING)
+    failed = replace(waits, state=RequestState.FAILED, error_code=ErrorCode.LLM_TIMEOUT)
+    assert news_between(before, replace(before, requests=(runs,)), (), (), ()).notices == (
+        RequestBegun(runs),
+    )
+    notices = news_between(before, replace(before, requests=(failed,)), (), (), ()).notices
+    assert [type(notice) for notice in notices] == [RequestFailed, RequestSettled]
+    assert isinstance(notices[0], RequestFailed)
+    assert notices[0].error.code is ErrorCode.LLM_TIMEOUT
+
+
+def test_a_text_that_came_to_or_left_a_composer_is_news() -> None:
+    before = replace(BEFORE, unsent={Slot.RED: "One", Slot.ORANGE: "Two"})
+    now = replace(BEFORE, unsent={Slot.RED: "One", Slot.YELLOW: "Three"})
+    assert set(news_between(before, now, (), (), ()).notices) == {
+        UnsentChanged(Slot.ORANGE, ""),
+        UnsentChanged(Slot.YELLOW, "Three"),
+    }

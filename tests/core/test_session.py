@@ -1,11 +1,13 @@
 """Slots, runs of prompts and what a session knows of itself (design 2, 4 and 6)."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits, is_storable_time
 from core.prompt_range import PromptRange, due_chunk
 from core.session import Tab1Inputs, title_from
 from core.slot import Slot, first_slots, following
@@ -110,3 +112,27 @@ def test_titles() -> None:
     assert title_from("", " \n", "the world") == "the world"
     assert title_from("", "", "") == "Untitled chapter"
     assert len(title_from("", "x" * 100, "")) == 60
+
+
+def test_the_limits_of_a_new_session() -> None:
+    limits = asdict(Limits())
+    assert limits.pop("chunk_size") == 7
+    assert limits.pop("name") == 40
+    assert limits.pop("prompt") == 20_000
+    assert limits.pop("transcript") == 60_000
+    assert set(limits.values()) == {5_000}, limits
+    assert (LONGEST_TITLE, LONGEST_CORRECTION, LONGEST_CORRECTIONS) == (200, 2_000, 8_000)
+
+
+@pytest.mark.parametrize(
+    ("time", "is_fine"),
+    [
+        (datetime(1900, 1, 1, tzinfo=UTC), True),
+        (datetime(1899, 12, 31, 23, 59, 59, tzinfo=UTC), False),
+        (datetime(9999, 1, 1, tzinfo=UTC), True),
+        (datetime(9999, 1, 1, 0, 0, 1, tzinfo=UTC), False),
+        (datetime(2026, 1, 1), False),  # a time without a zone is the case
+    ],
+)
+def test_a_time_has_a_zone_and_a_year_that_every_zone_can_show(time: datetime, is_fine: bool) -> None:
+    assert is_storable_time(time) is is_fine

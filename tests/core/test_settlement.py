@@ -323,3 +323,13 @@ def test_an_error_message_from_a_service_is_stored_without_escape_sequences() ->
     error = StoryEngineError(ErrorCode.LLM_ERROR, "bad \x1b[31mthing\x07")
     simulation.settle(replace(failure(), error=error))
     assert simulation.request(request_id).error_message == "bad thing"
+
+
+def test_a_first_wait_below_a_second_is_kept() -> None:
+    simulation = active()
+    simulation.play(7, with_summaries=False)
+    request = simulation.begin()
+    failed = failure(ErrorCode.LLM_TIMEOUT)
+    changes = settle(simulation.snapshot, request, failed, Trail(), simulation.now, 0.25)
+    [settled] = [one for one in changes.requests if one.id == request.id]
+    assert settled.retry_after == simulation.now + timedelta(seconds=0.25)

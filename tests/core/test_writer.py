@@ -7,79 +7,20 @@ from functools import partial
 import pytest
 
 from core.engine import commands
-from core.engine.listeners import Listeners
-from core.engine.notices import Notice, StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
-from core.engine.outcome import Trail
+from core.engine.notices import StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.recovery import recover
-from core.engine.rest import apply_at_rest
-from core.engine.settlement import settle
-from core.engine.writing import CONTENTS_REMEMBERED, Writer
+from core.engine.writing import CONTENTS_REMEMBERED
 from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.ids import RequestId
 from core.request import Content, RequestState
 from core.slot import Slot
 from core.store import Changes, Holder, Snapshot
-from tests.core.memory_store import AWAY, MemoryLease, MemoryStore
+from tests.core.memory_store import AWAY
 from tests.core.samples import NOW
-from tests.core.simulation import BACKOFF, Simulation, active, failure
+from tests.core.scene import ELSEWHERE, HERE, Scene
+from tests.core.simulation import BACKOFF
 
 pytestmark = pytest.mark.anyio
-HERE, ELSEWHERE = "this window", "second window"
-
-
-class Heard(Listeners):
-    """Listeners that remember every notice."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notices: list[Notice] = []
-
-    def publish(self, *notices: Notice) -> None:
-        self.notices += notices
-
-    def count(self, kind: type[Notice]) -> int:
-        return sum(isinstance(notice, kind) for notice in self.notices)
-
-
-class Scene:
-    """A writer with its store, and what was heard of it."""
-
-    def __init__(self, snapshot: Snapshot | None = None) -> None:
-        self.store = MemoryStore(snapshot or active().snapshot)
-        self.heard = Heard()
-        self.lease = self.store.take(HERE)
-        self.writer = Writer(
-            store=self.store,
-            listeners=self.heard,
-            label=HERE,
-            snapshot=self.store.snapshot,
-            clock=lambda: NOW,
-            lease=self.lease,
-        )
-
-    async def write(self, text: str) -> None:
-        await self.writer.apply(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, text))
-
-    async def send(self, text: str) -> RequestId:
-        request_ids: list[RequestId] = []
-
-        def decide(snapshot: Snapshot) -> Changes:
-            changes, request_id = commands.submit_prompt(snapshot, Slot.RED, text, NOW)
-            request_ids.append(request_id)
-            return changes
-
-        await self.writer.apply(decide)
-        return request_ids[-1]
-
-    async def take_elsewhere(self, title: str) -> MemoryLease:
-        """Another window becomes the writer, and writes."""
-        other = self.store.take(ELSEWHERE)
-        await self.store.commit(commands.retitle(self.store.snapshot, title, NOW), other)
-        return other
-
-    @property
-    def unsent(self) -> str:
-        return self.store.snapshot.unsent.get(Slot.RED, "")
 
 
 @pytest.fixture
@@ -383,66 +324,3 @@ async def test_closing_gives_the_lock_back_where_nothing_is_under_way_also_twice
     for _ in range(2):
         await scene.writer.aclose(IllegalCommandError("The chapter is closed."))
         assert scene.store.writer is None
-
-
-async def test_nothing_is_decided_at_rest_while_a_call_is_open_that_was_stored_without_an_answer() -> None:
-    simulation = Simulation()
-    simulation.set_up()
-    scene = Scene(simulation.snapshot)
-    scene.store.failures, scene.store.is_late = [AWAY], True
-    with pytest.raises(StorageError):
-        await scene.writer.apply(lambda snapshot: commands.lock(snapshot, NOW)[0])
-    stopped: list[RequestId] = []
-
-    async def stop(request_id: RequestId) -> None:
-        stopped.append(request_id)
-        request = commands.find_request(scene.writer.snapshot, request_id)
-        outcome = failure(ErrorCode.LLM_CANCELLED)
-        await scene.writer.apply(lambda snapshot: settle(snapshot, request, outcome, Trail(), NOW, BACKOFF))
-
-    await apply_at_rest(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
-    assert len(stopped) == 1
-    assert [request.state for request in scene.store.snapshot.requests] == [RequestState.FAILED]
-    assert scene.store.snapshot.session.title == "At rest"
-
-
-async def test_what_waits_is_stopped_before_what_runs_and_each_is_settled_before_the_next() -> None:
-    simulation = active()
-    first, second = simulation.submit("One"), simulation.submit("Two")
-    simulation.begin()
-    scene = Scene(simulation.snapshot)
-    stopped: list[RequestId] = []
-
-    async def stop(request_id: RequestId) -> None:
-        stopped.append(request_id)
-        request = commands.find_request(scene.writer.snapshot, request_id)
-        outcome = failure(ErrorCode.LLM_CANCELLED)
-
-        def settled(snapshot: Snapshot) -> Changes:
-            return settle(snapshot, request, outcome, Trail(), NOW, BACKOFF)
-
-        settlements.append(asyncio.create_task(scene.writer.apply(settled)))
-
-    settlements: list[asyncio.Task[Changes]] = []
-    await apply_at_rest(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
-    assert stopped == [second, first]
-    assert all(task.done() for task in settlements)
-    assert scene.unsent == "One\n\nTwo"
-
-
-async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("core.engine.rest.LONGEST_STOP", 0.02)
-    simulation = active()
-    simulation.submit("One")
-    scene = Scene(simulation.snapshot)
-
-    async def does_not_stop(_: RequestId) -> None:
-        await asyncio.sleep(0)
-
-    with pytest.raises(IllegalCommandError, match="could not be stopped"):
-        await apply_at_rest(
-            scene.writer, does_not_stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW)
-        )
-    assert not scene.store.commits

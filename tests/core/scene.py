@@ -1,0 +1,69 @@
+"""A writer of one session on a store in memory, another window beside it, and what was heard of both."""
+
+from core.engine import commands
+from core.engine.listeners import Listeners
+from core.engine.notices import Notice
+from core.engine.writing import Writer
+from core.ids import RequestId
+from core.slot import Slot
+from core.store import Changes, Snapshot
+from tests.core.memory_store import MemoryLease, MemoryStore
+from tests.core.samples import NOW
+from tests.core.simulation import active
+
+HERE, ELSEWHERE = "this window", "second window"
+
+
+class Heard(Listeners):
+    """Listeners that remember every notice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.notices: list[Notice] = []
+
+    def publish(self, *notices: Notice) -> None:
+        self.notices += notices
+
+    def count(self, kind: type[Notice]) -> int:
+        return sum(isinstance(notice, kind) for notice in self.notices)
+
+
+class Scene:
+    """A writer with its store, and what was heard of it."""
+
+    def __init__(self, snapshot: Snapshot | None = None) -> None:
+        self.store = MemoryStore(snapshot or active().snapshot)
+        self.heard = Heard()
+        self.lease = self.store.take(HERE)
+        self.writer = Writer(
+            store=self.store,
+            listeners=self.heard,
+            label=HERE,
+            snapshot=self.store.snapshot,
+            clock=lambda: NOW,
+            lease=self.lease,
+        )
+
+    async def write(self, text: str) -> None:
+        await self.writer.apply(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, text))
+
+    async def send(self, text: str) -> RequestId:
+        request_ids: list[RequestId] = []
+
+        def decide(snapshot: Snapshot) -> Changes:
+            changes, request_id = commands.submit_prompt(snapshot, Slot.RED, text, NOW)
+            request_ids.append(request_id)
+            return changes
+
+        await self.writer.apply(decide)
+        return request_ids[-1]
+
+    async def take_elsewhere(self, title: str) -> MemoryLease:
+        """Another window becomes the writer, and writes."""
+        other = self.store.take(ELSEWHERE)
+        await self.store.commit(commands.retitle(self.store.snapshot, title, NOW), other)
+        return other
+
+    @property
+    def unsent(self) -> str:
+        return self.store.snapshot.unsent.get(Slot.RED, "")
