@@ -1,4 +1,4 @@
-"""An open session is brought to rest: all that runs or waits is stopped and settled, then something is stored."""
+"""Bringing an open session to rest: all that runs or waits is stopped, then something is stored."""
 
 import asyncio
 
