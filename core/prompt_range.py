@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class PromptRange:
     """Prompts `first` to `last`, both included; 1 is the first prompt of a session."""
 

@@ -26,4 +26,4 @@ def characters_for(tokens: int, text: str, style: PromptStyle = PromptStyle.FULL
     """Return how many characters of `text` take about `tokens`, by its average; at least one."""
     if not text:
         return 1
-    return max(1, tokens * len(text) // max(1, estimate_tokens(text, style)))
+    return max(1, tokens * len(text) // estimate_tokens(text, style))

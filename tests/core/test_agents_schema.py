@@ -17,10 +17,11 @@ from core.agents.extract import (
     changes,
     clauses,
     finds,
+    fitted,
     longest_answer,
     stretches,
 )
-from core.agents.schema import schema_of
+from core.agents.schema import Schema, schema_of
 from core.memory import TurnDelta, WorldChapterLock
 from core.model_choice import AgentRole, PromptStyle, defaults_for
 from core.prompt_range import PromptRange
@@ -326,3 +327,14 @@ def test_a_state_change_is_of_the_thing_that_changes(clause: str, key: str | Non
 )
 def test_a_find_is_named_in_full(clause: str, thing: str) -> None:
     assert [item["thing"] for item in finds([(clause, "")])] == [thing]
+
+
+def test_a_schema_has_as_many_entries_as_fit_and_none_where_not_even_one_does() -> None:
+    def build(count: int) -> Schema:
+        return {"type": "array", "const": ["word " * 20] * count}
+
+    one, three = (int(longest_answer(build(count)) / FITTED_SHARE) + 2 for count in (1, 3))
+    assert fitted(build, 5, three) == build(3)
+    assert fitted(build, 2, three) == build(2)
+    assert fitted(build, 5, one) == build(1)
+    assert fitted(build, 5, 1) == build(0)

@@ -218,3 +218,23 @@ def test_a_full_or_closed_disk_is_said(file: Path) -> None:
     with pytest.raises(StoryEngineError) as caught:
         Consent((), file).grant(REMOTE)
     assert caught.value.code is ErrorCode.STORAGE_SAVE_FAILED
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://a b.example/", "it contains ' '"),
+        ("http://a\tb.example/", "it contains blanks"),
+        ("ftp://a.example/", "http:// or https://"),
+        ("http://[v1.a]/", "IPv6"),
+        ("http://a.example:99999/", "host and port"),
+    ],
+)
+def test_an_address_that_cannot_be_used_is_refused_with_what_is_wrong_with_it(url: str, words: str) -> None:
+    with pytest.raises(InvalidAddressError, match=words):
+        normalise_base_url(url)
+
+
+def test_a_consent_among_others_that_are_no_address_holds(file: Path) -> None:
+    good = "https://api.example.com/v1"
+    assert Consent(("no address", good, "ftp://x"), file).is_granted(good)

@@ -136,6 +136,7 @@ def setting(*way: Any) -> Callable[[dict[str, Any]], None]:
         (setting("session", "definition", "x" * 5_001), "longer than its field"),
         (setting("session", "target_words", 0), "length in words"),
         (setting("session", "state", "RESETTING"), "in the middle of a reset"),
+        (setting("session", "state", "NONE"), "session.state: input should be"),
         (setting("session", "prompt_index", 0), "its pointer"),
         (setting("session", "prompt_index", 10**9), "its pointer"),
         (setting("session", "boundary", 7), "its boundary"),

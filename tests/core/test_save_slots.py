@@ -270,3 +270,39 @@ async def test_a_slot_of_a_later_program_is_refused_with_a_sentence(shelf: Shelf
         content_of(replace(slot, document=document, sha256=checksum(canonical(document))))
     with pytest.raises(SlotDamagedError, match="another version"):
         content_of(replace(slot, document={"x": 1}, sha256=checksum(canonical({"x": 1}))))
+
+
+async def test_a_long_story_is_read_in_batches_each_prompt_once(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.play(5)
+    whole = content_of(await shelf.take()).chains
+    monkeypatch.setattr("core.engine.save_slots.BATCH", 2)
+    slots = SaveSlots(shelf.store.copy(), lambda: START)
+    again = await slots.keep(shelf.session_id, "In batches")
+    assert content_of(again).chains == whole
+    await slots.restore(shelf.session_id, again.number)
+
+
+async def test_memory_and_drafts_behind_a_slot_are_none_of_it(shelf: Shelf) -> None:
+    shelf.play(8)
+    early = await shelf.slots.keep(shelf.session_id, "Early")
+    shelf.play(6)
+    shelf.store.store(commands.end_chapter(shelf.store.snapshot, START))
+    shelf.simulation.snapshot = shelf.store.snapshot
+    for name in ("One draft", "Two drafts"):
+        changes, _ = commands.build_narrative(shelf.store.snapshot, START)
+        shelf.store.store(changes)
+        shelf.simulation.snapshot = shelf.store.snapshot
+        shelf.store.store(shelf.simulation.settle())
+        await shelf.slots.keep(shelf.session_id, name)
+    one, two = [slot for slot in await shelf.slots.listed(shelf.session_id) if "draft" in slot.label]
+    assert [content_of(slot).draft_count for slot in (one, two)] == [1, 2]
+    whole = await SaveSlots(shelf.store.copy(), lambda: START).keep(shelf.session_id, "All at once")
+    assert content_of(whole).chains == content_of(two).chains
+    for slot, blocks, drafts in ((early, [0, 7], 0), (one, [0, 7, 14], 1), (two, [0, 7, 14], 2)):
+        await shelf.slots.restore(shelf.session_id, slot.number)
+        made = shelf.store.created[-1]
+        assert [block.last for block in made.blocks] == blocks
+        assert len(made.drafts) == drafts
+        assert all(draft.request_id is None for draft in made.drafts)

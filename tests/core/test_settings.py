@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from core.settings import AgentSettings, InvalidSettingsError, Profiles, ProfileSettings, load_settings
 
@@ -137,3 +138,44 @@ def test_a_file_that_the_system_does_not_open_is_named_with_the_reason(tmp_path:
     with pytest.raises(InvalidSettingsError) as caught:
         load_settings(file)
     assert caught.value.message == f"{file} cannot be read: File name too long."
+
+
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("context_window", 1, 100_000_000),
+        ("max_input_tokens", 1, 100_000_000),
+        ("max_memory_tokens", 1, 100_000_000),
+        ("max_output_tokens", 1, 100_000_000),
+        ("timeout", 0.001, 86_400),
+        ("temperature", 0, 10),
+        ("requests_per_minute", 1, 1_000_000),
+        ("model", "", "m" * 200),
+    ],
+)
+def test_the_least_and_the_most_of_each_setting_of_an_agent_are_taken_and_nothing_beyond(
+    name: str, least: float | str, most: float | str
+) -> None:
+    for value in (least, most):
+        assert getattr(AgentSettings.model_validate({name: value}), name) == value
+    beyond = [most + "m"] if isinstance(most, str) else [most + 1, -0.001 if least == 0 else 0]
+    for refused in beyond:
+        with pytest.raises(ValidationError):
+            AgentSettings.model_validate({name: refused})
+
+
+@pytest.mark.parametrize("slot", [1, 7])
+def test_the_first_and_the_last_character_may_have_settings_of_their_own(slot: int) -> None:
+    assert set(ProfileSettings.model_validate({"characters": {slot: {}}}).characters) == {slot}
+    with pytest.raises(ValidationError):
+        ProfileSettings.model_validate({"characters": {slot - 1 if slot == 1 else slot + 1: {}}})
+
+
+def test_a_configuration_that_is_no_toml_or_no_utf_8_is_named_with_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("[profiles")
+    with pytest.raises(InvalidSettingsError, match=r"config\.toml is not valid TOML"):
+        load_settings(file)
+    file.write_bytes(b'x = "\xff"')
+    with pytest.raises(InvalidSettingsError, match="not UTF-8"):
+        load_settings(file)

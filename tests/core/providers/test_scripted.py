@@ -1,6 +1,7 @@
 """The provider `scripted`: the same for ever, valid with no file, and wrong on demand."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from core.memory import TurnDelta, WorldChapterLock
 from core.providers.base import Message, OutputSchema
 from core.providers.made_up import json_from_schema, text_from
 from core.providers.script import Fault, Script, load_script
-from core.providers.scripted import ScriptedProvider
+from core.providers.scripted import ScriptedProvider, fingerprint
+from core.request import Usage
 from core.text import clean, is_blank
 from tests.core.providers.asking import TINY_SCHEMA, ask, fail, request
 
@@ -232,3 +234,16 @@ def test_a_file_that_is_wrong_is_said(tmp_path: Path, content: str, words: str) 
 def test_blank_is_blank_in_any_order() -> None:
     assert is_blank("\u200b \u200b \u200d\n\ufeff")
     assert not is_blank("\u200b.\u200b")
+
+
+async def test_the_tokens_of_a_call_are_a_quarter_of_its_characters() -> None:
+    _, completion = await ask(scripted({"text": "abcdefgh"}), request("12345678"))
+    sent = sum(len(message.content) for message in request("12345678").messages)
+    assert completion.usage == Usage(sent // 4 + 1, 2)
+
+
+def test_what_is_asked_for_is_part_of_the_fingerprint() -> None:
+    asked = request("One")
+    names = {fingerprint(replace(asked, schema=schema)) for schema in (None, LOCK, DELTA)}
+    assert len(names) == 3
+    assert fingerprint(asked) == fingerprint(request("One")) != fingerprint(request("Two"))

@@ -1,0 +1,83 @@
+"""The end of an answer: whole, empty, declined or broken off."""
+
+import pytest
+
+from core.errors import ErrorCode
+from core.providers.answer import Answer, Piece
+from core.providers.base import Completion, ProviderError
+from core.request import Usage
+
+
+def ended(*pieces: Piece) -> Completion:
+    answer = Answer("asked")
+    for piece in pieces:
+        answer.add(piece)
+    return answer.completion()
+
+
+def refused(*pieces: Piece) -> ProviderError:
+    with pytest.raises(ProviderError) as error:
+        ended(*pieces)
+    return error.value
+
+
+STOP = Piece(finish_reason="stop")
+
+
+def test_what_the_service_said_last_of_model_usage_and_reason_counts() -> None:
+    made = ended(
+        Piece(text="I ", model="first", response_id="r1", usage=Usage(1, 1)),
+        Piece(text="nod.", model="second", usage=Usage(2, 2)),
+        Piece(finish_reason="length"),
+        Piece(),
+    )
+    assert (made.model, made.response_id) == ("second", "r1")
+    assert (made.usage, made.finish_reason) == (Usage(2, 2), "length")
+    assert ended(Piece(text="x"), STOP).model == "asked"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_blank"),
+    [
+        ("", True),
+        (" \n", True),
+        ("<think>I wonder.</think>", True),
+        ("  <think>I wonder, and never end", True),
+        ("<think>I wonder.</think> I nod.", False),
+        ("I say <think>aloud</think>", False),
+        ("I nod. <think>all of it", False),
+    ],
+)
+def test_an_answer_of_thoughts_alone_is_none(text: str, is_blank: bool) -> None:
+    if is_blank:
+        assert refused(Piece(text=text), STOP).code is ErrorCode.LLM_ERROR
+    else:
+        assert ended(Piece(text=text), STOP).finish_reason == "stop"
+
+
+def test_words_before_a_thought_are_an_answer_though_nothing_follows() -> None:
+    assert ended(Piece(text="<b>I nod.</b><think>x"), STOP)
+
+
+@pytest.mark.parametrize("length", [199, 200, 201])
+def test_a_model_that_declines_is_quoted_up_to_two_hundred_characters(length: int) -> None:
+    words = "n" * length
+    error = refused(Piece(refusal=words[:150]), Piece(refusal=words[150:]), STOP)
+    assert error.code is ErrorCode.LLM_CONTENT_FILTERED
+    assert ("…" in error.message) == (length > 200)
+    assert f"“{words[:200]}" in error.message
+
+
+@pytest.mark.parametrize(
+    ("pieces", "code", "is_retryable"),
+    [
+        ([Piece(text="I n")], ErrorCode.LLM_SERVER_ERROR, True),
+        ([Piece(text="x", finish_reason="content_filter")], ErrorCode.LLM_CONTENT_FILTERED, False),
+        ([Piece(text="x", finish_reason="error")], ErrorCode.LLM_SERVER_ERROR, True),
+    ],
+)
+def test_an_answer_that_was_broken_off_or_withheld_is_an_error(
+    pieces: list[Piece], code: ErrorCode, is_retryable: bool
+) -> None:
+    error = refused(*pieces)
+    assert (error.code, error.is_retryable) == (code, is_retryable)
