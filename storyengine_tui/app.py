@@ -129,7 +129,8 @@ class StoryEngineApp(OverlayApp):
 
     def action_command_palette(self) -> None:
         """Open the command palette; `check_action` has seen that none is open."""
-        self.push_screen(StoryPalette(id="--command-palette"))
+        # Without an id: the one before may still be on its way out, and two cannot have the same.
+        self.push_screen(StoryPalette())
 
     def refresh_css(self, animate: bool = True) -> None:
         """Style everything anew where the colours changed; at the start Textual says so of those it has."""

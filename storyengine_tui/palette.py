@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from textual import on
 from textual.app import SystemCommand
-from textual.command import CommandPalette
+from textual.await_complete import AwaitComplete
+from textual.command import CommandList, CommandPalette
 from textual.widgets import Button, Input, OptionList
 
+from storyengine_tui.widgets.option_pages import is_laid_out
 from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
@@ -36,9 +38,46 @@ DEEDS: Final = (
 
 
 class StoryPalette(CommandPalette, OverlayScreen[None]):
-    """Textual's command palette, which runs one command: it takes a second Enter for another choice."""
+    """Textual's command palette, for keys that come faster than it is composed, laid out or removed.
+
+    It runs one command: Textual's takes a second Enter for another choice. Textual's also raises where its
+    list is not there yet or any more, and where a page is turned in a list that is not laid out.
+    """
 
     _has_chosen = False
+
+    @property
+    def _has_list(self) -> bool:
+        """Whether it is open and composed."""
+        return self in self.app.screen_stack and bool(self.query(CommandList))
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close, and look for no more commands."""
+        self._cancel_gather_commands()
+        self._stop_busy_countdown()
+        self._stop_no_matches_countdown()
+        return super().dismiss(result)
+
+    def _action_command_list(self, action: str) -> None:
+        if not self._has_list:
+            return
+        commands = self.query_one(CommandList)
+        if is_laid_out(commands) or not action.startswith("page"):
+            super()._action_command_list(action)
+
+    def _action_cursor_down(self) -> None:
+        if self._has_list:
+            super()._action_cursor_down()
+
+    async def _watch__show_busy(self) -> None:
+        if self._has_list:
+            await super()._watch__show_busy()
+
+    @on(Input.Changed)
+    def _search_while_open(self, event: Input.Changed) -> None:
+        if not self._has_list:
+            event.stop()
+            event.prevent_default()
 
     @on(OptionList.OptionSelected)
     @on(Input.Submitted)

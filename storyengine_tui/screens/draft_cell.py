@@ -16,6 +16,7 @@ from core.draft import NarrativeDraft
 from core.text import clean_line
 from storyengine_tui.screens.draft_view import DraftView, LiveDraft
 from storyengine_tui.widgets.line_view import LineView
+from storyengine_tui.widgets.option_pages import PagedSelect
 
 LIVE = 0
 """Stands in the picker for the text that is no version yet."""
@@ -63,7 +64,7 @@ class DraftCell(Vertical):
             yield Static(NOTHING, id="draft-empty", markup=False)
             yield DraftView(id="draft-view")
             with Horizontal(classes="foot"):
-                yield Select[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
+                yield PagedSelect[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
                 yield Static("↓ more", id="draft-more", markup=False)
                 yield Button("Copy all", id="draft-copy", compact=True)
 

@@ -28,6 +28,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.entry_field import FormField
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.option_pages import PagedSelect
 from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
@@ -77,7 +78,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         with VerticalScroll(id="form", can_focus=False):
             with Horizontal(classes="line"):
                 yield Static("Provider", classes="label")
-                yield Select(
+                yield PagedSelect(
                     options, value=self._now.provider, allow_blank=False, compact=True, id="provider"
                 )
             with Horizontal(classes="line service"):

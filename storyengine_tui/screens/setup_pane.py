@@ -30,6 +30,7 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.option_pages import PagedSelect
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class SetupPane(EnginePane):
             limit=_LIMITS.chapter,
             placeholder="This chapter: where it begins, what is going on, what matters in it.",
         )
-        self._count = Select(
+        self._count = PagedSelect(
             [(str(number), number) for number in range(1, len(Slot) + 1)],
             value=3,
             allow_blank=False,

@@ -17,6 +17,7 @@ from core.model_choice import AgentRole
 from storyengine_tui.answering import answering
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.example_chapters import ExampleChapter, find_examples
+from storyengine_tui.widgets.option_pages import PagedOptionList
 from storyengine_tui.widgets.overlay_screen import OverlayModal
 
 INTRO = (
@@ -60,7 +61,7 @@ class WelcomeModal(OverlayModal[Choice]):
                 Content(f"\nNow the characters are played by {player.model} {player.where}."),
                 classes="dialog--muted",
             )
-            yield OptionList(id="choices", markup=False)
+            yield PagedOptionList(id="choices", markup=False)
             yield Static("↑ ↓ and Enter choose · Esc closes · F1 helps", classes="dialog--muted")
 
     async def on_mount(self) -> None:

@@ -22,8 +22,12 @@ class OverlayScreen(Screen[ScreenResultType]):
         return AwaitComplete()
 
     def on_screen_resume(self) -> None:
-        """Close, if that was wanted while another screen lay over this one."""
-        if self._waiting_result is not None:
+        """Close, if that was wanted while another screen lay over this one.
+
+        Another one may lie over it again, or it may have closed already: this event is a message, and comes
+        after what was done meanwhile, and once for each time that this screen came to the front.
+        """
+        if self._waiting_result is not None and self.is_active:
             super().dismiss(*self._waiting_result)
 
 
