@@ -215,9 +215,9 @@ class NarrativePane(RememberingPane):
             return False
         match action:
             case "build":
-                return True if self._can_build else (False if self._is_writing else None)
+                return self._can_build or None
             case "download":
-                return True if self._draft.shown is not None else (False if self._is_writing else None)
+                return self._draft.shown is not None or None
             case "cancel":
                 return self._is_writing
             case "correct":
@@ -229,8 +229,10 @@ class NarrativePane(RememberingPane):
 
     def why_not(self, action: str) -> str:
         """Return why nothing can be built, or downloaded, now."""
-        if action == "download":
+        if action == "download" and not self._is_writing:
             return "There is no chapter to download yet: build it first (F8)."
+        if action == "download":
+            return "This version is still being written; it can be downloaded when it is done."
         return why_no_build(self.session.snapshot, is_read_only=self.session.is_read_only)
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -20,6 +20,7 @@ from storyengine_tui.standing import STANDING
 NONE_TAKEN = (
     "There is none yet: the first is taken by itself when the chapter is locked. k keeps one under a name."
 )
+WHY_NOT_DROPPED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
 WIDTH_OF_THE_REST = 51
 
 
@@ -128,8 +129,13 @@ class SaveSlotsScreen(ListScreen[bool]):
         if action == "restore":
             return bool(self._slots)
         if action == "drop":
-            return True if self._slots and self._chosen and self._chosen.is_named else None
+            return self._chosen is not None and self._chosen.is_named
         return True
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why an automatic slot is not deleted."""
+        if event.key == "d" and self._chosen is not None and not self._chosen.is_named:
+            self.notify(WHY_NOT_DROPPED, severity="warning", markup=False)
 
 
 def _cells(slot: SaveSlot) -> tuple[Text, Text, Text, Text, Text]:

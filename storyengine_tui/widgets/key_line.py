@@ -167,9 +167,9 @@ class KeyLine(Widget):
         """Press the key that is under the mouse."""
         for start, end, key in self._places:
             if start <= event.x < end:
-                if key.is_possible:
-                    self.app.simulate_key(key.pressed)
-                else:
+                # A dim one too: what has the key says why it does nothing now.
+                self.app.simulate_key(key.pressed)
+                if not key.is_possible:
                     self.app.bell()
 
 

@@ -108,6 +108,23 @@ async def test_the_button_is_dimmed_with_a_reason_until_the_chapter_has_ended(de
         page.target.value = ""
 
 
+async def test_the_keys_that_build_and_download_say_why_they_do_not_while_a_chapter_is_written(
+    desktop: Desktop, gate: Gate
+) -> None:
+    desktop.script = HELD
+    async with chapter_page(desktop, make_ended) as page:
+        await page.pilot.press("f8")
+        await page.until(lambda: page.session.snapshot.session.state is SessionState.NARRATING)
+        await page.until(lambda: page.draft.live is not None)
+        await page.pilot.press("f8", "f9")
+        await page.until(lambda: len(page.app._notifications) == 2)
+        building, downloading = (note.message for note in page.app._notifications)
+        assert building == "The chapter is being written; Esc cancels."
+        assert "still being written" in downloading
+        gate.open()
+        await page.until(lambda: page.session.snapshot.session.state is SessionState.ENDED)
+
+
 async def test_a_chapter_without_a_prompt_has_nothing_to_write(desktop: Desktop) -> None:
     desktop.script = SCRIPT
     async with chapter_page(desktop, lambda engine: make_ended(engine, 0)) as page:

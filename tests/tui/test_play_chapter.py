@@ -17,6 +17,7 @@ from storyengine_tui.screens.definition_cell import DefinitionCell
 from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.engine_app import Desktop, make_draft, screen_text
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -289,6 +290,16 @@ async def test_the_dimmed_keys_of_tab_3_say_why_they_do_nothing(desktop: Desktop
         await table.until(lambda: len(notes(table)) == 2)
         assert "is being played" in notes(table)[0] or "2 Play" in notes(table)[0]
         assert notes(table)[1] == "There is no chapter to download yet: build it first (F8)."
+
+
+async def test_a_click_on_a_dimmed_key_says_why_as_the_key_does(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await table.pilot.press("f4")
+        line = table.app.screen_stack[0].query_one(KeyLine)
+        await table.until(lambda: "F9 Download" in str(line.render()))
+        await table.pilot.click(line, offset=(str(line.render()).index("F9 Download"), 0))
+        said = "There is no chapter to download yet: build it first (F8)."
+        await table.until(lambda: notes(table) == [said])
 
 
 async def test_the_end_of_the_chapter_puts_the_focus_where_the_gm_says_how_to_write_it(

@@ -10,9 +10,10 @@ from core.engine.engine import Engine
 from core.ids import SessionId
 from core.slot import Slot
 from storyengine_tui.screens.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.save_slots_screen import SaveSlotsScreen
+from storyengine_tui.screens.save_slots_screen import WHY_NOT_DROPPED, SaveSlotsScreen
 from storyengine_tui.screens.title_modal import SlotNameModal
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 from tests.tui.engine_app import desktop as desktop
@@ -111,9 +112,11 @@ async def test_a_slot_of_the_gm_can_be_let_go_and_no_other(desktop: Desktop) -> 
         await until(pilot, lambda: len(rows(screen)) == 3)
         await pilot.press("d")
         await until(pilot, lambda: len(rows(screen)) == 2)
-        assert screen.check_action("drop", ()) is None
+        assert screen.check_action("drop", ()) is False
+        assert "Let go" not in str(screen.query_one(KeyLine).render())
         await pilot.press("d")
         assert len(rows(screen)) == 2
+        assert [note.message for note in pilot.app._notifications] == [WHY_NOT_DROPPED]
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
         await pilot.app.close_everything()  # type: ignore[attr-defined]  # ours
