@@ -45,7 +45,7 @@ class Facts:
     is_ending: bool = False
     has_setting: bool = True
     """There is a world or a chapter text."""
-    open_replies: int = 0
+    has_open_reply: bool = False
     summary_waits: bool = False
     """A failed summary waits for its back-off; replies do not start it before then."""
     begun: int = 0
@@ -63,7 +63,7 @@ def facts_of(
     session: Session,
     tab1: Tab1Inputs,
     *,
-    open_replies: int = 0,
+    has_open_reply: bool = False,
     summary_waits: bool = False,
     early_failed: bool = False,
 ) -> Facts:
@@ -73,7 +73,7 @@ def facts_of(
         chunk_size=session.limits.chunk_size,
         is_ending=session.is_ending,
         has_setting=not tab1.is_blank,
-        open_replies=open_replies,
+        has_open_reply=has_open_reply,
         summary_waits=summary_waits,
         begun=session.boundary % session.limits.chunk_size,
         early_failed=early_failed,
@@ -117,7 +117,7 @@ def _no_setting(facts: Facts) -> bool:
 
 
 def _replies_are_open(facts: Facts) -> bool:
-    return facts.open_replies > 0
+    return facts.has_open_reply
 
 
 def _chunk_due(facts: Facts) -> bool:

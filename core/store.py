@@ -15,7 +15,7 @@ from core.errors import SessionLockedError
 from core.event import Event
 from core.ids import RequestId, SessionId
 from core.memory import MemoryBlock, folded
-from core.request import Artifact, Content, Request
+from core.request import Artifact, Content, Request, RequestKind
 from core.save_slot import SaveSlot
 from core.session import Session, SessionSummary, Tab1Inputs
 from core.slot import Slot
@@ -64,6 +64,11 @@ class Snapshot:
     corrections: int = 0
     """How many corrections of canon stand behind the newest lock or delta."""
     is_memory_known: bool = True
+
+    @property
+    def has_open_reply(self) -> bool:
+        """Whether a prompt waits for a model or is with one."""
+        return any(request.kind is RequestKind.REPLY and request.state.is_open for request in self.requests)
 
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot as it is once `changes` are stored."""

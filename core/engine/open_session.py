@@ -97,10 +97,7 @@ class OpenSession:
     def why_not(self, command: Command) -> str:
         """Return the sentence with which the state machine refuses `command` now; empty when it does not."""
         snapshot = self.snapshot
-        open_replies = sum(
-            1 for request in snapshot.requests if request.kind is RequestKind.REPLY and request.state.is_open
-        )
-        facts = facts_of(snapshot.session, snapshot.tab1, open_replies=open_replies)
+        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=snapshot.has_open_reply)
         return refusal(snapshot.session.state, command, facts)
 
     @contextmanager

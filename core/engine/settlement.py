@@ -63,13 +63,10 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
 
     Raises IllegalCommandError when the table refuses.
     """
-    open_replies = sum(
-        1 for request in snapshot.requests if request.kind is RequestKind.REPLY and request.state.is_open
-    )
     facts = facts_of(
         session,
         snapshot.tab1,
-        open_replies=open_replies,
+        has_open_reply=snapshot.has_open_reply,
         summary_waits=_summary_waits(snapshot, session, now),
         early_failed=_failed_summary(snapshot, session) is not None,
     )

@@ -19,7 +19,7 @@ NOTHING_NEW = Facts(unsummarised=0)
 LAST_ONES = Facts(unsummarised=3, is_ending=True)
 ALL_DONE = Facts(unsummarised=0, is_ending=True)
 BLANK = Facts(has_setting=False)
-BUSY = Facts(unsummarised=3, open_replies=1)
+BUSY = Facts(unsummarised=3, has_open_reply=True)
 EARLY_FAILED = Facts(unsummarised=3, early_failed=True)
 BEGUN = Facts(unsummarised=4, begun=3)
 BACKING_OFF = Facts(unsummarised=9, summary_waits=True)
@@ -78,7 +78,7 @@ all_facts = st.builds(
     unsummarised=st.integers(0, 30),
     is_ending=st.booleans(),
     has_setting=st.booleans(),
-    open_replies=st.integers(0, 2),
+    has_open_reply=st.booleans(),
     summary_waits=st.booleans(),
 )
 
@@ -146,7 +146,7 @@ def test_a_reset_is_possible_from_any_state_but_its_own(state: SessionState) -> 
 
 
 def test_facts_are_those_of_the_session() -> None:
-    facts = facts_of(session(prompts=9, boundary=2), TAB1, open_replies=1, summary_waits=True)
-    assert facts == Facts(unsummarised=7, chunk_size=7, begun=2, open_replies=1, summary_waits=True)
+    facts = facts_of(session(prompts=9, boundary=2), TAB1, has_open_reply=True, summary_waits=True)
+    assert facts == Facts(unsummarised=7, chunk_size=7, begun=2, has_open_reply=True, summary_waits=True)
     assert facts.is_chunk_due
     assert not facts_of(session(), Tab1Inputs(world=" \n", chapter="\t")).has_setting
