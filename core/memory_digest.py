@@ -203,5 +203,4 @@ def _cuts(count: int, least: int) -> Iterator[int]:
     """Yield how many deltas to shrink: `least`, then more by steps, at last all."""
     yield least
     yield from range(least // STEP * STEP + STEP, count, STEP)
-    if count > least:
-        yield count
+    yield count

@@ -1,13 +1,17 @@
 """The GM's commands, as pure functions: what each stores, and what each refuses with a sentence."""
 
+from dataclasses import replace
+
 import pytest
 
+from core.context import ContextBuilder
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.errors import ErrorCode, IllegalCommandError, LimitExceededError
 from core.request import RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
+from tests.core.samples import choices
 from tests.core.simulation import Simulation, active
 
 
@@ -340,3 +344,10 @@ def test_a_title_can_be_given_in_any_state_and_is_one_line() -> None:
     assert simulation.snapshot.session.title == "The Lamp"
     with pytest.raises(LimitExceededError, match="title"):
         commands.retitle(simulation.snapshot, "x" * 201, simulation.now)
+
+
+def test_corrections_are_measured_only_once_memory_is_known() -> None:
+    simulation = active()
+    unread = replace(simulation.snapshot, is_memory_known=False, blocks=())
+    with pytest.raises(ValueError, match="already count"):
+        commands.correct_canon(unread, ContextBuilder(choices()), "Iron is soft.", None, simulation.now)

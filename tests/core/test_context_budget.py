@@ -7,11 +7,12 @@ from uuid import UUID
 
 import pytest
 
+from core.agents.setup import AgentSetup
 from core.context import Context, ContextBuilder
 from core.errors import ErrorCode, StoryEngineError
 from core.fence import SegmentName
 from core.ids import BlockId
-from core.memory import MemoryBlock
+from core.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.memory_digest import STEP, MemoryDigester
 from core.model_choice import AgentRole, Choices, PromptStyle
 from core.prompt_range import PromptRange
@@ -326,3 +327,32 @@ def test_an_input_of_exactly_the_budget_is_sent_and_one_token_more_is_refused() 
     with pytest.raises(StoryEngineError) as caught:
         reply(builder(fits.tokens - 1), 0, 0)
     assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
+
+
+def test_what_an_identity_leaves_to_play_is_a_thousand_tokens_and_not_one_less() -> None:
+    made = builder(48_000).character(session(), TAB1, (), (), Slot.RED, "").tokens
+    alone = replace(session(), slots=(Slot.RED,))
+    builder(made + 1_000).require_room(alone, TAB1)
+    with pytest.raises(StoryEngineError, match=f"{made + 1_000:,}"):
+        builder(made + 999).require_room(alone, TAB1)
+
+
+@pytest.mark.parametrize(("style", "share"), [(PromptStyle.FULL, 75), (PromptStyle.SMALL, 25)])
+def test_memory_has_its_share_of_what_is_left_and_never_more_than_is_free(
+    style: PromptStyle, share: int
+) -> None:
+    setup = AgentSetup.load(AgentRole.CHARACTER, choice(1_100, style), MemoryDigester(style))
+    assert setup.memory_budget(100, 0) == share * 10
+    assert setup.memory_budget(100, 950) == 50
+    capped = replace(setup, choice=replace(setup.choice, max_memory_tokens=40))
+    assert capped.memory_budget(100, 0) == 40
+
+
+def test_corrections_are_as_long_as_their_texts_together_and_other_memory_counts_nothing() -> None:
+    correction = replace(
+        delta_block(1), type=BlockType.CANON_CORRECTION, payload=correction_payload("Iron is soft.", 7, None)
+    )
+    delta = delta_block(2)
+    other = replace(delta, payload={**delta.payload, "correction": "A key that a model added."})
+    assert corrections_length([lock_block(), other]) == 0
+    assert corrections_length([lock_block(), correction, other, correction]) == 26

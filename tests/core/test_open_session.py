@@ -5,8 +5,10 @@ import asyncio
 import pytest
 
 from core.chapter_script import parse_chapter_script
+from core.engine import commands
+from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.notices import CallStarted, RequestBegun, StreamRestarted
+from core.engine.notices import CallStarted, RequestBegun, SessionReplaced, StreamRestarted
 from core.engine.open_session import OpenSession
 from core.engine.player import Player, Step
 from core.errors import ErrorCode, SessionLockedError, StoryEngineError
@@ -126,3 +128,56 @@ async def test_a_session_that_is_closed_gives_the_lock_and_the_texts_back() -> N
             await session.submit_prompt(Slot.RED, "Three")
     assert room.store.snapshot.unsent == {Slot.RED: "One\n\nTwo"}
     assert room.store.snapshot.session.state is SessionState.ACTIVE
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_kept"),
+    [
+        (Tab1Edit(world="My own sea."), True),
+        (Tab1Edit(identities={Slot.RED: "Mine."}), True),
+        (Tab1Edit(world="A sea of glass.", chapter="The lamp is out."), False),
+        (Tab1Edit(world=" \n"), False),
+    ],
+    ids=["another world", "another identity", "the script's own", "blanks"],
+)
+async def test_a_play_keeps_in_a_slot_what_the_gm_wrote_on_tab_1_and_the_script_did_not(
+    edit: Tab1Edit, is_kept: bool
+) -> None:
+    simulation = Simulation()
+    simulation.store(commands.edit_tab1(simulation.snapshot, edit, simulation.now))
+    room = Room(simulation.snapshot)
+    async with room.opened() as session:
+        await Player(session, parse_chapter_script(SCRIPT), lambda _: None).play()
+        labels = [slot.label for slot in await room.store.save_slots(session.id)]
+    assert ("before the script was played again" in labels) is is_kept
+
+
+async def test_a_summary_that_failed_for_good_is_made_when_the_gm_tries_it_again() -> None:
+    match = Match.model_validate({"schema": "turn_delta"})
+    simulation = active()
+    simulation.play(6)
+    room = Room(simulation.snapshot, Entry(match=match, fault=Fault.AUTH, times=1))
+    async with room.opened() as session:
+        await settled(session, await session.submit_prompt(Slot.RED, "Seven"))
+        await session.wait_idle()
+        [failed] = session.snapshot.requests
+        assert (failed.error_code, session.snapshot.session.boundary) == (ErrorCode.LLM_AUTH_ERROR, 0)
+        assert await session.retry(failed.id) == failed.id
+        await settled(session, failed.id)
+        assert session.snapshot.session.boundary == 7
+
+
+async def test_a_reset_takes_a_slot_of_the_chapter_at_rest_and_puts_it_away() -> None:
+    simulation = Simulation()
+    simulation.set_up()
+    room = Room(simulation.snapshot, Entry(fault=Fault.HANG))
+    async with room.opened() as session:
+        await session.lock()
+        fresh = await session.reset()
+    [slot] = await room.store.save_slots(room.store.snapshot.session.id)
+    assert (slot.label, slot.state) == ("before the chapter was reset", SessionState.DRAFT_TAB1)
+    old = room.store.snapshot.session
+    assert (old.state, old.archived_at is not None) == (SessionState.DRAFT_TAB1, True)
+    [made] = room.store.created
+    assert made.session_id == fresh
+    assert [notice.new_id for notice in room.notices if isinstance(notice, SessionReplaced)] == [fresh]
