@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from core.event import Event, Role
 from core.grapheme import tail
+from core.ids import SessionId
 from core.session import Session
 from core.slot import Slot
 
@@ -51,8 +52,9 @@ _NOTICE = Piece(PieceKind.NOTICE, TRUNCATION_NOTICE)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The newest part of the transcript that fits, oldest piece first."""
+    """The newest part of the transcript of one session that fits, oldest piece first."""
 
+    session_id: SessionId
     pieces: tuple[Piece, ...]
     limit: int
     is_truncated: bool
@@ -118,7 +120,7 @@ def render_all(events: Iterable[Event], session: Session) -> Window:
         )
         if is_last_of_prompt and _is_at_boundary(event, session):
             pieces.append(_LINE)
-    return Window(tuple(pieces), session.limits.transcript, is_truncated=False)
+    return Window(session.id, tuple(pieces), session.limits.transcript, is_truncated=False)
 
 
 def render_window(
@@ -144,7 +146,7 @@ def render_window(
         used += cost
     if groups and not is_complete:
         return _truncated(groups, used, events[-1], session, limit)
-    return Window(_oldest_first(groups), limit, is_truncated=False)
+    return Window(session.id, _oldest_first(groups), limit, is_truncated=False)
 
 
 def _truncated(
@@ -155,8 +157,8 @@ def _truncated(
     while groups and used + notice_cost > limit:
         used -= _length(groups.pop()) + (len(SEPARATOR) if groups else 0)
     if groups:
-        return Window((_NOTICE, *_oldest_first(groups)), limit, is_truncated=True)
-    return Window(_tail_of(newest, session, limit), limit, is_truncated=True)
+        return Window(session.id, (_NOTICE, *_oldest_first(groups)), limit, is_truncated=True)
+    return Window(session.id, _tail_of(newest, session, limit), limit, is_truncated=True)
 
 
 def _tail_of(event: Event, session: Session, limit: int) -> tuple[Piece, ...]:
@@ -181,6 +183,8 @@ def _tail_of(event: Event, session: Session, limit: int) -> tuple[Piece, ...]:
 
 
 def _piece(event: Event, session: Session, text: str) -> Piece:
+    if event.session_id != session.id:
+        raise ValueError("a transcript holds the events of one session")
     if event.role is Role.AGENT:
         return Piece(PieceKind.REPLY, text, event.slot, event)
     return Piece(PieceKind.GM if event.role is Role.USER else PieceKind.SYSTEM, text, None, event)

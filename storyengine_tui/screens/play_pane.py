@@ -107,8 +107,11 @@ class PlayPane(PromptingPane):
         elif is_new:
             await self.composer.dismiss_cast()
         self.query_one(PlayNotes).show_left_out(())
-        played = await self.perform(self.session.newest_events())
-        self._reading.load(played or (), self.session.snapshot.session)
+        session = self.session
+        played = await self.perform(session.newest_events())
+        if self._session is not session:
+            return  # Another one was opened meanwhile.
+        self._reading.load(played or (), session.snapshot.session)
         self._show_status(is_news=False)
         if not is_new:
             self._go_on()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from core.event import Event
+from core.ids import SessionId
 from core.session import Session
 from core.transcript import Window, render_window
 
@@ -11,9 +12,13 @@ SPARE = 2
 
 
 class PlayedEvents:
-    """Grows at the end and never beyond a few windows, however long the chapter."""
+    """Grows at the end and never beyond a few windows, however long the chapter.
+
+    It holds events of one session: those of another are not taken, and a window of another is empty.
+    """
 
     def __init__(self) -> None:
+        self.session_id: SessionId | None = None
         self._events: list[Event] = []
         self._length = 0
 
@@ -22,15 +27,17 @@ class PlayedEvents:
         """The number that the next prompt will have."""
         return self._events[-1].prompt_index + 1 if self._events else 1
 
-    def load(self, events: Sequence[Event]) -> None:
-        """Take these, the newest in order, instead."""
-        self._events = list(events)
-        self._length = sum(len(event.text) for event in events)
+    def load(self, events: Sequence[Event], session_id: SessionId) -> None:
+        """Take these, the newest of that session in order, instead."""
+        self.session_id = session_id
+        self._events = [event for event in events if event.session_id == session_id]
+        self._length = sum(len(event.text) for event in self._events)
 
     def append(self, events: Sequence[Event], limit: int) -> None:
         """Add what is newer than everything known; let go of what no window of `limit` can show."""
         last = (self._events[-1].prompt_index, self._events[-1].ordinal) if self._events else (0, -1)
-        new = [event for event in events if (event.prompt_index, event.ordinal) > last]
+        ours = (event for event in events if event.session_id == self.session_id)
+        new = [event for event in ours if (event.prompt_index, event.ordinal) > last]
         self._events += new
         self._length += sum(len(event.text) for event in new)
         if self._length > SPARE * limit:
@@ -41,9 +48,12 @@ class PlayedEvents:
         while kept and length <= limit:
             kept -= 1
             length += len(self._events[kept].text)
-        self.load(self._events[kept:])
+        del self._events[:kept]
+        self._length = length
 
     def window(self, session: Session) -> Window:
         """Return what is shown of them."""
+        if session.id != self.session_id:
+            self.load((), session.id)
         is_complete = not self._events or self._events[0].prompt_index == 1
         return render_window(self._events, session, is_complete=is_complete)

@@ -65,7 +65,7 @@ class Reading(Vertical):
 
     def load(self, played: Sequence[Event], session: Session) -> None:
         """Show these events, the newest of `session`, and nothing that streams."""
-        self._played.load(played)
+        self._played.load(played, session.id)
         self._live = None
         self.transcript.settle(self._window(session))
 
@@ -86,6 +86,8 @@ class Reading(Vertical):
 
     def begin(self, request: Request, session: Session) -> None:
         """A reply begins."""
+        if request.session_id != self._played.session_id:
+            return
         slot = request.slot or Slot.RED
         self._live = request.id
         self.transcript.begin_reply(slot, session.name_of(slot), f"{self._played.next_index}) {request.text}")

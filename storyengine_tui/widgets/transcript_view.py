@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from textual.timer import Timer
 
+from core.ids import SessionId
 from core.slot import Slot
 from core.text import StreamCleaner, clean, clean_line
 from core.transcript import PieceKind, Window
@@ -17,8 +18,11 @@ class TranscriptView(SelectableLineView):
 
     `show_window` shows what is stored, and wraps only what is new in it. `begin_reply`, `stream`,
     `restart_reply` and `discard_reply` are for a reply that is not stored yet; `settle` puts the window that
-    holds it in its place. The first token is painted at once, the following ones at most
-    `frames_per_second` times a second.
+    holds it in its place. The first token is painted at once, the following ones at most `frames_per_second`
+    times a second.
+
+    A window of another session than the one before is shown from its end. Nothing of that one stays: no reply
+    that streams, no place, no selection.
     """
 
     # Here and not for all that shows lines: each is styled anew whenever the view gains or loses the focus.
@@ -28,6 +32,7 @@ class TranscriptView(SelectableLineView):
         self, *, frames_per_second: float = 30, id: str | None = None, classes: str | None = None
     ) -> None:
         super().__init__(id=id, classes=classes)
+        self._session_id: SessionId | None = None
         self._stored: Sequence[Paragraph] = ()
         self._live: list[Paragraph] = []
         self._prefix = ""
@@ -48,8 +53,19 @@ class TranscriptView(SelectableLineView):
 
     def show_window(self, window: Window) -> None:
         """Show `window`, and below it what streams, if anything does."""
+        if self._session_id not in (None, window.session_id):
+            self._let_go()
+        self._session_id = window.session_id
         self._stored = [paragraph_of(piece) for piece in window.pieces]
         self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def _let_go(self) -> None:
+        """Keep nothing of the session that was shown; the next one is shown from its end."""
+        self._forget_pending()
+        self._live = []
+        if self.is_attached:
+            self.stop_marking()
+        self._is_following = True
 
     def begin_reply(self, slot: Slot, name: str, gm_line: str = "") -> None:
         """Show the GM's line, such as `8) Who is there?`, and the beginning of a reply to it."""

@@ -1,6 +1,8 @@
 """The transcript of tab 2, rule by rule and by properties (design 9)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from core.event import Event, Role
 from core.grapheme import head, tail
+from core.ids import SessionId
 from core.session import Session
 from core.slot import Slot
 from core.transcript import (
@@ -316,3 +319,11 @@ def test_known_sequences_stay_whole() -> None:
 
 def test_text_without_a_safe_place_is_still_cut() -> None:
     assert len(tail("a" + "\u0301" * 1_000, 100)) == 100
+
+
+def test_events_of_another_session_are_never_rendered_as_those_of_this_one() -> None:
+    foreign = replace(session(), id=SessionId(UUID(int=77)))
+    for render in (render_window, render_all):
+        assert render(play(1, 2), session()).session_id == session().id
+        with pytest.raises(ValueError, match="one session"):
+            render(play(1, 2), foreign)

@@ -1,8 +1,12 @@
 """What tab 2 is made of, without a screen: texts that meet, words for the GM, and the events it keeps."""
 
+from dataclasses import replace
+from uuid import UUID
+
 import pytest
 
 from core.errors import ErrorCode
+from core.ids import SessionId
 from core.request import RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
@@ -94,18 +98,18 @@ def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_
 
 
 def test_events_that_come_twice_are_kept_once_and_old_ones_are_let_go() -> None:
-    played, all_events = PlayedEvents(), events(40)
+    played, all_events, story = PlayedEvents(), events(40), session(40)
+    played.load((), story.id)
     limit = 2_000
     assert played.next_index == 1
     for number in range(0, len(all_events), 2):
         played.append(all_events[number : number + 2], limit)
         played.append(all_events[number : number + 2], limit)
-    story = session(40)
     window = played.window(story)
     assert played.next_index == 41
     assert window.is_truncated
     known = PlayedEvents()
-    known.load(all_events)
+    known.load(all_events, story.id)
     from core.transcript import render_window
 
     assert played.window(story).text == window.text
@@ -113,3 +117,16 @@ def test_events_that_come_twice_are_kept_once_and_old_ones_are_let_go() -> None:
         render_window(all_events, story, limit).text
     )
     assert len(played._events) < len(all_events)
+
+
+def test_events_of_another_session_are_not_taken_and_its_window_is_empty() -> None:
+    played, ours = PlayedEvents(), session(3)
+    theirs = replace(ours, id=SessionId(UUID(int=77)))
+    foreign = [replace(event, session_id=theirs.id) for event in events(5)]
+    played.load(events(3), ours.id)
+    played.append(foreign, 2_000)
+    assert played.next_index == 4
+    assert played.window(theirs).pieces == ()
+    assert played.next_index == 1, "what was of the other session is let go"
+    played.load([*events(3), *foreign[:2]], theirs.id)
+    assert played.next_index == 2

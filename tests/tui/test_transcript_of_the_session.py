@@ -1,24 +1,33 @@
 """What tab 2 shows is of the session that is open, whatever was shown, restored and hidden before."""
 
+import asyncio
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from textual.pilot import Pilot
 
 from core.engine.engine import Engine
-from core.ids import SessionId
+from core.engine.open_session import OpenSession
+from core.event import Event
+from core.ids import EventId, SessionId, new_uuid
 from core.slot import Slot
-from core.transcript import render_window
+from core.transcript import Window, render_window
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.widgets.transcript_lines import TranscriptLines, paragraph_of
 from storyengine_tui.widgets.transcript_view import TranscriptView
+from tests.tui import chapter
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.play_table import PlayApp
+from tests.tui.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio
 SIZE = (80, 24)
@@ -123,6 +132,99 @@ async def test_a_chapter_that_is_restored_while_tab_2_is_hidden_shows_no_prompt_
         assert reader.app.chapter.active_tab == "play"
         await reader.check()
         await reader.app.close_everything()
+
+
+async def test_another_session_opens_at_its_end_and_the_same_one_keeps_the_place_of_its_reader(
+    desktop: Desktop,
+) -> None:
+    ids: list[SessionId] = []
+
+    async def make(engine: Engine) -> None:
+        ids.extend([await make_draft(engine), await make_ended(engine)])
+
+    await desktop.prepare(make)
+    async with desktop.app().run_test(size=SIZE) as pilot:
+        reader = Reader(pilot, await opened(pilot), ids[1])
+        await reader.open(ids[1])
+        await pilot.press("f3", "pageup")
+        view = reader.app.chapter.query_one(TranscriptView)
+        await until(pilot, lambda: not view.is_following)
+        place = view.scroll_y
+        await reader.app.chapter.show_again()
+        await settled(pilot)
+        assert (view.is_following, view.scroll_y) == (False, place), "it is the same session"
+        # The same texts under other ids.
+        await reader.restore("the end")
+        await pilot.press("f3")
+        await settled(pilot)
+        assert view.is_following
+        assert round(view.scroll_y) == view.max_scroll_y > 0
+        await reader.check()
+        await reader.app.close_everything()
+
+
+async def test_events_that_are_read_for_a_session_that_was_left_meanwhile_are_not_shown(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with desktop.engine("this window") as engine:
+        left = await engine.open(await make_active(engine, 3))
+        wanted = await engine.open(await make_active(engine, 1))
+        arrived, gate = asyncio.Event(), asyncio.Event()
+        at_once = OpenSession.newest_events
+
+        async def late(session: OpenSession) -> Sequence[Event]:
+            if session is left:
+                arrived.set()
+                await gate.wait()
+            return await at_once(session)
+
+        monkeypatch.setattr(OpenSession, "newest_events", late)
+        app = PlayApp(wanted)
+        async with app.run_test(size=SIZE) as pilot:
+            await until(pilot, lambda: app.has_begun)
+            pane = app.query_one(PlayPane)
+            slow = asyncio.create_task(pane.attach(left))
+            await arrived.wait()
+            await pane.attach(wanted)
+            gate.set()
+            await slow
+            assert "Prompt number 3" not in app.query_one(TranscriptView).text
+            assert "Prompt number 1" in app.query_one(TranscriptView).text
+            await pane.flush()
+        await left.aclose()
+        await wanted.aclose()
+
+
+def of_another(prompts: int) -> Window:
+    """Return the window of a chapter with the same texts under other ids."""
+    others = [
+        replace(event, session_id=SessionId(UUID(int=77)), id=EventId(new_uuid()))
+        for event in chapter.events(prompts)
+    ]
+    return render_window(others, replace(chapter.session(prompts), id=SessionId(UUID(int=77))))
+
+
+async def test_nothing_of_the_session_before_stays_in_the_view() -> None:
+    app = WidgetApp(lambda: [TranscriptView()])
+    async with app.running((60, 20)) as pilot:
+        view = app.query_one(TranscriptView)
+        view.focus()
+        view.show_window(chapter.window(20))
+        await pilot.pause()
+        await pilot.press("pageup", "v", "space", "up")
+        view.begin_reply(Slot.BLUE, "Agent Blue", "21) And then?")
+        view.stream("Somebody")
+        assert not view.is_following
+        assert view.text_selection is not None
+        other = of_another(18)
+        view.show_window(other)
+        await pilot.pause()
+        assert view.text == other.text
+        assert not view.is_streaming
+        assert not view.is_marking
+        assert app.screen.selections == {}
+        assert view.is_following
+        assert view.scroll_offset.y == view.max_scroll_y > 0
 
 
 @pytest.mark.parametrize("seed", range(2))
