@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from core.agents import context_summary
 from core.agents.json_output import InvalidMemoryError, read_object
+from core.model_choice import PromptStyle
+from core.prompt_range import PromptRange
+from tests.core.samples import delta_payload, session
 
 
 def of_length(length: int, ending: str = '"}') -> str:
@@ -57,3 +61,11 @@ def test_every_kind_of_value_is_kept(value: object) -> None:
 
 def test_keys_and_texts_at_every_depth_are_cleaned() -> None:
     assert read(json.dumps({"a": {"b\x07": ["c\x1b[31m"]}})) == {"a": {"b": ["c"]}}
+
+
+@pytest.mark.parametrize("actions", ["She dives.", ["She dives."], [{"name": "Mara"}, 7], 7])
+def test_actions_of_another_shape_are_asked_for_again(actions: object) -> None:
+    memory = json.dumps({**delta_payload(), "character_actions": actions})
+    with pytest.raises(InvalidMemoryError) as refused:
+        context_summary.parse(memory, session(prompts=7), PromptRange(1, 7), 10_000, PromptStyle.FULL)
+    assert any("character_actions" in problem for problem in refused.value.problems)

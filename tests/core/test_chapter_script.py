@@ -355,3 +355,18 @@ def test_an_example_is_a_whole_chapter(name: str, agents: int, prompts: int) -> 
 
 def test_every_example_is_tested() -> None:
     assert len(list(EXAMPLES.glob("*.toml"))) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("true", "true or false"),
+        ("1.5", "a number"),
+        ("[1]", "a list"),
+        ("{a = 1}", "a table"),
+        ("1979-05-27", "a date or time"),
+    ],
+)
+def test_what_is_no_name_is_called_what_it_is(value: str, kind: str) -> None:
+    [problem] = problems_of(with_prompts(f'to = {value}\ntext = "Dive."'))
+    assert problem.endswith(f"must be a name or a slot number, not {kind}.")

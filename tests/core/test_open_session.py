@@ -76,6 +76,15 @@ async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_t
     assert len(await room.store.artifacts(room.store.snapshot.session.id)) == before + 4
 
 
+async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_well() -> None:
+    entry = Entry(match=Match.model_validate({"schema": "turn_delta"}), fault=Fault.AUTH)
+    room = Room(Simulation().snapshot, entry)
+    async with room.opened() as session:
+        with pytest.raises(StoryEngineError, match="refused the key"):
+            await Player(session, parse_chapter_script(SCRIPT), lambda _: None).play()
+    assert len(await room.store.artifacts(room.store.snapshot.session.id)) == 4
+
+
 async def test_a_new_session_is_stored_under_the_id_that_is_returned() -> None:
     store = MemoryStore(Simulation().snapshot)
     engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")

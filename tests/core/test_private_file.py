@@ -15,6 +15,7 @@ from core.errors import StoryEngineError
 from core.paths import Paths
 from core.private_file import (
     NotPrivateError,
+    alone_with,
     environment_without_secrets,
     make_directory,
     refuse_open_places,
@@ -214,3 +215,51 @@ def test_a_program_that_is_started_gets_no_key_in_any_spelling(monkeypatch: pyte
     kept = environment_without_secrets()
     assert "sk-1" not in "".join(kept.values())
     assert kept["STORYENGINE_DATA_DIR"] == "/kept"
+
+
+def test_a_file_that_cannot_take_its_place_leaves_the_old_one_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file.toml"
+    write_privately(file, "one")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_privately(file, "two")
+    assert [path.name for path in tmp_path.iterdir()] == ["file.toml"]
+    assert file.read_text() == "one"
+
+
+def test_who_holds_a_file_for_too_long_is_named_and_afterwards_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tries.json"
+    monkeypatch.setattr("core.private_file._LOCK_TIMEOUT", 0.03)
+    with alone_with(file):
+        with pytest.raises(TimeoutError, match="held by another program"), alone_with(file):
+            pytest.fail("two at once")
+        monkeypatch.setattr("core.private_file._LOCK_TIMEOUT", 0.0)
+        with pytest.raises(TimeoutError), alone_with(file):
+            pytest.fail("two at once")
+    with alone_with(file):
+        assert rights(tmp_path / "tries.json.lock") == 0o600
+
+
+@pytest.mark.parametrize(
+    ("value", "is_kept"),
+    [
+        ('[{"a": {"api_key": "x"}}]', False),
+        ('{"a": [[{"B_API_KEY": 1}]]}', False),
+        ('{"a": ["api_key"]}', True),
+        ("{broken api_key", False),
+        ("{broken", True),
+    ],
+)
+def test_a_key_at_any_depth_of_a_variable_is_found(
+    value: str, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_PROFILES", value)
+    assert ("STORYENGINE_PROFILES" in environment_without_secrets()) is is_kept

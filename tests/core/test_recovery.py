@@ -180,3 +180,13 @@ def test_a_prompt_that_was_stored_though_the_gm_was_told_otherwise_is_taken_back
     assert simulation.snapshot.unsent == {Slot.RED: "First"}
     assert simulation.submit("First") == first, "sending it again is the same request"
     assert disowned(simulation.snapshot, set(), simulation.now) is None
+
+
+def test_a_summary_that_was_never_due_leaves_the_chapter_playing() -> None:
+    simulation = active()
+    simulation.play(3)
+    session = replace(simulation.snapshot.session, state=SessionState.SUMMARIZING)
+    simulation.snapshot = replace(simulation.snapshot, session=session)
+    simulation.crash_and_open()
+    assert simulation.state is SessionState.ACTIVE
+    assert simulation.snapshot.requests == ()

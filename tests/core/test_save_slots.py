@@ -11,6 +11,7 @@ from core.engine import commands
 from core.engine.save_slots import SaveSlots
 from core.errors import IllegalCommandError, LimitExceededError, StoryEngineError
 from core.export_format import canonical, checksum
+from core.ids import SessionId, new_uuid
 from core.save_slot import (
     AUTOMATIC,
     LONGEST_LABEL,
@@ -306,3 +307,9 @@ async def test_memory_and_drafts_behind_a_slot_are_none_of_it(shelf: Shelf) -> N
         assert [block.last for block in made.blocks] == blocks
         assert len(made.drafts) == drafts
         assert all(draft.request_id is None for draft in made.drafts)
+
+
+async def test_a_slot_of_another_chapter_is_refused(shelf: Shelf) -> None:
+    slot = await shelf.take()
+    with pytest.raises(SlotDamagedError, match="another chapter"):
+        content_of(replace(slot, session_id=SessionId(new_uuid())))

@@ -247,3 +247,11 @@ def test_what_is_asked_for_is_part_of_the_fingerprint() -> None:
     names = {fingerprint(replace(asked, schema=schema)) for schema in (None, LOCK, DELTA)}
     assert len(names) == 3
     assert fingerprint(asked) == fingerprint(request("One")) != fingerprint(request("Two"))
+
+
+async def test_the_last_message_is_the_last_alone() -> None:
+    provider = scripted({"match": {"last": "lantern"}, "text": "Light."}, {"text": "Dark."})
+    beginning = Message("user", "the lantern")
+    asked = replace(request("Who?"), messages=(beginning, Message("user", "Who is there?")))
+    assert (await ask(provider, asked))[0] == "Dark."
+    assert (await ask(provider, replace(asked, messages=(*asked.messages, beginning))))[0] == "Light."
