@@ -16,7 +16,7 @@ from textual.widgets import TabPane
 from core.memory import MemoryBlock
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screen_updates import FrontCompositor, difference
-from storyengine_tui.screens import narrative_pane, quiet
+from storyengine_tui.screens import quiet, remembering_pane
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.quiet import Quiet
@@ -108,7 +108,7 @@ async def test_memory_is_read_before_it_is_looked_at_unless_it_is_long(
 ) -> None:
     async with playing(desktop) as (_, app):
         page, memory = app.chapter.query_one(NarrativePane), app.chapter.query_one(MemoryCell)
-        monkeypatch.setattr(narrative_pane, "PAGE", 0)
+        monkeypatch.setattr(remembering_pane, "PAGE", 0)
         await page.prepare()
         assert not memory.blocks
         monkeypatch.undo()
