@@ -98,9 +98,10 @@ class ProfileSettings(BaseModel):
     """Another GGUF file for the provider `local`."""
     script: Path | None = None
     """The file of replies for the provider `scripted`."""
-    recent_context: RecentContext = "exact"
+    recent_context: RecentContext | None = None
     """`exact`: a character reads the last seven prompts, and what is not in memory yet. `stable`: up to
-    seven more, so that consecutive inputs begin alike, which a prompt cache rewards."""
+    seven more, so that consecutive inputs begin alike, which a prompt cache rewards. Left out, it is what
+    was measured to be better for the provider (`core.model_choice`)."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

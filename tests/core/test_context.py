@@ -15,7 +15,7 @@ from core.memory import MemoryBlock
 from core.model_choice import AgentRole, PromptStyle, choose_models
 from core.prompt_range import PromptRange
 from core.session import Session
-from core.settings import ProfileSettings
+from core.settings import ProfileSettings, ProviderName, RecentContext
 from core.slot import Slot
 from core.store import recent_from
 from tests.core.samples import TAB1, any_text, choices, event, memory, play, session
@@ -235,9 +235,14 @@ def test_exact_recent_context_is_the_last_seven_prompts_and_all_that_are_not_in_
         assert seen == set(range(max(1, min(boundary + 1, played - 6)), played + 1))
 
 
-def test_the_default_is_exact_and_a_profile_may_ask_for_stable() -> None:
-    assert choose_models(ProfileSettings()).recent_context == "exact"
-    assert choose_models(ProfileSettings(recent_context="stable")).recent_context == "stable"
+@pytest.mark.parametrize(("provider", "default"), [("local", "stable"), ("openai", "exact")])
+def test_recent_context_is_what_suits_the_provider_unless_a_profile_says_which(
+    provider: ProviderName, default: RecentContext
+) -> None:
+    assert choose_models(ProfileSettings(provider=provider)).recent_context == default
+    for asked in ("exact", "stable"):
+        profile = ProfileSettings(provider=provider, recent_context=asked)
+        assert choose_models(profile).recent_context == asked
 
 
 # --- the repair round -----------------------------------------------------------------------------
