@@ -7,6 +7,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Region
 from textual.message import Message
+from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
@@ -169,6 +170,12 @@ class CappedTextArea(TextArea):
                 if page.region and not page.scrollable_content_region.contains_point(cursor):
                     line = Region(0, cursor.y - page.scrollable_content_region.y + page.scroll_offset.y, 1, 1)
                     page.scroll_to_region(line, animate=False, force=True, x_axis=False)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint nothing once removed: a screen behind a dialog is painted as it was laid out before."""
+        if not self.is_attached:
+            return [Strip.blank(crop.width)] * crop.height
+        return super().render_lines(crop)
 
     def _rewrap_and_refresh_virtual_size(self) -> None:
         """Wrap the text where it is not wrapped so already, and paint what was painted before that.

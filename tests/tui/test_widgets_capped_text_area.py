@@ -3,6 +3,7 @@
 import pytest
 from textual import events
 from textual.document._wrapped_document import WrappedDocument
+from textual.geometry import Region
 
 from storyengine_tui.widgets.capped_text_area import CappedTextArea, ComposerTextArea, fitting
 from tests.tui.widget_app import WidgetApp
@@ -28,6 +29,14 @@ async def test_typing_stops_at_the_limit_and_says_so() -> None:
         assert app.bells == 1
         assert [message.refused for message in app.heard_of(CappedTextArea.LimitReached)] == [1]
         assert [message.text for message in app.heard_of(CappedTextArea.Edited)] == ["a", "ab", "abc"]
+
+
+async def test_a_field_that_was_removed_is_painted_blank_by_the_dialog_over_its_page() -> None:
+    app = area_app("text")
+    async with app.running():
+        area = area_of(app)
+        await area.remove()
+        assert [strip.text for strip in area.render_lines(Region(0, 0, 4, 2))] == [" " * 4] * 2
 
 
 async def test_a_paste_is_taken_up_to_the_limit() -> None:
