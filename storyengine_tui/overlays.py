@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.welcome_modal import Choice
 
 
+BURST = 0.5
+"""Seconds between two letters of one text that is typed quickly."""
+
+
 class OverlayApp(FewBytesApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
 
@@ -45,6 +49,10 @@ class OverlayApp(FewBytesApp, ClipboardApp):
     chapter: ChapterScreen
     desk: Desk
 
+    _key_letters = ""
+    """Letters that acted as keys a moment ago, and may be the beginning of a text."""
+    _key_letter_at = 0.0
+
     async def on_event(self, event: events.Event) -> None:
         """Tell a letter from a letter with Alt, and keep what is typed before there is a field."""
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
@@ -60,17 +68,32 @@ class OverlayApp(FewBytesApp, ClipboardApp):
         await super().on_event(event)
 
     def _lead_to_field(self, event: events.Key | events.Paste) -> None:
-        """Have the focus where a text belongs before any of it, and of what comes with it, goes elsewhere."""
+        """Move the focus to the field where a text belongs that is typed or pasted beside it.
+
+        A paste is text, and so is a letter that is no key of what has the focus. Where it is one (`v` and `y`
+        of a reader, `1` of the strip of panels) acts at once; none of them changes what is stored. It may
+        also be the first letter of a text, typed or sent in one write by a slow line. So it is kept for a
+        moment, and goes to the field before a letter that is no key and follows within that moment.
+        """
+        key_letters, self._key_letters = self._key_letters, ""
         focused = self.chapter.focused
         if focused is not None and focused.check_consume_key("a", "a"):
             return
-        if isinstance(event, events.Key):
-            is_text = event.is_printable and event.key not in self.chapter.active_bindings
-            if not is_text:
+        if isinstance(event, events.Paste):
+            key_letters = ""
+        elif not event.is_printable:
+            return
+        else:
+            if event.time - self._key_letter_at > BURST:
+                key_letters = ""
+            if event.key in self.chapter.active_bindings:
+                self._key_letters, self._key_letter_at = key_letters + (event.character or ""), event.time
                 return
         for page in self.chapter.query(EnginePane):
             if page.has_session and is_shown(page) and (field := page.field_for_typing()) is not None:
                 self.chapter.set_focus(field, scroll_visible=False)
+                if key_letters:
+                    field.insert(key_letters)
 
     def _has_no_field_yet(self) -> bool:
         return self._is_on_chapter and self.chapter.has_no_field_yet

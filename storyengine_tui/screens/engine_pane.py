@@ -12,6 +12,8 @@ from core.errors import IllegalCommandError, StoryEngineError
 from storyengine_tui.shown import is_shown
 
 if TYPE_CHECKING:
+    from textual.widgets import TextArea
+
     from core.engine.notices import CallStarted, Notice
     from core.engine.open_session import OpenSession
 
@@ -93,7 +95,7 @@ class EnginePane(VerticalScroll, can_focus=False):
         """Return where the GM begins on this page."""
         return next((widget for widget in self.query("*") if widget.focusable), None)
 
-    def field_for_typing(self) -> Widget | None:
+    def field_for_typing(self) -> "TextArea | None":
         """Return where a text goes that is typed or pasted beside every field; None where it has no place."""
         return None
 

@@ -7,10 +7,13 @@ from textual.events import Key, Paste
 from textual.widget import Widget
 
 from core.slot import Slot
+from storyengine_tui.overlays import BURST
 from storyengine_tui.screens.definition_cell import DefinitionCell
 from storyengine_tui.screens.memory_cell import MemoryCell
+from storyengine_tui.screens.memory_outline import MemoryForm
 from storyengine_tui.screens.narrative_pane import NarrativePane
 from storyengine_tui.screens.slot_entries import SlotEntries
+from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -56,3 +59,40 @@ async def test_a_text_beside_the_fields_of_tab_3_goes_to_how_to_write_it(desktop
         area = page.query_one(DefinitionCell).area
         await table.until(lambda: area.has_focus and area.text)
         assert area.text in ("a", "b", "ab")
+
+
+async def at_reader(table: Table) -> tuple[MemoryCell, CappedTextArea]:
+    """Go to the memory of tab 3; return it and the field in which is written."""
+    await table.pilot.press("f4")
+    page = table.app.screen_stack[0].query_one(NarrativePane)
+    memory = page.query_one(MemoryCell)
+    await table.until(lambda: page.has_session and memory.blocks)
+    await focus(table, memory.view)
+    return memory, page.query_one(DefinitionCell).area
+
+
+@pytest.mark.parametrize("text", ["very dry", "you keep it short", "yes, dry", "2 parts", "v 1 y dry"])
+async def test_a_text_that_begins_with_keys_of_a_reader_arrives_whole(desktop: Desktop, text: str) -> None:
+    async with at_window(desktop) as table:
+        _, area = await at_reader(table)
+        send_at_once(table, text)
+        await table.until(lambda: area.text == text)
+
+
+async def test_a_key_of_a_reader_acts_at_once_and_is_no_text_when_a_paste_or_a_later_letter_follows(
+    desktop: Desktop,
+) -> None:
+    async with at_window(desktop) as table:
+        memory, area = await at_reader(table)
+        send_at_once(table, "2")
+        await table.until(lambda: memory.form is MemoryForm.JSON)
+        assert memory.view.has_focus
+        late = Key("d", "d")
+        late.time += 10 * BURST
+        table.app.post_message(late)
+        await table.until(lambda: area.text == "d")
+        await focus(table, memory.view)
+        send_at_once(table, "1")
+        await table.until(lambda: memory.form is MemoryForm.READABLE)
+        table.app.post_message(Paste("ry"))
+        await table.until(lambda: area.text == "dry")
