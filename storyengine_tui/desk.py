@@ -109,7 +109,7 @@ class Desk:
             )
         )
         await session.define_narrative(script.definition, script.target_words)
-        await self._chapter.show_again()
+        await self._chapter.show_again(is_from_beginning=True)
 
     async def archive(self, session_id: SessionId) -> None:
         """Take a session off every screen; when it is the open one, go on with another.

@@ -193,10 +193,12 @@ class ChapterScreen(TroubledScreen):
                     self._pages.prepare_others(lambda: self._session is session), "prepare"
                 )
 
-    async def show_again(self) -> None:
-        """Show the session as it is stored now."""
+    async def show_again(self, *, is_from_beginning: bool = False) -> None:
+        """Show the session as it is stored now: texts from where one writes on, or from their beginning."""
         if self._session is not None:
             await self._pages.attach_all(self._session, first=self.active_tab)
+            if is_from_beginning:
+                self._pages.show_beginning()
 
     async def flush(self) -> None:
         """Store what is typed; raises StoryEngineError when that fails."""

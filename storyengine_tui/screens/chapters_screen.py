@@ -15,7 +15,7 @@ from storyengine_tui.desk import Desk
 from storyengine_tui.screens.list_screen import ListScreen
 from storyengine_tui.screens.save_slots_screen import SaveSlotsScreen
 from storyengine_tui.screens.title_modal import TitleModal
-from storyengine_tui.standing import STANDING
+from storyengine_tui.standing import STANDING, shortened_title
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 
 LISTED = "Your chapters, last played first"
@@ -23,6 +23,7 @@ UNREADABLE = "cannot be read"
 CANNOT_OPEN = "This chapter cannot be read; a archives it, and the others are not affected"
 NONE_LISTED = "There is no chapter; n starts one."
 ARCHIVED = "Archived chapters: restore one to play on, or purge it for good"
+RESTORE_FIRST = "An archived chapter cannot be opened: r restores it, then it is in your chapters (v)."
 NONE_ARCHIVED = "No chapter is archived."
 
 
@@ -82,21 +83,21 @@ class ChaptersScreen(ListScreen[None]):
         for label, width in (("Title", room), ("State", 23), ("Prompts", 7), ("Last played", 12)):
             table.add_column(Text(label), width=width)
         for summary in self._sessions:
-            table.add_row(*self._cells(summary), key=str(summary.id))
+            table.add_row(*self._cells(summary, room), key=str(summary.id))
         ids = [summary.id for summary in self._sessions]
         if chosen is not None and chosen.id in ids:
             row = ids.index(chosen.id)
         table.move_cursor(row=min(row, max(0, len(ids) - 1)), animate=False)
         self._show_heading()
 
-    def _cells(self, summary: SessionSummary) -> tuple[Text, Text, Text, Text]:
+    def _cells(self, summary: SessionSummary, room: int) -> tuple[Text, Text, Text, Text]:
         session = self._desk.session
         is_open = session is not None and session.id == summary.id
         if not summary.is_readable:
             return Text(summary.title, no_wrap=True, overflow="ellipsis"), Text(UNREADABLE), Text(), Text()
         standing = STANDING[summary.state]
         return (
-            Text(summary.title, style="bold" if is_open else "", no_wrap=True, overflow="ellipsis"),
+            Text(shortened_title(summary.title, room), style="bold" if is_open else "", no_wrap=True),
             Text(f"here · {standing}" if is_open else standing),
             Text(str(summary.prompt_index), justify="right"),
             Text(f"{summary.updated_at.astimezone():%d %b %H:%M}"),
@@ -125,6 +126,14 @@ class ChaptersScreen(ListScreen[None]):
         return self._sessions[row] if 0 <= row < len(self._sessions) else None
 
     @on(DataTable.RowSelected)
+    def _select(self) -> None:
+        """Open the chapter under the cursor, or say what an archived one needs first."""
+        if self._shows_archived:
+            self._done_last = RESTORE_FIRST
+            self._show_heading()
+        else:
+            self.action_open()
+
     def action_open(self) -> None:
         """Open the chapter under the cursor."""
         if self._chosen is not None and not self._shows_archived and self._is_readable():

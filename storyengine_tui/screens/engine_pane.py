@@ -52,6 +52,9 @@ class EnginePane(VerticalScroll, can_focus=False):
             super().__init__()
             self.is_whole = is_whole
 
+    is_from_beginning = False
+    """Whether texts are shown from their beginning, not from where one writes on."""
+
     is_behind = False
     """Whether it is laid out behind the page in sight, and not looked at."""
 
@@ -80,6 +83,14 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     async def attached(self) -> None:
         """Show what the session holds now."""
+
+    def show_beginning(self) -> None:
+        """Show every text that can be changed from its beginning, until another session is attached."""
+        from storyengine_tui.widgets.capped_text_area import CappedTextArea  # After the first paint.
+
+        self.is_from_beginning = True
+        for area in self.query(CappedTextArea):
+            area.action_document_end(False)
 
     async def prepare(self) -> None:
         """Do what the GM would wait for on coming here, as far as that does not grow with the story."""

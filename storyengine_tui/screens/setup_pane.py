@@ -120,6 +120,7 @@ class SetupPane(EnginePane):
             await panel.remove()
         self._panels.clear()
         self._slot = Slot.RED
+        self.is_from_beginning = False
         self._go_to_top()
         await self._show_stored()
         await self._show_state()
@@ -255,6 +256,8 @@ class SetupPane(EnginePane):
             )
             self._panels[self._slot] = panel
             await self.query_one("#cast").mount(panel, before="#panels")
+            if self.is_from_beginning:
+                panel.fields[1].action_document_end(False)
         shown, focused = self._panels[self._slot], self.screen.focused
         around = focused.ancestors if focused is not None else []
         is_leaving = any(panel in around for panel in self._panels.values() if panel is not shown)

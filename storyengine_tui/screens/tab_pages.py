@@ -158,6 +158,11 @@ class TabPages:
         for tab in sorted(TITLES, key=lambda tab: tab != first):
             await self.attach(tab, session)
 
+    def show_beginning(self) -> None:
+        """Show every text that can be changed from its beginning."""
+        for page in self:
+            page.show_beginning()
+
     def hear(self, notice: "Notice") -> None:
         """Hand a notice to every page."""
         for page in self:

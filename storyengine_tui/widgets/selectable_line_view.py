@@ -243,8 +243,9 @@ class SelectableLineView(LineView, can_focus=True):
         if selection is None:
             raise SkipAction
         text = self.lines.text_between(*self._range(selection))
-        self.app.copy_to_clipboard(text)
-        self.post_message(self.Copied(self, len(text)))
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.post_message(self.Copied(self, len(text)))
         if self.is_marking:
             self.stop_marking()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import DataTable, Static
 
@@ -13,6 +14,7 @@ from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.screens.chapters_screen import CANNOT_OPEN, ChaptersScreen
 from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.screens.welcome_modal import WelcomeModal
+from storyengine_tui.standing import shortened_title
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from tests.store.servers import plain_url
@@ -230,3 +232,31 @@ async def test_a_chapter_that_another_window_writes_in_is_not_archived_and_that_
             await app.close_everything()
         for other in others:
             await other.aclose()
+
+
+async def test_enter_on_an_archived_chapter_says_what_it_needs_first(desktop: Desktop) -> None:
+    async def make(engine: Engine) -> None:
+        await make_two(engine)
+        await engine.archive((await engine.sessions())[0].id)
+
+    await desktop.prepare(make)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        screen = await listed(pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: "The [/x] Light" in rows(screen)[0])
+        await pilot.press("enter")
+        await until(pilot, lambda: "r restores it" in screen_text(app))
+        assert isinstance(app.screen, ChaptersScreen)
+        await app.close_everything()
+
+
+@pytest.mark.parametrize("width", [27, 40])
+def test_titles_of_restored_chapters_are_told_apart_where_they_are_cut(width: int) -> None:
+    title = "Tonight a bell rang under the harbour, and the keeper heard it first"
+    shown = [shortened_title(f"{title} (summary of prompts {span})", width) for span in ("1–7", "8–14")]
+    assert shown[0].startswith("T")
+    assert [one[-6:] for one in shown] == ["s 1–7)", " 8–14)"]
+    assert all(cell_len(one) <= width for one in shown)
+    assert shortened_title("A short one (with a note)", width) == "A short one (with a note)"
+    assert shortened_title("word " * 20, width).endswith("…")

@@ -8,6 +8,7 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.example_chapters import find_examples
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
@@ -95,4 +96,23 @@ async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: D
         await until(pilot, lambda: app.focused is area)
         offered = [active.binding.description for active in app.screen.active_bindings.values()]
         assert not {"Send", "New line"} & set(offered)
+        await app.close_everything()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_an_example_opens_at_the_beginning_of_every_text(
+    desktop: Desktop, size: tuple[int, int]
+) -> None:
+    await desktop.prepare(make_draft)
+    [example] = [one for one in find_examples() if one.title == "The Lamp at Grey Point"]
+    async with desktop.app().run_test(size=size) as pilot:
+        app = await opened(pilot)
+        await app.desk.open_example(example)
+        await settled(pilot)
+        await pilot.press("ctrl+n")
+        await settled(pilot)
+        areas = [*app.chapter.query("#world, #chapter, .identity").results(CappedTextArea)]
+        assert [area.scroll_offset.y for area in areas] == [0] * 4
+        assert all(area.length > 100 for area in areas)
+        assert [area.cursor_location for area in areas] == [(0, 0)] * 4
         await app.close_everything()

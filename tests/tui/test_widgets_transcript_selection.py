@@ -124,6 +124,17 @@ async def test_a_character_of_several_code_points_is_never_torn() -> None:
         assert app.copied == ["👩‍👩‍👧e\u0301"]
 
 
+async def test_a_copy_of_a_blank_line_copies_nothing_and_says_nothing() -> None:
+    app = view_app()
+    async with app.running(SIZE) as pilot:
+        view = await shown(app, 1)
+        await pilot.pause()
+        app.screen.selections = {view: Selection((0, 2), (3, 2))}  # type: ignore[arg-type]  # bare offsets
+        await pilot.press("c")
+        assert app.copied == []
+        assert app.heard_of(TranscriptView.Copied) == []
+
+
 async def test_a_tab_is_copied_as_it_was_typed() -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
