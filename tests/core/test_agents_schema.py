@@ -338,3 +338,13 @@ def test_a_schema_has_as_many_entries_as_fit_and_none_where_not_even_one_does() 
     assert fitted(build, 2, three) == build(2)
     assert fitted(build, 5, one) == build(1)
     assert fitted(build, 5, 1) == build(0)
+
+
+def test_a_small_model_may_keep_two_questions_open_and_else_one_of_the_last_clauses() -> None:
+    def threads(told_: str) -> list[list[str]]:
+        schema: Any = context_summary.output_schema(MINE, CHUNK, [event(8, told_)], SMALL).schema
+        places = schema["properties"]["unresolved_threads"]["prefixItems"]
+        return [place["properties"]["thread"]["enum"] for place in places]
+
+    assert threads("Who cut it? It rains. Who ran?") == [["Who cut it?"], ["Who ran?"]]
+    assert threads("One. Two. Three. Four. Five.") == [["Two.", "Three.", "Four.", "Five."]]

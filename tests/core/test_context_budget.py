@@ -356,3 +356,21 @@ def test_corrections_are_as_long_as_their_texts_together_and_other_memory_counts
     other = replace(delta, payload={**delta.payload, "correction": "A key that a model added."})
     assert corrections_length([lock_block(), other]) == 0
     assert corrections_length([lock_block(), correction, other, correction]) == 26
+
+
+def test_where_texts_are_shortened_no_prompt_is_left_that_is_in_memory() -> None:
+    mine = session(prompts=9, boundary=7)
+    events = [
+        *play(1, 7, words=4),
+        event(8, "eight " * 4_000),
+        event(8, "reply " * 4_000, Slot.RED),
+        *play(9, 9),
+    ]
+    made = builder(6_000).character(mine, TAB1, memory(1), events, Slot.RED, "On.")
+    recent = text_of(made, SegmentName.RECENT_CONTEXT)
+    assert not any(f"{prompt}) gm" in recent for prompt in range(1, 8))
+    assert "9) gm9w0" in recent
+    assert made.left_out[-2:] == (
+        "Recent context of prompts 1–7 (they are in memory)",
+        "The middle of long texts in prompts 8 (not yet in memory; no room)",
+    )

@@ -1,11 +1,20 @@
 """Which model serves whom: weights of the GM's own are not treated as the very small model."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.errors import StoryEngineError
-from core.model_choice import LOCAL_MODEL, AgentRole, PromptStyle, choose_model, choose_models, defaults_for
+from core.model_choice import (
+    LOCAL_MODEL,
+    AgentRole,
+    PromptStyle,
+    choose_model,
+    choose_models,
+    defaults_for,
+    setting_of,
+)
 from core.settings import AgentSettings, ProfileSettings, ProviderName, load_settings
 from core.slot import Slot
 
@@ -230,3 +239,15 @@ def test_every_setting_of_a_role_takes_the_place_of_its_default() -> None:
     assert (choice.model, choice.context_window, choice.max_input_tokens) == ("mine", 50_000, 20_000)
     assert (choice.max_output_tokens, choice.max_memory_tokens) == (3_000, 5_000)
     assert (choice.timeout, choice.temperature, choice.requests_per_minute) == (33, 0.0, 7)
+
+
+def test_an_answer_may_have_ten_characters_a_token_and_at_least_four_thousand() -> None:
+    choice = choose_model(ProfileSettings(provider="openai"), AgentRole.CHARACTER)
+    assert choice.max_answer_characters == 80_000
+    assert replace(choice, max_output_tokens=401).max_answer_characters == 4_010
+    assert replace(choice, max_output_tokens=399).max_answer_characters == 4_000
+
+
+@pytest.mark.parametrize("role", AgentRole)
+def test_an_error_names_the_setting_of_its_role(role: AgentRole) -> None:
+    assert setting_of(role, "timeout") == f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__TIMEOUT"
