@@ -20,7 +20,8 @@ N = TypeVar("N", bound=Notice)
 class Room:
     """An engine on a store in memory, and everything that its session has said."""
 
-    def __init__(self, snapshot: Snapshot, *entries: Entry) -> None:
+    def __init__(self, snapshot: Snapshot, *entries: Entry, backoff: float = 3_600.0) -> None:
+        self._backoff = backoff
         self.store = MemoryStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
         self.notices: list[Notice] = []
@@ -28,7 +29,13 @@ class Room:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[OpenSession]:
-        engine = Engine(self.store, self.provider, defaults_for("scripted"), label="here")
+        engine = Engine(
+            self.store,
+            self.provider,
+            defaults_for("scripted"),
+            label="here",
+            summary_backoff=self._backoff,
+        )
         session = await engine.open(self.store.snapshot.session.id)
         hears = asyncio.create_task(self._hear(session))
         try:

@@ -230,3 +230,5 @@ def test_a_long_reason_is_cut() -> None:
     with pytest.raises(ImportRefusedError, match="x…; nothing was changed") as refused:
         from_json(json.dumps(file).encode())
     assert len(refused.value.message) < 400
+    with pytest.raises(ImportRefusedError, match="it is not JSON; nothing was changed"):
+        from_json(b"")

@@ -8,7 +8,7 @@ from core.chapter_script import parse_chapter_script
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.notices import CallStarted, RequestBegun, SessionReplaced, StreamRestarted
+from core.engine.notices import CallStarted, MemoryAppended, RequestBegun, SessionReplaced, StreamRestarted
 from core.engine.open_session import OpenSession
 from core.engine.player import Player, Step
 from core.errors import ErrorCode, SessionLockedError, StoryEngineError
@@ -190,3 +190,17 @@ async def test_a_reset_takes_a_slot_of_the_chapter_at_rest_and_puts_it_away() ->
     [made] = room.store.created
     assert made.session_id == fresh
     assert [notice.new_id for notice in room.notices if isinstance(notice, SessionReplaced)] == [fresh]
+
+
+async def test_a_summary_that_failed_in_passing_is_tried_again_by_itself_once_it_is_due() -> None:
+    match = Match.model_validate({"schema": "turn_delta"})
+    simulation = active()
+    simulation.play(6)
+    entry = Entry(match=match, fault=Fault.SERVER_ERROR, times=2)
+    room = Room(simulation.snapshot, entry, backoff=0.01)
+    async with room.opened() as session:
+        await settled(session, await session.submit_prompt(Slot.RED, "Seven"))
+        await room.heard(MemoryAppended)
+        assert session.snapshot.session.boundary == 7
+        attempts = [call.attempt for call in await session.artifacts() if call.agent_id == 8]
+        assert attempts == [1, 2, 3]
