@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from textual import on
-from textual.app import SystemCommand
+from textual import events, on
+from textual.app import ComposeResult, SystemCommand
 from textual.await_complete import AwaitComplete
-from textual.command import CommandList, CommandPalette
-from textual.widgets import Button, Input, OptionList
+from textual.command import CommandInput, CommandList, CommandPalette, SearchIcon
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Input, LoadingIndicator, OptionList
 
-from storyengine_tui.widgets.option_pages import is_laid_out
+from storyengine_tui.widgets.option_pages import EarlyKeys
 from storyengine_tui.widgets.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
@@ -37,6 +38,10 @@ DEEDS: Final = (
 """What is done on a tab: the tab, the action, how it is called, and what it does."""
 
 
+class Commands(EarlyKeys, CommandList):
+    """The commands that were found."""
+
+
 class StoryPalette(CommandPalette, OverlayScreen[None]):
     """Textual's command palette, for keys that come faster than it is composed, laid out or removed.
 
@@ -58,11 +63,24 @@ class StoryPalette(CommandPalette, OverlayScreen[None]):
         self._stop_no_matches_countdown()
         return super().dismiss(result)
 
+    def compose(self) -> ComposeResult:
+        """Compose as Textual does, with a list of our own."""
+        with Vertical(id="--container"):
+            with Horizontal(id="--input"):
+                yield SearchIcon()
+                yield CommandInput(placeholder=self._placeholder, select_on_focus=False)
+            with Vertical(id="--results"):
+                yield Commands()
+                yield LoadingIndicator()
+
+    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]  # as Textual's own
+        # Textual asks what lies there, and raises where nothing does: before the first layout.
+        event.prevent_default()
+        if event.widget is self:
+            self._action_escape()
+
     def _action_command_list(self, action: str) -> None:
-        if not self._has_list:
-            return
-        commands = self.query_one(CommandList)
-        if is_laid_out(commands) or not action.startswith("page"):
+        if self._has_list:
             super()._action_command_list(action)
 
     def _action_cursor_down(self) -> None:

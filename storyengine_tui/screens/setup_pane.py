@@ -268,6 +268,8 @@ class SetupPane(EnginePane):
         self._show_entries()
 
     def _show_entries(self) -> None:
+        if not self.has_session:  # It was closed while the panel was made.
+            return
         snapshot, typed = self.session.snapshot, self._typed()
         doubles = typed.doubles(snapshot)
         switcher = self.query_one("#panels", PanelSwitcher)

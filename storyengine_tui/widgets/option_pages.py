@@ -1,7 +1,12 @@
-"""Lists of options that take a page key before they are laid out, where Textual's raise KeyError."""
+"""Lists of options that take keys and clicks before they are laid out, and for options that are gone.
 
-from typing import TypeVar
+Textual's raise KeyError where a page is turned in a list without lines, and IndexError where an option is
+clicked that was painted, and is not there any more.
+"""
 
+from typing import TYPE_CHECKING, TypeVar
+
+from textual import events
 from textual._widget_navigation import Direction
 from textual.app import ComposeResult
 from textual.widgets import OptionList, Select
@@ -9,21 +14,31 @@ from textual.widgets._select import SelectOverlay
 
 Value = TypeVar("Value")
 
-
-class PagedOptionList(OptionList):
-    """A list of options that turns no page before it has lines."""
-
-    def _move_page(self, direction: Direction) -> None:
-        if is_laid_out(self):
-            super()._move_page(direction)
+if TYPE_CHECKING:
+    Base = OptionList
+else:
+    Base = object  # No widget: styles and queries follow the first base that is one.
 
 
-class PagedOverlay(SelectOverlay):
-    """The same for the options of a `PagedSelect`; queries and styles know it by its only base."""
+class EarlyKeys(Base):
+    """Turns a page, and takes a click, only where there is something to go to."""
 
     def _move_page(self, direction: Direction) -> None:
-        if is_laid_out(self):
+        if (self.highlighted or 0) in self._index_to_line:
             super()._move_page(direction)
+
+    async def _on_click(self, event: events.Click) -> None:
+        clicked = event.style.meta.get("option")
+        if clicked is not None and clicked >= self.option_count:
+            event.prevent_default()
+
+
+class PagedOptionList(EarlyKeys, OptionList):
+    """A list of options."""
+
+
+class PagedOverlay(EarlyKeys, SelectOverlay):
+    """The options of a `PagedSelect`."""
 
 
 class PagedSelect(Select[Value]):
@@ -36,8 +51,3 @@ class PagedSelect(Select[Value]):
                 yield PagedOverlay(type_to_search=self._type_to_search).data_bind(compact=Select.compact)
             else:
                 yield part
-
-
-def is_laid_out(options: OptionList) -> bool:
-    """Whether Textual knows on which line each option begins: not before the first layout, nor in no room."""
-    return (options.highlighted or 0) in options._index_to_line

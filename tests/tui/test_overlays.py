@@ -1,18 +1,29 @@
 """What lies over the chapter closes itself alone and once, whatever keys come in one moment."""
 
+import asyncio
+
 import pytest
-from textual.events import Key, ScreenResume
+from rich.style import Style
+from textual.events import Click, Key, ScreenResume
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Select
 
+from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.palette import StoryPalette
 from storyengine_tui.screens.help_screen import HelpScreen
+from storyengine_tui.screens.setup_pane import SetupPane
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, make_draft, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
+
+
+def click_on(widget: Widget, style: Style) -> Click:
+    at = {"delta_x": 0, "delta_y": 0, "button": 1, "shift": False, "meta": False, "ctrl": False}
+    return Click(widget, 0, 0, **at, screen_x=0, screen_y=0, style=style)  # type: ignore[arg-type]  # of both kinds
 
 
 @pytest.mark.parametrize("keys", ["enter enter", "down enter enter", "enter enter enter enter"])
@@ -109,6 +120,25 @@ async def test_a_choice_takes_a_page_key_in_the_moment_in_which_it_opens(desktop
         await app.close_everything()
 
 
+async def test_a_click_on_a_palette_that_is_not_laid_out_or_has_lost_its_commands_ends_nothing(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        app.action_command_palette()
+        early = app.screen
+        early.post_message(click_on(early, Style()))
+        await until(pilot, lambda: app.screen is app.chapter)
+        await pilot.press("ctrl+p")
+        commands = app.screen.query_one(OptionList)
+        await until(pilot, lambda: commands.option_count)
+        commands.post_message(click_on(commands, Style.from_meta({"option": commands.option_count})))
+        await pilot.pause()
+        assert app.bug is None
+        await app.close_everything()
+
+
 async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(desktop: Desktop) -> None:
     await desktop.prepare(make_draft)
     async with desktop.app().run_test(size=(80, 24)) as pilot:
@@ -189,5 +219,20 @@ async def test_a_dialog_that_comes_to_the_front_twice_at_once_closes_itself_alon
         await until(pilot, lambda: results == [True])
         await pilot.pause()
         assert app.screen is below
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        page = app.screen.query_one(SetupPane)
+        making = asyncio.create_task(page._show_panel(Slot.ORANGE))
+        await asyncio.sleep(0)
+        session = page.session
+        page.detach()
+        await making
+        await page.attach(session)
         assert app.bug is None
         await app.close_everything()
