@@ -120,7 +120,8 @@ class HelpScreen(OverlayModal[None]):
 
     def action_scroll(self, rows: int) -> None:
         """Move the text."""
-        self.query_one(VerticalScroll).scroll_relative(y=rows, animate=False)
+        for keys in self.query(VerticalScroll):  # A key may come before it is composed.
+            keys.scroll_relative(y=rows, animate=False)
 
     def action_close(self) -> None:
         """Go back to where the help was asked for."""

@@ -236,3 +236,14 @@ async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(deskto
         await page.attach(session)
         assert app.bug is None
         await app.close_everything()
+
+
+async def test_the_help_takes_a_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        for key in ("f1", "down", "pagedown"):
+            app.post_message(Key(key, None))
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        assert app.bug is None
+        await app.close_everything()
