@@ -37,6 +37,7 @@ ROWS: tuple[tuple[str, str], ...] = (
         "random play: words typed, and confirmed, of these lost, told twice",
         "{random_words:,}, {random_confirmed:,}, {random_lost:,}, {random_twice:,}",
     ),
+    ("runs of random keys on the screen that held", "{keys_passed:,}"),
     (
         "soak: prompts, model faults, store faults",
         "{soak_prompts:,}, {soak_model_faults:,}, {soak_store_faults:,}",

@@ -1,5 +1,6 @@
 """Keys in any order, faster than the program takes them, leave it running, and no traceback in its log."""
 
+import os
 import random
 
 import pytest
@@ -24,15 +25,18 @@ KEYS = (
 """Without those that end the program."""
 BURSTS = ("enter enter", "escape escape", "ctrl+p enter enter", "ctrl+p pagedown", "ctrl+p escape ctrl+p")
 MOST_AT_ONCE = 8
+IS_FULL = os.environ.get("STORYENGINE_TORTURE") == "full"
+"""`make torture` presses thousands of keys, from many a seed."""
 
 
+@pytest.mark.parametrize("seed", range(11, 31) if IS_FULL else [11])
 async def test_random_keys_leave_no_traceback_and_a_program_that_runs(
-    desktop: Desktop, caplog: pytest.LogCaptureFixture
+    desktop: Desktop, caplog: pytest.LogCaptureFixture, seed: int
 ) -> None:
-    chance = random.Random(11)
+    chance = random.Random(seed)
     async with at_window(desktop, prompts=3) as table:
         assert isinstance(table.app, StoryEngineApp)
-        for _ in range(25):
+        for _ in range(100 if IS_FULL else 25):
             keys = [chance.choice(KEYS) for _ in range(chance.randint(1, MOST_AT_ONCE))]
             for key in keys + chance.choice(BURSTS).split():
                 character = key if len(key) == 1 else " " if key == "space" else None
