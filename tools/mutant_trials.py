@@ -25,6 +25,9 @@ _PASSED, _FAILED, _NOTHING_RUN = 0, 1, 5
 _START, _SLOWNESS = 60.0, 5.0
 """A mutant is given so many seconds, and so many times what its tests took, before it counts as hanging."""
 
+_FEW = 3
+"""Of a line that fewer tests run, another one may have the result of the first."""
+
 
 class Outcome(StrEnum):
     """How a mutant ended."""
@@ -83,17 +86,19 @@ class Coverage(NamedTuple):
     def tests_of(self, path: str, number: int, seconds: float) -> list[str]:
         """Return tests that run a line: of each directory for so many seconds, one of every kind first.
 
-        A line that runs at import alone belongs to no test: all that run anything else of the file count.
+        A line that runs at import, or whose result is cached, belongs to no test or to the first that ran it:
+        behind the few that a line has, all that run anything else of the file count.
         """
         of_file = self.lines.get(path, {})
-        tests = set(of_file.get(number, ())) & self.durations.keys()
-        if not tests and number in of_file:
+        own = set(of_file.get(number, ())) & self.durations.keys()
+        tests = own
+        if len(own) < _FEW and number in of_file:
             tests = {test for those in of_file.values() for test in those} & self.durations.keys()
         kinds: Counter[str] = Counter()
-        ranked: list[tuple[tuple[str, ...], int, float, str]] = []
+        ranked: list[tuple[tuple[str, ...], bool, int, float, str]] = []
         for spent, test in sorted((self.durations[test], test) for test in tests):
             kind = test.partition("[")[0]
-            ranked.append((Path(test).parts[:2], kinds[kind], spent, test))
+            ranked.append((Path(test).parts[:2], test not in own, kinds[kind], spent, test))
             kinds[kind] += 1
         return [
             test
@@ -106,7 +111,7 @@ class Coverage(NamedTuple):
         return sum(self.durations[test] for test in tests)
 
 
-def _within(seconds: float, suite: Iterable[tuple[tuple[str, ...], int, float, str]]) -> Iterator[str]:
+def _within(seconds: float, suite: Iterable[tuple[tuple[str, ...], bool, int, float, str]]) -> Iterator[str]:
     """Yield the first test, and those after it until so many seconds are spent."""
     spent = 0.0
     for *_, takes, test in suite:

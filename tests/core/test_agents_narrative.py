@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.agents.narrative import _packed, _Unit
 from core.context import ContextBuilder, NarrativePart
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
@@ -166,3 +167,19 @@ def test_the_length_that_is_asked_for(style: PromptStyle, words: int | None, len
     mine, events = session(prompts=1, boundary=1), play(1, 1)
     context = build(8_000, style).narrative(mine, memory(1), events, "Plain.", words)
     assert length in context.messages[-1].content
+
+
+@pytest.mark.parametrize(
+    ("tokens", "runs"),
+    [
+        ([3, 3, 4], [[3, 3], [4]]),
+        ([3, 4], [[3], [4]]),
+        ([9, 1, 9], [[9], [1], [9]]),
+        ([1] * 13, [[1] * 6] * 2 + [[1]]),
+    ],
+)
+def test_as_much_is_told_at_once_as_fits_and_what_is_longer_stands_alone(
+    tokens: list[int], runs: list[list[int]]
+) -> None:
+    units = [_Unit(PromptRange(1, 1), "text", count) for count in tokens]
+    assert [[unit.tokens for unit in run] for run in _packed(units, 6)] == runs

@@ -243,3 +243,12 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
         assert await session.take_over(), "it writes already"
         await session.wait(await session.submit_prompt(Slot.RED, "One"))
     assert [notice.holder for notice in room.notices if isinstance(notice, WriterChanged)] == [None]
+
+
+async def test_a_call_that_is_settled_cannot_be_stopped_any_more() -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        await session.retitle("Something else happens")
+        with pytest.raises(IllegalCommandError, match="settled already"):
+            await session.cancel(request.id)

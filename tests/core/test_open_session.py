@@ -8,7 +8,14 @@ from core.chapter_script import parse_chapter_script
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.notices import CallStarted, MemoryAppended, RequestBegun, SessionReplaced, StreamRestarted
+from core.engine.notices import (
+    CallStarted,
+    MemoryAppended,
+    RequestBegun,
+    SessionReplaced,
+    StorageTrouble,
+    StreamRestarted,
+)
 from core.engine.open_session import OpenSession
 from core.engine.player import Player, Step
 from core.errors import ErrorCode, SessionLockedError, StoryEngineError
@@ -135,6 +142,7 @@ async def test_a_session_that_is_closed_gives_the_lock_and_the_texts_back() -> N
         assert room.store.writer is None
         with pytest.raises(SessionLockedError):
             await session.submit_prompt(Slot.RED, "Three")
+    assert not any(isinstance(notice, StorageTrouble) for notice in room.notices), "nothing went wrong"
     assert room.store.snapshot.unsent == {Slot.RED: "One\n\nTwo"}
     assert room.store.snapshot.session.state is SessionState.ACTIVE
 
