@@ -68,9 +68,7 @@ SENTENCES: dict[ErrorCode, str] = {
         "What must be sent is longer than the model can read; nothing is lost, shorten the text "
         "or choose a model with a larger context."
     ),
-    ErrorCode.LLM_CANCELLED: (
-        "The call was stopped before it was complete; your text is kept, retry when you like."
-    ),
+    ErrorCode.LLM_CANCELLED: ("The call was stopped; your text is kept, and you can retry at any time."),
     ErrorCode.LLM_ERROR: "The model gave no usable answer; nothing is lost, retry.",
     ErrorCode.STORAGE_LOAD_FAILED: (
         "The database could not be read; nothing was changed, check that it runs and try again."
@@ -79,7 +77,7 @@ SENTENCES: dict[ErrorCode, str] = {
         "The database could not be written; your text is kept here and is stored as soon as it is back."
     ),
     ErrorCode.SESSION_LOCKED: (
-        "Another window writes in this chapter; you can read along, and write when that window is closed."
+        "Another window writes in this chapter; it is read-only here until that window is closed."
     ),
     ErrorCode.ILLEGAL_COMMAND: "That is not possible now; nothing was changed.",
     ErrorCode.LIMIT_EXCEEDED: (

@@ -122,15 +122,14 @@ async def find_key(connection: Connection, configuration: Configuration) -> Foun
 
 async def name_key(connection: Connection, configuration: Configuration) -> str:
     """Return which key would be sent along, as a sentence; nothing of the key itself."""
-    profile_name = connection.profile_name(configuration)
     if connection.key is not None:
         name: str | None = "the one typed just now"
     else:
         found = await find_key(connection, configuration)
         name = None if found is None else found.name
     if name is None:
-        return f"No key goes with it: none is set for the profile {profile_name}."
-    return f"The key that goes with it (profile {profile_name}): {name}."
+        return "No key is sent: none is set."
+    return f"The key that is sent with it: {name}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class FewBytesApp(App[None]):
     is suspended and resumed and when the terminal's size changes; Ctrl+L paints all anew.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "redraw", "Paint anew", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+l", "redraw", "Redraw the screen", show=False)]
 
     def __init__(self) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from storyengine_tui.widgets.entry_field import FormField
 DEFAULT_DEFINITION = (
     "Left empty: third person and past tense, in the tone of your world; scenes with dialogue; game "
     "mechanics shape the story and are not named; nothing is invented that was not played.\n"
-    "Write here what you want otherwise: the writer's voice, style, tone, vocabulary, rules."
+    "Your wishes for the writer: voice, style, tone, vocabulary, rules."
 )
 """What agent 9 does without a definition: its system prompt, in words for the GM."""
 

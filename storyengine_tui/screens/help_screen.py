@@ -18,15 +18,15 @@ EDITING = (
     ("arrows, Home, End, PageUp, PageDown", "move"),
     ("Ctrl+Home, Ctrl+End", "beginning, end of the text"),
     ("Ctrl+A, Ctrl+E", "beginning, end of the line"),
-    ("Shift with arrows, Home, End", "mark"),
-    ("Ctrl+G", "mark all"),
+    ("Shift with arrows, Home, End", "select"),
+    ("Ctrl+G", "select all"),
     ("Ctrl+C, Ctrl+X, Ctrl+V", "copy, cut, paste"),
     ("Ctrl+Z, Ctrl+Y", "undo, redo"),
     ("Ctrl+W", "delete the word before"),
     ("Tab, Shift+Tab", "next and previous field"),
 )
 """What every text area can; its thirty bindings say the same at length."""
-READING = (*EDITING[:5], ("Ctrl+C", "copy what is marked"), EDITING[-1])
+READING = (*EDITING[:5], ("Ctrl+C", "copy what is selected"), EDITING[-1])
 FIELD = (
     ("arrows, Home, End", "move"),
     *EDITING[2:6],

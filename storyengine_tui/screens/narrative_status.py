@@ -11,12 +11,12 @@ _NOT_YET = {
     ),
     SessionState.LOCKING: "World and cast are being locked; then comes the play, on 2 Play (F3).",
     SessionState.ACTIVE: "The chapter is still being played: End Chapter on 2 Play (F3) comes first.",
-    SessionState.SUMMARIZING: "A summary is being made: wait for it, then End Chapter on 2 Play (F3).",
+    SessionState.SUMMARIZING: "A summary is being made. When it is done, End Chapter on 2 Play (F3).",
     SessionState.NARRATING: "The chapter is being written; Esc cancels.",
     SessionState.RESETTING: "The chapter has been reset.",
 }
 NOTHING_PLAYED = "No prompt was played in this chapter, so there is nothing to write."
-READ_ONLY = "Here you only read along; the window that writes can build it."
+READ_ONLY = "Read-only here; the window that writes in this chapter can build it."
 
 
 def why_no_build(snapshot: Snapshot, *, is_read_only: bool) -> str:

@@ -63,7 +63,7 @@ class PlayPane(PromptingPane):
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
-        Binding("escape", "write", "Write", show=False),
+        Binding("escape", "write", "Back to the panel", show=False),
         Binding("ctrl+r", "retry", "Retry"),
         Binding("ctrl+t", "take_back", "Take back", show=False),
         Binding("ctrl+n", "next_panel", "Next panel"),

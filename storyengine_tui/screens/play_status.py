@@ -99,14 +99,14 @@ def reply_failure(status: PlayStatus) -> tuple[str, str]:
     request = status.failed_replies[0]
     name = numbered(status.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
-    what = f"{name}: " if is_stopped else f"{name} did not answer. "
+    what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
     hint = f"Your text is back in the panel of {name}."
     others = len(status.failed_replies) - 1
     if others:
         hint += f" {_count(others, 'later prompt')} {'is' if others == 1 else 'are'} back as well."
     if request.retry_after is not None and request.retry_after > request.updated_at:
         hint += f" The service asks to wait until {request.retry_after.astimezone():%H:%M:%S}."
-    return what + _reason(request), hint
+    return what, hint
 
 
 def summary_failure(status: PlayStatus, request: Request) -> tuple[str, str]:
@@ -170,11 +170,11 @@ def why_not_writable(session: Session, holder: Holder | None, *, is_writer: bool
         if session.archived_at is not None:
             return "This chapter was set aside in another window; here it can only be read."
         if holder is None:
-            return "The window that wrote in this chapter is gone; take over (^t) to write here."
-        who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}"
-        return f"Another window writes in this chapter ({who}); here you read along."
+            return "The window that wrote in this chapter has closed; take over (^t) to write here."
+        # The banner below says which window.
+        return "Read-only here while another window writes in this chapter."
     if session.state in (SessionState.ENDED, SessionState.NARRATING):
-        return "The chapter has ended; 3 Chapter (F4) has what comes next."
+        return "The chapter has ended. Go on with 3 Chapter (F4)."
     if session.state is SessionState.SUMMARIZING and session.is_ending:
         return "The chapter is being ended; its last prompts are summarised."
     return ""

@@ -18,7 +18,7 @@ from storyengine_tui.screens.title_modal import SlotNameModal
 from storyengine_tui.standing import STANDING
 
 NONE_TAKEN = (
-    "There is none yet: the first is taken by itself when the chapter is locked. k keeps one under a name."
+    "There is none yet: the first is taken by itself when the chapter is locked. k saves one under a name."
 )
 WHY_NOT_DROPPED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
 WIDTH_OF_THE_REST = 51
@@ -31,12 +31,12 @@ class SaveSlotsScreen(ListScreen[bool]):
     HELP = (
         "Enter makes a new chapter that begins where the slot was taken, and opens it; the old one stays as "
         f"it is. {len(AUTOMATIC)} slots fill themselves, at every summary and before a reset, a restore or "
-        f"an import, the oldest giving way; {len(NAMED)} are yours: k keeps one, d lets it go."
+        f"an import, the oldest giving way; {len(NAMED)} are yours: k saves one, d deletes it."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "restore", "Restore", key_display="Enter"),
-        Binding("k", "keep", "Keep"),
-        Binding("d", "drop", "Let go"),
+        Binding("k", "keep", "Save"),
+        Binding("d", "drop", "Delete"),
         Binding("escape", "close", "Back"),
     ]
 

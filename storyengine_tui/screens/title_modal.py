@@ -64,9 +64,9 @@ class TitleModal(OverlayModal[str]):
 
 
 class SlotNameModal(TitleModal):
-    """Ends with the name under which a chapter is kept as it stands."""
+    """Ends with the name under which a chapter is saved as it is now."""
 
-    HEADING = "Keep the chapter as it stands"
+    HEADING = "Save the chapter as it is now"
     PLACEHOLDER = "A name for it"
-    NOTE = "The name of a slot of yours replaces what that one stood for."
+    NOTE = "A name that you used before replaces that save slot."
     LIMIT = LONGEST_LABEL

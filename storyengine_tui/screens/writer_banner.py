@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 POLL_SECONDS = 3.0
 """How often a window that reads along asks whether the writer is still there."""
 
-WAIT: Final = BannerAction("take-over", "Take over when it is gone", "^t")
+WAIT: Final = BannerAction("take-over", "Take over when it closes", "^t")
 WAIT_NO_MORE: Final = BannerAction("take-over", "Do not take over", "^t")
 TAKE_OVER: Final = BannerAction("take-over", "Take over", "^t")
 CHAPTERS: Final = BannerAction("chapters", "Chapters", "F5")
 
-GONE = "The window that wrote in this chapter is gone; nobody writes here now."
+GONE = "The window that wrote in this chapter has closed; no window writes here now."
 SET_ASIDE = "Another window has set this chapter aside; it is archived, and here it can only be read."
 
 
@@ -118,5 +118,5 @@ def _is_archived(session: "OpenSession") -> bool:
 
 def _sentence(holder: "Holder", *, is_waiting: bool) -> str:
     who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}"
-    sentence = f"Another window writes in this chapter ({who}); here you read along."
-    return f"{sentence} This one takes over as soon as that is gone." if is_waiting else sentence
+    sentence = f"Another window writes in this chapter ({who}); this window is read-only."
+    return f"{sentence} It takes over as soon as the other one closes." if is_waiting else sentence

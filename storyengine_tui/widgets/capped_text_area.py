@@ -37,7 +37,7 @@ class CappedTextArea(TextArea):
         Binding("ctrl+home", "document_end(False)", "Beginning of the text", show=False),
         Binding("ctrl+end", "document_end(True)", "End of the text", show=False),
         # Textual's F7 lists the calls here.
-        Binding("ctrl+g", "select_all", "Mark all", show=False),
+        Binding("ctrl+g", "select_all", "Select all", show=False),
     ]
 
     @dataclass

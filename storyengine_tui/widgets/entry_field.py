@@ -14,7 +14,7 @@ class EntryField(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         # Textual's Ctrl+Shift+A arrives from few terminals.
-        Binding("ctrl+g", "select_all", "Mark all", show=False),
+        Binding("ctrl+g", "select_all", "Select all", show=False),
     ]
 
     async def on_key(self, event: events.Key) -> None:

@@ -29,9 +29,9 @@ class SelectableLineView(LineView, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("c,ctrl+c,super+c", "copy", "Copy", key_display="c"),
-        Binding("v", "mark", "Mark text"),
-        Binding("space", "drop_anchor", "Mark from here"),
-        Binding("escape", "unmark", "Stop marking"),
+        Binding("v", "mark", "Select text"),
+        Binding("space", "drop_anchor", "Select from here"),
+        Binding("escape", "unmark", "Stop selecting"),
         Binding("ctrl+a", "select_all", "Select all", show=False),
         *(
             Binding(f"shift+{key}", f"extend_selection('{key}')", show=False)

@@ -35,7 +35,7 @@ def test_a_copy_leaves_the_program_for_the_clipboard_of_the_terminal(open_window
     window.press("ctrl+c")
     window.wait_for(lambda: copied(window) == ["Grüße, 灯台"])
     window.press("shift+tab")
-    window.wait_for("Mark text")
+    window.wait_for("Select text")
     window.press("ctrl+a")
     window.wait_for("c Copy")
     window.press("c")

@@ -265,7 +265,7 @@ def test_the_second_window_reads_along_and_takes_over(open_window: Open) -> None
     second.wait_for(WORDS[-1])
     second.type("not here")
     second.press("ctrl+t")
-    second.wait_for("takes over as soon as that is gone")
+    second.wait_for("takes over as soon as the other one closes")
     assert "not here" not in second.text
     first.leave()
     second.wait_while("Another window writes")

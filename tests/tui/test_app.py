@@ -175,12 +175,12 @@ async def test_a_second_window_is_told_that_the_first_is_gone_who_comes_then_and
             app = await opened(pilot)
             await until(pilot, lambda: "the first window" in says(app, "writer"))
             await first.aclose()
-            await until(pilot, lambda: "is gone; nobody" in says(app, "writer"))
+            await until(pilot, lambda: "has closed; no window" in says(app, "writer"))
             assert "['Take over']" in says(app, "writer")
             successor = await third.open(session_id)
             await until(pilot, lambda: "the third window, since" in says(app, "writer"))
             await successor.aclose()
-            await until(pilot, lambda: "is gone; nobody" in says(app, "writer"))
+            await until(pilot, lambda: "has closed; no window" in says(app, "writer"))
             await pilot.press("ctrl+t")
             await until(pilot, lambda: app.session is not None and not app.session.is_read_only)
             await until(pilot, lambda: not banner(app, "writer").is_shown)
@@ -215,9 +215,9 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         text = str(app.screen.query_one(".help--text", Static).content)
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert "World and chapter are locked" in text
-        assert "copy what is marked" in keys
+        assert "copy what is selected" in keys
         assert "Ctrl+A, Ctrl+E" in keys
-        assert re.search(r"Ctrl\+G +mark all", keys)
+        assert re.search(r"Ctrl\+G +select all", keys)
         assert "Ctrl+Q" in keys
         assert "^" not in keys
         assert "Quit" in keys

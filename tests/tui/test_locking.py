@@ -228,6 +228,6 @@ async def test_consent_names_the_key_that_goes_along_and_never_shows_it(
         await until(pilot, lambda: isinstance(app.screen, ConsentModal))
         line = app.screen.query_one("#key", Static)
         await until(pilot, lambda: "STORYENGINE_API_KEY" in str(line.content))
-        assert "profile local" in str(line.content)
+        assert "The key that is sent with it" in str(line.content)
         assert "sk-not" not in app.export_screenshot()
         await app.close_everything()

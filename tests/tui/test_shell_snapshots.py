@@ -295,7 +295,7 @@ def test_writer_gone(
             await app.desk.open(id_)
             await other.aclose()
             banner = app.chapter.query_one(WriterBanner)
-            await until(pilot, lambda: banner.content is not None and "is gone" in banner.content.sentence)
+            await until(pilot, lambda: banner.content is not None and "has closed" in banner.content.sentence)
 
     assert shown(size, act)
 
