@@ -86,10 +86,10 @@ def _level(costs: Sequence[int], room: int) -> int:
     rest, left = room, len(costs)
     for cost in sorted(costs):
         if cost * left > rest:
-            break
+            return max(1, rest // left)
         rest -= cost
         left -= 1
-    return max(1, rest // max(1, left))
+    return max(costs)
 
 
 def _listed(prompts: Sequence[int]) -> str:

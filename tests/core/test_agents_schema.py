@@ -348,3 +348,10 @@ def test_a_small_model_may_keep_two_questions_open_and_else_one_of_the_last_clau
 
     assert threads("Who cut it? It rains. Who ran?") == [["Who cut it?"], ["Who ran?"]]
     assert threads("One. Two. Three. Four. Five.") == [["Two.", "Three.", "Four.", "Five."]]
+
+
+@pytest.mark.parametrize("text", ["an answer", "語語語", "ünï"])
+def test_the_longest_answer_is_estimated_in_the_script_in_which_it_is_written(text: str) -> None:
+    assert longest_answer({"type": "string", "const": text}) == estimate_tokens(
+        f'"{text}"', PromptStyle.SMALL
+    )

@@ -370,3 +370,11 @@ def test_every_example_is_tested() -> None:
 def test_what_is_no_name_is_called_what_it_is(value: str, kind: str) -> None:
     [problem] = problems_of(with_prompts(f'to = {value}\ntext = "Dive."'))
     assert problem.endswith(f"must be a name or a slot number, not {kind}.")
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [("999999", "= 999999 names"), ("1000000", "= that number names")]
+)
+def test_a_slot_with_many_digits_is_not_repeated(number: str, shown: str) -> None:
+    [problem] = problems_of(with_prompts(f'to = {number}\ntext = "Dive."'))
+    assert shown in problem

@@ -17,6 +17,7 @@ from core.model_choice import Choices, PromptStyle
 from core.providers.script import Entry, Fault, Match, Script
 from core.providers.scripted import ScriptedProvider
 from core.request import Request, RequestKind
+from core.slot import Slot
 from core.store import Changes, Snapshot
 from tests.core.memory_store import MemoryStore
 from tests.core.samples import NOW, choices
@@ -207,3 +208,12 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
     assert tight.executor.needs_room(simulation.snapshot, request)
     hopeless = Bench(simulation, max_input_tokens=100)
     assert not hopeless.executor.needs_room(simulation.snapshot, request), "no summary makes enough room"
+
+
+async def test_a_reply_that_is_nothing_but_the_character_s_name_is_a_failure() -> None:
+    simulation, request = asking()
+    name = simulation.snapshot.session.name_of(Slot.RED)
+    outcome, trail = await Bench(simulation, answering("text", text=f"**{name}**: ")).run(request)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code is ErrorCode.LLM_ERROR
+    assert trail.artifacts[0].error_code is ErrorCode.LLM_ERROR

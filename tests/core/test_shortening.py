@@ -76,3 +76,11 @@ def test_how_many_characters_a_number_of_tokens_takes() -> None:
     assert characters_for(1, "a") == 1
     assert characters_for(10, "a" * 349) == 34
     assert characters_for(10, "語" * 100) == 6
+
+
+def test_where_old_prompts_go_and_the_rest_fits_it_stays_whole() -> None:
+    events = [event(prompt, "word " * 20) for prompt in range(1, 11)]
+    made = fit_events(events, session(), 100, FULL)
+    assert [one.prompt_index for one in made.events] == [8, 9, 10]
+    assert made.events == tuple(events[7:])
+    assert made.left_out == ("Prompts 1–7 (not yet in memory; no room)",)
