@@ -7,7 +7,7 @@ import pytest
 from core.context import ContextBuilder
 from core.engine import commands
 from core.engine.commands import Tab1Edit
-from core.errors import ErrorCode, IllegalCommandError, LimitExceededError
+from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.request import RequestKind, RequestState
 from core.session import SessionState
 from core.slot import Slot
@@ -351,3 +351,26 @@ def test_corrections_are_measured_only_once_memory_is_known() -> None:
     unread = replace(simulation.snapshot, is_memory_known=False, blocks=())
     with pytest.raises(ValueError, match="already count"):
         commands.correct_canon(unread, ContextBuilder(choices()), "Iron is soft.", None, simulation.now)
+
+
+def test_all_corrections_together_have_at_most_eight_thousand_characters() -> None:
+    simulation = active()
+    builder = ContextBuilder(choices())
+
+    def correct(length: int) -> None:
+        simulation.store(
+            commands.correct_canon(simulation.snapshot, builder, "x" * length, None, simulation.now)
+        )
+
+    for _ in range(3):
+        correct(2_000)
+    with pytest.raises(LimitExceededError, match="2,001"):
+        correct(2_001)
+    correct(1_990)
+    with pytest.raises(StoryEngineError, match="10 are left") as refused:
+        correct(11)
+    assert (refused.value.code, refused.value.hint) == (ErrorCode.LIMIT_EXCEEDED, "Write it shorter.")
+    correct(10)
+    with pytest.raises(StoryEngineError, match="0 are left") as refused:
+        correct(1)
+    assert refused.value.hint == ""

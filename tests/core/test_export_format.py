@@ -1,11 +1,21 @@
 """The versions of an export: one form of JSON, and every upgrade in turn."""
 
 import json
+from collections.abc import Collection, Mapping
 
 import pytest
 
 from core import export_format
+from core.engine import commands
+from core.errors import StorageError
+from core.export import read_body
 from core.export_format import VERSION, Body, canonical, checksum, is_known, upgraded
+from core.ids import SessionId
+from core.slot import Slot
+from tests.core.memory_store import MemoryStore
+from tests.core.simulation import active
+
+pytestmark = pytest.mark.anyio
 
 
 def test_an_older_body_goes_through_every_upgrade_in_turn_and_a_newest_through_none(
@@ -37,3 +47,18 @@ def test_the_canonical_form_does_not_depend_on_the_order_of_keys_and_white_space
     assert checksum(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     with pytest.raises(ValueError, match="JSON compliant"):
         canonical(float("nan"))
+
+
+async def test_a_chapter_that_never_holds_still_is_not_read_half() -> None:
+    class Restless(MemoryStore):
+        """Stores another text after every read."""
+
+        async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+            text = str(len(self.commits))
+            self.store(commands.save_unsent(self.snapshot, Slot.RED, text))
+            return await super().contents(session_id, hashes)
+
+    store = Restless(active().snapshot)
+    with pytest.raises(StorageError, match="changes faster than it can be read"):
+        await read_body(store, store.snapshot.session.id)
+    assert len(store.commits) == 10, "it is tried five times"

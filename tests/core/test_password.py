@@ -218,3 +218,14 @@ def test_the_delay_doubles_from_a_second_to_ten_minutes(count: int, seconds: flo
 )
 def test_a_delay_is_told_in_seconds_and_from_two_minutes_on_in_minutes(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
+
+
+def test_before_anyone_is_asked_a_try_that_comes_too_soon_is_refused(
+    gate: PasswordGate, clock: Clock
+) -> None:
+    gate.refuse_too_soon()
+    wrong(gate)
+    with pytest.raises(PasswordRefusedError, match="wait 1 s"):
+        gate.refuse_too_soon()
+    clock.now += 1.0
+    gate.refuse_too_soon()

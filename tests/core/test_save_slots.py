@@ -313,3 +313,14 @@ async def test_a_slot_of_another_chapter_is_refused(shelf: Shelf) -> None:
     slot = await shelf.take()
     with pytest.raises(SlotDamagedError, match="another chapter"):
         content_of(replace(slot, session_id=SessionId(new_uuid())))
+
+
+async def test_a_slot_that_is_damaged_is_passed_over_by_the_next_one(shelf: Shelf) -> None:
+    shelf.play(2)
+    damaged = await shelf.take()
+    await shelf.store.put_save_slot(replace(damaged, sha256=NOTHING))
+    shelf.play()
+    again = content_of(await shelf.take()).chains
+    whole = await SaveSlots(shelf.store.copy(), lambda: START).take(shelf.session_id, "whole")
+    assert whole is not None
+    assert content_of(whole).chains == again

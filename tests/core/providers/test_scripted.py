@@ -255,3 +255,10 @@ async def test_the_last_message_is_the_last_alone() -> None:
     asked = replace(request("Who?"), messages=(beginning, Message("user", "Who is there?")))
     assert (await ask(provider, asked))[0] == "Dark."
     assert (await ask(provider, replace(asked, messages=(*asked.messages, beginning))))[0] == "Light."
+
+
+def test_a_file_whose_brackets_are_too_deep_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "replies.json"
+    file.write_text("[" * 100_000)
+    with pytest.raises(StoryEngineError, match="too deep"):
+        load_script(file)
