@@ -156,3 +156,17 @@ def test_every_change_that_is_listed_as_equal_has_a_reason(tmp_path: Path) -> No
     file.write_text("[[equivalent]]\n" + "".join(f'{name} = "{text}"\n' for name, text in entry.items()))
     listed = read_equivalent(file)
     assert sum(Equivalent.of(mutant) in listed for mutant in mutants_of("core/count.py", SOURCE)) == 1
+
+
+def test_a_line_that_few_tests_run_is_tried_with_the_others_of_its_file_too_its_namesakes_first() -> None:
+    other, own, last = (
+        "tests/core/test_a.py::test_x",
+        "tests/core/test_count.py::test_y",
+        "tests/core/test_b.py::test_z",
+    )
+    coverage = Coverage(
+        {"core/count.py": {1: [], 2: [other, own], 3: [last]}}, {other: 0.1, own: 0.3, last: 0.2}
+    )
+    assert coverage.tests_of("core/count.py", 1, 60.0) == [own, other, last]
+    assert coverage.tests_of("core/count.py", 3, 60.0) == [last, own, other]
+    assert coverage.tests_of("core/count.py", 9, 60.0) == []

@@ -29,6 +29,10 @@ _FEW = 3
 """Of a line that fewer tests run, another one may have the result of the first."""
 
 
+_Ranked = tuple[tuple[str, ...], bool, bool, int, float, str]
+"""The directory of a test, what puts it behind others there, the seconds that it takes, and its name."""
+
+
 class Outcome(StrEnum):
     """How a mutant ended."""
 
@@ -87,7 +91,8 @@ class Coverage(NamedTuple):
         """Return tests that run a line: of each directory for so many seconds, one of every kind first.
 
         A line that runs at import, or whose result is cached, belongs to no test or to the first that ran it:
-        behind the few that a line has, all that run anything else of the file count.
+        behind the few that a line has, all that run anything else of the file count, first those in a file of
+        tests with its name.
         """
         of_file = self.lines.get(path, {})
         own = set(of_file.get(number, ())) & self.durations.keys()
@@ -95,10 +100,11 @@ class Coverage(NamedTuple):
         if len(own) < _FEW and number in of_file:
             tests = {test for those in of_file.values() for test in those} & self.durations.keys()
         kinds: Counter[str] = Counter()
-        ranked: list[tuple[tuple[str, ...], bool, int, float, str]] = []
+        ranked: list[_Ranked] = []
         for spent, test in sorted((self.durations[test], test) for test in tests):
             kind = test.partition("[")[0]
-            ranked.append((Path(test).parts[:2], test not in own, kinds[kind], spent, test))
+            is_others = Path(path).stem not in kind.partition("::")[0]
+            ranked.append((Path(test).parts[:2], test not in own, is_others, kinds[kind], spent, test))
             kinds[kind] += 1
         return [
             test
@@ -111,7 +117,7 @@ class Coverage(NamedTuple):
         return sum(self.durations[test] for test in tests)
 
 
-def _within(seconds: float, suite: Iterable[tuple[tuple[str, ...], bool, int, float, str]]) -> Iterator[str]:
+def _within(seconds: float, suite: Iterable[_Ranked]) -> Iterator[str]:
     """Yield the first test, and those after it until so many seconds are spent."""
     spent = 0.0
     for *_, takes, test in suite:
