@@ -19,6 +19,7 @@ from core.agents.extract import (
     finds,
     fitted,
     longest_answer,
+    pick,
     stretches,
 )
 from core.agents.schema import Schema, schema_of
@@ -355,3 +356,9 @@ def test_the_longest_answer_is_estimated_in_the_script_in_which_it_is_written(te
     assert longest_answer({"type": "string", "const": text}) == estimate_tokens(
         f'"{text}"', PromptStyle.SMALL
     )
+
+
+def test_one_place_offers_at_most_twenty_four_clauses_taken_evenly() -> None:
+    options = [str(number) for number in range(48)]
+    assert pick(options)["enum"] == options[::2]
+    assert pick(options[:24])["enum"] == options[:24]

@@ -190,3 +190,17 @@ def test_a_summary_that_was_never_due_leaves_the_chapter_playing() -> None:
     simulation.crash_and_open()
     assert simulation.state is SessionState.ACTIVE
     assert simulation.snapshot.requests == ()
+
+
+def test_a_reset_that_was_not_completed_beside_a_prompt_or_a_lock_that_failed_leaves_the_state_before() -> (
+    None
+):
+    asked, refused = active(), Simulation()
+    asked.submit("One")
+    refused.set_up()
+    refused.lock()
+    refused.fail()
+    for simulation, state in ((asked, SessionState.ACTIVE), (refused, SessionState.DRAFT_TAB1)):
+        resetting(simulation).crash_and_open()
+        assert simulation.state is state
+    assert asked.snapshot.unsent == {Slot.RED: "One"}
