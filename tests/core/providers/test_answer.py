@@ -66,6 +66,7 @@ def test_a_model_that_declines_is_quoted_up_to_two_hundred_characters(length: in
     assert error.code is ErrorCode.LLM_CONTENT_FILTERED
     assert ("…" in error.message) == (length > 200)
     assert f"“{words[:200]}" in error.message
+    assert "…" in refused(Piece(refusal="n" * 200), Piece(refusal="o"), STOP).message
 
 
 @pytest.mark.parametrize(
