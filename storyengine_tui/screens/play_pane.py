@@ -34,6 +34,7 @@ from storyengine_tui.screens.play_status import (
     NOT_LOCKED_ELSEWHERE,
     ending_consequences,
     has_short_chunk,
+    opening_scene,
     queue_line,
     status_of,
     why_not_writable,
@@ -59,7 +60,10 @@ class PlayPane(PromptingPane):
 
     HELP = (
         "Type what happens and press Enter: one character answers. The next panel shows then; any other can "
-        "be picked. A prompt that is sent while a reply is written waits its turn and can be taken back."
+        "be picked. A prompt that is sent while a reply is written waits its turn and can be taken back.\n\n"
+        "The dashed line in the transcript shows how far structured memory has come. The figure below counts "
+        "the characters that are shown: the newest 60,000. The chapter itself may be longer, and nothing of "
+        "it is lost."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
@@ -169,6 +173,7 @@ class PlayPane(PromptingPane):
         self._show_note("" if status.is_playable else NOT_LOCKED if is_writer else NOT_LOCKED_ELSEWHERE)
         if status.is_playable and not self.composer.is_cast_of(status.session):
             self.call_later(self._begin_play)
+        self._reading.show_scene(opening_scene(self.session.snapshot))
         self._reading.show_doing(status, can_cancel=is_writer)
         self.query_one(PlayNotes).show_failures(status, can_act=is_writer, is_news=is_news)
         self.query_one(PromptQueue).show(

@@ -9,6 +9,9 @@ from core.request import Request, RequestKind, RequestState
 from core.session import Session, SessionState
 from core.slot import Slot
 from core.store import Holder, Snapshot
+from core.text import clean_line
+
+LONGEST_SCENE = 400
 
 NOT_LOCKED = (
     "Nothing can be played yet: world, chapter and cast are still being written.\n\n"
@@ -124,6 +127,18 @@ def summary_failure(status: PlayStatus, request: Request) -> tuple[str, str]:
 def has_short_chunk(session: Session) -> bool:
     """Whether the last chunk has fewer prompts than the others, or there is none at all."""
     return session.prompt_index == 0 or session.unsummarised % session.limits.chunk_size > 0
+
+
+def opening_scene(snapshot: Snapshot) -> str:
+    """Return where the story begins and what to do, as long as nothing was played or waits for a reply."""
+    session = snapshot.session
+    if session.prompt_index or _of_kind(snapshot.requests, RequestKind.REPLY):
+        return ""
+    scene = clean_line(snapshot.tab1.chapter or snapshot.tab1.world)
+    first = numbered(session, session.next_slot)
+    return (
+        f"The scene: {_short(scene, LONGEST_SCENE)}\n\nWrite the first prompt to {first} in the panel below."
+    )
 
 
 def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:

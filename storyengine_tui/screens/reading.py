@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
@@ -42,12 +43,14 @@ class Reading(Vertical):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._played = PlayedEvents()
+        self._scene = ""
         self._live: RequestId | None = None
         self._busy_with: tuple[RequestId, int] | None = None
         self._drawn: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
         """Compose the transcript, and the line below it."""
+        yield Static(id="scene", markup=False)
         yield TranscriptView(id="transcript")
         with Horizontal(id="transcript-foot"):
             yield BusyLine(id="busy")
@@ -62,6 +65,14 @@ class Reading(Vertical):
     def transcript(self) -> TranscriptView:
         """The view of the text."""
         return self.query_one(TranscriptView)
+
+    def show_scene(self, scene: str) -> None:
+        """Say above an empty transcript where the story begins; nothing once something was played."""
+        if scene != self._scene:
+            self._scene = scene
+            line = self.query_one("#scene", Static)
+            line.update(Content(scene))
+            line.display = bool(scene)
 
     def load(self, played: Sequence[Event], session: Session) -> None:
         """Show these events, the newest of `session`, and nothing that streams."""

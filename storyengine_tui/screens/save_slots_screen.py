@@ -1,4 +1,4 @@
-"""The save slots of one chapter: restore one into a new chapter, keep one under a name, let one go."""
+"""The save slots of one chapter: restore one into a new chapter, save one under a name, delete one."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -20,6 +20,7 @@ from storyengine_tui.standing import STANDING
 NONE_TAKEN = (
     "There is none yet: the first is taken by itself when the chapter is locked. k saves one under a name."
 )
+WHAT_RESTORE_MAKES = "Restore starts a new chapter where the slot was taken; this one stays as it is."
 WHY_NOT_DROPPED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
 WIDTH_OF_THE_REST = 51
 
@@ -49,6 +50,7 @@ class SaveSlotsScreen(ListScreen[bool]):
     def compose(self) -> ComposeResult:
         """Compose the table below whose slots they are."""
         yield Static(Content(f"Save slots of “{self._chapter.title}”"), id="heading")
+        yield Static(WHAT_RESTORE_MAKES, id="makes", markup=False)
         yield from self.compose_list("slots")
         yield Static(NONE_TAKEN, id="empty", markup=False)
         yield from self.compose_keys()
@@ -76,6 +78,7 @@ class SaveSlotsScreen(ListScreen[bool]):
         table = self.query_one(DataTable)
         table.display = bool(self._slots)
         self.query_one("#empty", Static).display = not self._slots
+        self.query_one("#makes", Static).display = bool(self._slots)
         if self._slots:
             table.focus()
         self.refresh_bindings()
@@ -101,7 +104,7 @@ class SaveSlotsScreen(ListScreen[bool]):
         self.dismiss(True)
 
     def action_keep(self) -> None:
-        """Ask for a name, and keep the chapter as it stands under it."""
+        """Ask for a name, and save the chapter under it as it is now."""
 
         def keep(name: str | None) -> None:
             if name is not None:
@@ -111,8 +114,8 @@ class SaveSlotsScreen(ListScreen[bool]):
         self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
 
     def action_drop(self) -> None:
-        """Let go of a slot of the GM's."""
-        if self._chosen is not None:
+        """Delete a slot that the GM named."""
+        if self._chosen is not None and self._chosen.is_named:
             slots = self._desk.require_engine().save_slots
             self.do_and_reload(slots.drop(self._chapter.id, self._chosen.number))
 

@@ -24,7 +24,7 @@ from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.lock_banner import LockBanner
 from storyengine_tui.screens.setup_edit import TypedSetup, failed_lock
-from storyengine_tui.screens.setup_texts import INTRO, RESET_KEEPS, RESET_WARNING, intro
+from storyengine_tui.screens.setup_texts import HELP, INTRO, RESET_KEEPS, RESET_WARNING, intro
 from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
@@ -42,10 +42,7 @@ _LIMITS = Limits()
 class SetupPane(EnginePane):
     """The page on which a chapter is set up, and read once it is locked."""
 
-    HELP = (
-        "World and chapter are locked when you first go to 2 Play. The entries below a character's panel "
-        "switch between the characters; the number of agents shows or hides panels and forgets nothing."
-    )
+    HELP = HELP
     BINDINGS: ClassVar[list[BindingType]] = [
         # At once: what is typed behind it is meant for the next character.
         Binding("ctrl+n", "next_panel", "Next agent", priority=True),
@@ -91,8 +88,9 @@ class SetupPane(EnginePane):
             with Horizontal(classes="line"):
                 yield Static("Number of agents ", classes="label")
                 yield self._count
-            with Vertical(id="cast", classes="grows"):
-                yield SlotEntries(id="panels")
+            yield Vertical(id="cast", classes="grows")
+        # Below what scrolls, so that the characters are in sight wherever the GM reads.
+        yield SlotEntries(id="panels")
         with Horizontal(id="deeds"):
             yield Static("", id="saved")
             yield Button("Go on to 2 Play", id="go-on", compact=True)
@@ -255,7 +253,7 @@ class SetupPane(EnginePane):
                 is_read_only=not self._is_editable,
             )
             self._panels[self._slot] = panel
-            await self.query_one("#cast").mount(panel, before="#panels")
+            await self.query_one("#cast").mount(panel)
             if self.is_from_beginning:
                 panel.fields[1].action_document_end(False)
         shown, focused = self._panels[self._slot], self.screen.focused

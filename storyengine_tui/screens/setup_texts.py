@@ -1,5 +1,9 @@
 """What tab 1 says of itself."""
 
+HELP = (
+    "World and chapter are locked when you first go to 2 Play. The entries at the bottom switch between the "
+    "characters; the number of agents shows or hides panels and forgets nothing."
+)
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
 READING = "Read-only in this window: you can read and copy."
 LOCKED = "Locked: you can read and copy. Reset Chapter, below, starts a new one."

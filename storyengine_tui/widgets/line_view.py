@@ -17,6 +17,9 @@ from storyengine_tui.few_bytes import is_wanted
 from storyengine_tui.widgets.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
 from storyengine_tui.widgets.wrap import Span, fragments
 
+WIDEST: Final = 100
+"""Cells of a line at most: the eye does not find the next line back from the end of a longer one."""
+
 MOST_STRIPS: Final = 512
 """Painted lines that are kept; each is some kilobytes, and an evening shows thousands of them."""
 
@@ -170,7 +173,7 @@ class LineView(ScrollView):
         """Wrap everything anew."""
         self._width = width
         height = self.lines.height
-        self.lines.set_width(width)
+        self.lines.set_width(min(width, WIDEST))
         self._paint_from(0, height)
 
     # Painting

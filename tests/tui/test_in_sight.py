@@ -11,7 +11,7 @@ from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.example_chapters import find_examples
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from tests.tui.conftest import settled
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -100,6 +100,22 @@ async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: D
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_characters_are_in_sight_while_the_world_is_written(
+    desktop: Desktop, size: tuple[int, int]
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=size) as pilot:
+        app = await opened(pilot)
+        await settled(pilot)
+        assert app.focused is app.chapter.query_one("#world")
+        assert "[1 Mira ✎]" in screen_text(app)
+        await in_the_identity(pilot, app)
+        await settled(pilot)
+        assert "[1 Mira ✎]" in screen_text(app)
+        await app.close_everything()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_an_example_opens_at_the_beginning_of_every_text(
     desktop: Desktop, size: tuple[int, int]
 ) -> None:
@@ -116,3 +132,28 @@ async def test_an_example_opens_at_the_beginning_of_every_text(
         assert all(area.length > 100 for area in areas)
         assert [area.cursor_location for area in areas] == [(0, 0)] * 4
         await app.close_everything()
+
+
+async def test_what_has_the_focus_looks_different(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        for wanted in ("#agent-count", "#panels"):
+            widget = app.chapter.query_one(wanted)
+            before = looks(app, widget.region)
+            widget.focus()
+            await settled(pilot)
+            assert app.focused is widget
+            after = looks(app, widget.region)
+            assert [one for one in after if one not in before] != []
+            assert any("reverse" in one or "underline" in one for one in after if one not in before)
+        await app.close_everything()
+
+
+def looks(app: StoryEngineApp, region: Region) -> set[str]:
+    """Return the styles of text within a region, without its colours."""
+    strips = app.screen._compositor.render_strips()
+    cells = [strips[y].crop(region.x, region.right) for y in range(region.y, region.bottom)]
+    return {
+        str(one.style and one.style.without_color) for strip in cells for one in strip if one.text.strip()
+    }

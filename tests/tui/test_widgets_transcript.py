@@ -359,3 +359,11 @@ async def test_a_resize_at_the_end_stays_at_the_end() -> None:
             await pilot.pause()
             assert view.scroll_offset.y == view.max_scroll_y
             assert view.is_following
+
+
+async def test_lines_are_at_most_100_cells_wide_however_wide_the_terminal_is() -> None:
+    app = view_app()
+    async with app.running((200, 30)) as pilot:
+        view_of(app).show_window(chapter.window(7))
+        await pilot.pause()
+        assert 90 < max(map(len, rows(app))) <= 100
