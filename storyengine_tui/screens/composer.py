@@ -124,8 +124,10 @@ class Composer(Vertical):
         self._sending_changed.set()
 
     def refused(self, slot: Slot, text: str) -> None:
-        """What was sent from a panel is back in it."""
-        self._areas[slot].refused(text)
+        """What was sent from a panel is back in it, unless its chapter is gone."""
+        area = self._areas.get(slot)
+        if area is not None and text in area.sending:
+            area.refused(text)
         self._sending_changed.set()
 
     def _show_entries(self) -> None:

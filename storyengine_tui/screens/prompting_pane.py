@@ -99,6 +99,10 @@ class PromptingPane(EnginePane):
     @on(PromptArea.Sent)
     def _send(self, event: PromptArea.Sent) -> None:
         event.stop()
+        if not self.has_session:
+            # Enter came while the chapter was being closed, after the text was stored with its panel.
+            self.composer.refused(event.slot, event.text)
+            return
         self._submit(event.slot, event.text, self.session.submit_prompt(event.slot, event.text))
 
     def send_again(self, request: Request) -> None:

@@ -55,6 +55,20 @@ async def test_enter_on_nothing_sends_nothing(desktop: Desktop) -> None:
         assert table.trouble() == ""
 
 
+async def test_enter_while_the_chapter_is_closed_leaves_the_text_in_its_panel(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.type("Who is there?")
+        await table.pane.flush()
+        session = table.session
+        table.pane.detach()
+        await table.pilot.press("enter")
+        await table.pilot.pause()
+        assert table.text(Slot.RED) == session.snapshot.unsent[Slot.RED] == "Who is there?"
+        assert not session.snapshot.requests
+        await table.pane.attach(session)
+        assert table.text(Slot.RED) == "Who is there?"
+
+
 async def test_the_panel_moves_on_and_around(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         seen = []
