@@ -189,7 +189,9 @@ PHASES: dict[str, Phase] = {
     "model faults": tests_of(
         "model", "tests/engine/test_model_faults.py", "tests/tui/test_model_fault_banners.py"
     ),
-    "random keys": tests_of("keys", "tests/tui/test_random_keys.py"),
+    "random keys": tests_of(
+        "keys", "tests/tui/test_random_keys.py", "tests/e2e/test_random_terminal_keys.py"
+    ),
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,
     "soak": long_soak,

@@ -29,7 +29,7 @@ IS_FULL = os.environ.get("STORYENGINE_TORTURE") == "full"
 """`make torture` presses thousands of keys, from many a seed."""
 
 
-@pytest.mark.parametrize("seed", range(11, 31) if IS_FULL else [11])
+@pytest.mark.parametrize("seed", range(11, 16) if IS_FULL else [11])
 async def test_random_keys_leave_no_traceback_and_a_program_that_runs(
     desktop: Desktop, caplog: pytest.LogCaptureFixture, seed: int
 ) -> None:
