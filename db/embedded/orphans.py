@@ -34,10 +34,14 @@ def forget_stale_server(data: Path, socket_dir: Path) -> None:
 
 
 def end_orphans(data: Path) -> None:
-    """End what a killed server left behind: a busy backend would keep the next server from starting."""
+    """End what a killed server left behind: a busy backend would keep the next server from starting.
+
+    So would a stopped process, which ends only once it is continued; its pending SIGQUIT comes first.
+    """
     deadline = time.monotonic() + ORPHAN_PATIENCE
     while (orphans := server_processes(data)) and time.monotonic() < deadline:
         for pid in orphans:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGQUIT)
+                os.kill(pid, signal.SIGCONT)
         time.sleep(POLL)

@@ -109,7 +109,8 @@ def test_a_hand_over_that_was_cut_short_is_done_again(home: Path) -> None:
         assert_ordinary(server)
 
 
-def test_a_supervisor_that_is_killed_while_it_hands_over_is_replaced(home: Path) -> None:
+@pytest.mark.parametrize("goes_on", [True, False], ids=["the hand-over goes on", "it is left stopped"])
+def test_a_supervisor_that_is_killed_while_it_hands_over_is_replaced(home: Path, goes_on: bool) -> None:
     with serving(home) as server:
         asyncio.run(write_a_chapter(as_administrator(server.url())))
     make_as_before(home)
@@ -120,7 +121,8 @@ def test_a_supervisor_that_is_killed_while_it_hands_over_is_replaced(home: Path)
     supervisor = int(Path(f"/proc/{at_work}/stat").read_text().rpartition(")")[2].split()[1])
     for pid in (supervisor, client.pid):
         os.kill(pid, signal.SIGKILL)
-    os.kill(at_work, signal.SIGCONT)
+    if goes_on:
+        os.kill(at_work, signal.SIGCONT)
     client.communicate(timeout=PATIENCE)
     with serving(home) as server:
         assert_ordinary(server)
