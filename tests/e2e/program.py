@@ -125,11 +125,12 @@ def warm_machine() -> Iterator[tuple[Machine, str]]:
                 server.release()
 
 
-def chapter_script(title: str, prompts: int, *, agents: int = 2) -> str:
-    """A chapter script of so many prompts."""
+def chapter_script(title: str, prompts: int, *, agents: int = 2, more: str = "") -> str:
+    """A chapter script of so many prompts, each with `more` at its end."""
     cast = "".join(f'[[agent]]\nname = "{name}"\nidentity = "{name} of Rime."\n' for name in NAMES[:agents])
     asked = "".join(
-        f'[[prompt]]\ntext = "{title}, prompt {number}: what now?"\n' for number in range(1, prompts + 1)
+        f'[[prompt]]\ntext = "{title}, prompt {number}: what now?{more}"\n'
+        for number in range(1, prompts + 1)
     )
     return f'title = "{title}"\nworld = "A sea of glass."\nchapter = "The lamp is out."\n{cast}{asked}'
 

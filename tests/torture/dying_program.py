@@ -15,15 +15,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core.memory import BlockType, MemoryBlock
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted import ScriptedProvider
-from core.request import RequestState
-from core.session import SessionState
+from core.request import Request, RequestKind, RequestState
+from core.session import Session, SessionState
 from core.store import Changes
 from db.embedded.probe import server_processes
 from db.embedded.state import ServerState
 from tests.torture.kill_orders import Orders, Point, Victim, append
 
+SHORTENED = "characters left out"
+"""Part of the note in a text that was shortened to its room."""
 LONGEST_RUN = 0.06
 """Seconds that a program of PostgreSQL's client runs at most, when something is killed in its midst."""
 
@@ -46,6 +49,10 @@ class Reaper:
                 self._points.remove(point)
                 self._kill(point)
                 return
+
+    def count_call(self, kind: str) -> None:
+        """Note that a model is asked, and has to be paid."""
+        append(self._orders.report, {"call": kind})
 
     def confirm(self, *texts: str | None) -> None:
         """Note what the engine said is stored."""
@@ -133,6 +140,7 @@ def install(reaper: Reaper) -> None:
     import db.pen
     import db.store
     import db.writer_lock
+    from core.engine.engine import Engine
     from core.engine.open_session import OpenSession
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
@@ -157,6 +165,7 @@ def install(reaper: Reaper) -> None:
     seams.around(db.writer_lock.WriterLease, "aclose", "writer's lock given back")
     seams.around_plain(core.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.chapter_file, "_move_to_free_name", "chapter file named")
+    seams.confirming(Engine, "correct_canon", lambda _, session_id, text: [text])
     seams.confirming(OpenSession, "submit_prompt", lambda _, slot, text, **options: [text])
     seams.confirming(OpenSession, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
     seams.confirming(OpenSession, "define_narrative", lambda _, text, words: [text])
@@ -170,8 +179,7 @@ def commit_name(changes: Changes) -> str:
     session = changes.session
     kinds = {request.kind.value: request.state for request in changes.requests}
     if changes.blocks:
-        name = f"{'lock' if changes.blocks[0].first == 0 else 'summary'} stored"
-        return f"{name}, chapter ended" if session and session.state is SessionState.ENDED else name
+        return _block_name(changes.blocks[0], session)
     if changes.drafts:
         return "draft stored"
     if changes.events:
@@ -183,9 +191,27 @@ def commit_name(changes: Changes) -> str:
         return "reset begun"
     if session is not None and session.archived_at is not None:
         return "reset chapter set aside"
+    if session is not None and any(map(_is_new_summary, changes.requests)):
+        return "early summary wanted"
     for kind, state in kinds.items():
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
     return "tab 1 stored" if changes.tab1 is not None else "session stored"
+
+
+def _block_name(block: MemoryBlock, session: Session | None) -> str:
+    if block.type is BlockType.CANON_CORRECTION:
+        return "correction stored"
+    if block.type is BlockType.WORLD_CHAPTER_LOCK:
+        return "lock stored"
+    if session is None or session.state is SessionState.ENDED:
+        return "summary stored, chapter ended"
+    return "early summary stored" if block.last % session.limits.chunk_size else "summary stored"
+
+
+def _is_new_summary(request: Request) -> bool:
+    """Whether a summary is asked for that no prompt made due and that was not tried before."""
+    is_new = request.state is RequestState.PENDING and not request.attempts
+    return request.kind is RequestKind.SUMMARY and is_new
 
 
 def _install_streams(reaper: Reaper) -> None:
@@ -196,6 +222,7 @@ def _install_streams(reaper: Reaper) -> None:
         self: ScriptedProvider, request: ModelRequest
     ) -> AsyncGenerator[TextDelta | Completion, None]:
         name = _stream_name(request)
+        reaper.count_call(name.removeprefix("shortened "))
         reaper.reach(f"{name} asked for")
         items = [item async for item in behind(self, request)]
         for number, item in enumerate(items):
@@ -214,7 +241,9 @@ def _install_streams(reaper: Reaper) -> None:
 def _stream_name(request: ModelRequest) -> str:
     if request.schema is not None:
         return {"world_chapter_lock": "lock", "turn_delta": "summary"}[request.schema.name]
-    return "narrative" if "gpt" in request.model else "reply"
+    if "gpt" in request.model:
+        return "narrative"
+    return "shortened reply" if any(SHORTENED in message.content for message in request.messages) else "reply"
 
 
 def _install_migration(reaper: Reaper, seams: Seams) -> None:

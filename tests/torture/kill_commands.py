@@ -1,6 +1,7 @@
 """Kills while a chapter is looked after: archived, imported, its save slots kept, restored and let go, and
 reset on the screen. Each leaves the chapter as it was or as it was to be, whole, and can be done again."""
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from uuid import UUID
 
 import psycopg
 
+from core.ids import new_uuid
+from tests.core.test_export_refusals import signed
 from tests.e2e.game_master import GameMaster
 from tests.terminal import Size
 from tests.torture.kill_matrix import ROOT, Torturer
@@ -17,12 +20,16 @@ from tests.torture.kill_orders import MOST_TURNS, Point, Report, Victim
 from tests.torture.kill_storage import clear, drawn, play_one, rows, served, steps_of
 
 _IN_SIGHT = 30.0
-"""Seconds that a reset may take on the screen, its database killed and started again included."""
+"""Seconds that something may take on the screen, its database killed and started again included."""
 RESET = "Reset Chapter"
+MORE, NIGHT = "I have more to say.", "Night falls."
+"""A second reply to a prompt and an event of the system, in a file to import."""
 ARCHIVED = "SELECT count(*) FROM session WHERE archived_at IS NOT NULL"
 SESSIONS = "SELECT count(*) FROM session"
 HALVES = (
-    "SELECT id FROM session WHERE 2 * prompt_index <> (SELECT count(*) FROM event WHERE session_id = id)"
+    "SELECT id FROM session WHERE (SELECT count(*) FROM event WHERE session_id = id)"
+    " <> 2 * prompt_index + CASE WHEN EXISTS"
+    f" (SELECT FROM event WHERE session_id = id AND text = '{MORE}') THEN 2 ELSE 0 END"
     " OR NOT EXISTS (SELECT FROM narrative_draft WHERE session_id = id)"
     " OR NOT EXISTS (SELECT FROM memory_block WHERE session_id = id)"
 )
@@ -46,6 +53,7 @@ def kill_commands(torturer: Torturer, most: int | None = None) -> None:
     name = session_called(torturer, "Looked after")
     _do(torturer, "slots", "save", name, "Mine")
     _do(torturer, "export", name, "--out", export)
+    export.write_bytes(with_more_replies(export.read_bytes()))
     deeds = (
         Deed(("archive", name), ARCHIVED, 1, ("restore", name)),
         Deed(("slots", "restore", name, "10"), SESSIONS, 1),
@@ -67,6 +75,16 @@ def kill_commands(torturer: Torturer, most: int | None = None) -> None:
         _kill(torturer, deed, point, UUID(name))
     clear(torturer)
     torturer.forget()
+
+
+def with_more_replies(document: bytes) -> bytes:
+    """Return an exported chapter in which a second reply and an event of the system follow the first one."""
+    body = json.loads(document)["body"]
+    reply = body["events"][1]
+    said = {**reply, "id": str(new_uuid()), "ordinal": 2, "slot": 2, "text": MORE, "metadata": {}}
+    told = {**said, "id": str(new_uuid()), "ordinal": 3, "slot": None, "role": "system", "text": NIGHT}
+    body["events"][2:2] = [said, told]
+    return signed(body)
 
 
 def _kill(torturer: Torturer, deed: Deed, point: Point, session_id: UUID) -> None:
@@ -125,14 +143,14 @@ def session_called(torturer: Torturer, title: str) -> str:
 
 def kill_resets(torturer: Torturer, most: int | None = None) -> None:
     """Kill while a chapter is reset on the screen: it is set aside whole, or can be played on as it was."""
-    begin_reset(torturer, "Learned")
+    begin_active(torturer, "Learned")
     done = reset_on_screen(torturer, [], partial(_is_archived, torturer, "Learned"), names_steps=True)
     first = done.steps.index("save slot stored: before")
     last = done.steps.index("reset chapter set aside: after")
     steps = list(dict.fromkeys(done.steps[first : last + 1]))
     for number, point in enumerate(drawn(steps, torturer, most)):
         title = f"Reset {number}"
-        begin_reset(torturer, title)
+        begin_active(torturer, title)
         reset_on_screen(torturer, [point], partial(_is_archived, torturer, title))
         torturer.look()
         if not _is_archived(torturer, title):
@@ -140,7 +158,7 @@ def kill_resets(torturer: Torturer, most: int | None = None) -> None:
             torturer.look()
 
 
-def begin_reset(torturer: Torturer, title: str) -> None:
+def begin_active(torturer: Torturer, title: str) -> None:
     """Have a chapter of two prompts, which the screen opens."""
     torturer.home.write("replies.toml", "")
     (torturer.home.data / "last-session").unlink(missing_ok=True)
@@ -151,20 +169,40 @@ def reset_on_screen(
     torturer: Torturer, points: list[Point], is_done: Callable[[], bool], *, names_steps: bool = False
 ) -> Report:
     """Reset at a terminal, until the program is killed or the chapter is set aside."""
-    # One turn: a step that ends soon would be over before it was seen under way.
-    command, environment, report = torturer.ordered(points, names_steps=names_steps, most_turns=1)
-    environment |= scripted(torturer)
-    with GameMaster(torturer.home, environment, program=command, size=Size(100, 50)) as window:
-        window.wait_for("━ To ")
+
+    def reset(window: GameMaster) -> None:
         window.press("f2")
         window.wait_for(lambda: _button(window))
         window.click(*_button(window)[0])
         window.wait_for("Confirm")
         # Not by keys: one that comes before the dialog has the focus ends on Cancel.
         window.click(*window.find("Confirm"))
+
+    return on_screen(torturer, points, reset, is_done, "could not be", names_steps=names_steps)
+
+
+def on_screen(
+    torturer: Torturer,
+    points: list[Point],
+    act: Callable[[GameMaster], None],
+    is_done: Callable[[], bool],
+    refused: str,
+    *,
+    names_steps: bool = False,
+) -> Report:
+    """Act at a terminal, until the program is killed, what was wanted is done, or the screen refuses it."""
+    # One turn: a step that ends soon would be over before it was seen under way.
+    command, environment, report = torturer.ordered(points, names_steps=names_steps, most_turns=1)
+    environment |= scripted(torturer)
+    with GameMaster(torturer.home, environment, program=command, size=Size(100, 50)) as window:
+        window.wait_for("━ To ")
+        act(window)
         deadline = time.monotonic() + _IN_SIGHT
-        while window.process.poll() is None and not is_done() and time.monotonic() < deadline:
-            if points and points[0].victim is Victim.POSTGRES and "could not be" in window.text:
+        while window.process.poll() is None and time.monotonic() < deadline:
+            # What is stored can be seen before the step behind it is reached.
+            if is_done() and len(Report.read(report).killed) == len(points):
+                break
+            if points and points[0].victim is Victim.POSTGRES and refused in window.text:
                 break  # it says so, and the chapter is as it was
             time.sleep(0.1)  # between two questions to another process
         window.close()

@@ -4,7 +4,8 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
@@ -21,6 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0
 PROMPTS = 8
 """A full chunk and a last short one, so that both kinds of summary are made."""
+LONG = " Go on, and tell me more." * 780
+"""Nearly 20,000 characters: five prompts of them are summarised before the next one can go."""
+NARROW = {"STORYENGINE_PROFILES__LOCAL__CHARACTER__MAX_INPUT_TOKENS": "24000"}
 REPLIES = """
 [[reply]]
 match = { schema = "world_chapter_lock" }
@@ -41,6 +45,9 @@ retry_after = 0.01
 times = 1
 """
 """In every process the first call of each kind fails, so that failures are settled too."""
+SCRIPT_STEPS = tuple(
+    f"session of the script found or created: {when}" for when in ("before", "under way", "after")
+)
 MIGRATES = "migration"
 """Steps of this name need a database without a schema; `tests.torture.kill_storage` has them."""
 MOST_RUNS_IN_VAIN = 3
@@ -77,6 +84,8 @@ class Torturer:
         self.home = home
         self.random = random.Random(seed)
         self.figures = KillFigures()
+        self.environment: dict[str, str] = {}
+        """What is set for every run of the program."""
         self._reader = Reader()
         self._texts: set[str] = set()
         self._runs = 0
@@ -129,7 +138,7 @@ class Torturer:
         orders.write(file)
         command = [sys.executable, "-m", "tests.torture.dying_program", file, "--", *arguments]
         ours = {"PYTHONPATH": str(ROOT), "STORYENGINE_SUMMARY_BACKOFF": "0.05"}
-        return command, {**self.home.environment, **ours}, report
+        return command, {**self.home.environment, **ours, **self.environment}, report
 
     def take_in(self, report: Path) -> Report:
         """Count what a run reported."""
@@ -181,11 +190,19 @@ class Torturer:
 
 
 class Play:
-    """Kills a play of a chapter at each of these points, and plays every chapter to its end."""
+    """Kills a play of a chapter at each of these points, and plays every chapter to its end.
 
-    def __init__(self, torturer: Torturer) -> None:
+    A long chapter is summarised early; in each process the first of these summaries fails, and the prompt
+    goes with the story before it shortened.
+    """
+
+    def __init__(self, torturer: Torturer, *, is_long: bool = False) -> None:
         self._torturer = torturer
         self._chapters = 0
+        self._more = LONG if is_long else ""
+        self._calls: Counter[str] = Counter()
+        """How often models were asked in this chapter, by the kind of request."""
+        torturer.environment = NARROW if is_long else {}
 
     def steps(self) -> list[str]:
         """Play a chapter that nobody kills, and return the names of all steps in their order."""
@@ -214,7 +231,7 @@ class Play:
                 yield done.killed
                 left = [point for point in left if point not in done.killed]
             if ended.returncode == 0:
-                assert_played(self._torturer, script)
+                assert_played(self._torturer, script, self._more, self._calls)
                 return
 
     def _run(
@@ -223,16 +240,19 @@ class Play:
         home = self._torturer.home
         arguments: list[str | Path] = ["play", script, "--provider", "scripted"]
         arguments += ["--replies", home.work / "replies.toml"]
-        return self._torturer.run(points, *arguments, "--out", home.out, names_steps=names_steps)
+        ended, done = self._torturer.run(points, *arguments, "--out", home.out, names_steps=names_steps)
+        self._calls.update(done.calls)
+        return ended, done
 
     def _new_script(self) -> Path:
         self._chapters += 1
+        self._calls.clear()
         title = f"Tortured {self._chapters}"
-        return self._torturer.home.write(f"{title}.toml", chapter_script(title, PROMPTS))
+        return self._torturer.home.write(f"{title}.toml", chapter_script(title, PROMPTS, more=self._more))
 
 
-def assert_played(torturer: Torturer, script: Path) -> None:
-    """The chapter that was killed again and again is whole: every prompt once, and its file."""
+def assert_played(torturer: Torturer, script: Path, more: str, calls: Mapping[str, int]) -> None:
+    """The chapter that was killed again and again is whole: prompts once, calls counted, its file."""
     server = EmbeddedServer(torturer.server_home)
     url = server.acquire(PATIENCE)
     try:
@@ -250,28 +270,47 @@ def assert_played(torturer: Torturer, script: Path) -> None:
                 " WHERE title = %s",
                 [script.stem],
             ).fetchall()
+            tries = connection.execute(
+                "SELECT kind, sum(attempts) FROM llm_request JOIN session ON session_id = session.id"
+                " WHERE title = %s AND kind <> 'narrative' GROUP BY 1",
+                [script.stem],
+            ).fetchall()
     finally:
         server.release()
+    uncounted = {kind: count for kind, count in tries if count < calls[kind]}
+    assert not uncounted, f"models were asked more often than the requests say: {calls}, {tries}"
     assert row == ("ENDED", PROMPTS, PROMPTS)
-    wanted = [(f"{script.stem}, prompt {number}: what now?",) for number in range(1, PROMPTS + 1)]
+    wanted = [(f"{script.stem}, prompt {number}: what now?{more}",) for number in range(1, PROMPTS + 1)]
     assert asked == wanted, "every prompt once, in its order"
     [(draft,)] = drafts
     assert (torturer.home.out / f"{script.stem}.txt").read_text() == f"{draft.rstrip()}\n"
     assert not list(torturer.home.out.glob(f"{script.stem} (*"))
 
 
-def all_points(seed: int) -> list[Point]:
-    """Play once, and return a point for every step and victim, in an order of chance."""
+def all_points(seed: int, *, is_long: bool = False) -> list[Point]:
+    """Play once, and return a point for every step and victim, in an order of chance.
+
+    Of a long chapter, these are the steps that a short one does not come to, and those of its summaries.
+    """
     with machine() as home:
-        steps = Play(Torturer(home, seed)).steps()
+        steps = Play(Torturer(home, seed), is_long=is_long).steps()
+    if is_long:
+        steps = [step for step in steps if "shortened" in step or "summary" in step]
+        assert any("shortened" in step for step in steps), "no text was shortened"
+        assert "early summary stored: after" in steps, "nothing was summarised early"
     points = [Point(step, victim) for step in steps if not step.startswith(MIGRATES) for victim in Victim]
     random.Random(seed).shuffle(points)
     return points
 
 
-def play_and_kill(points: Collection[Point], seed: int) -> KillFigures:
+def script_points() -> list[Point]:
+    """Return the points between which a script gets its session, and nothing says yet whose it is."""
+    return [Point(step, victim) for step in SCRIPT_STEPS for victim in Victim]
+
+
+def play_and_kill(points: Collection[Point], seed: int, *, is_long: bool = False) -> KillFigures:
     """Kill at every one of these points of a play, and play every chapter to its end."""
     with machine() as home:
         torturer = Torturer(home, seed)
-        Play(torturer).kill(points)
+        Play(torturer, is_long=is_long).kill(points)
         return torturer.close()

@@ -65,6 +65,8 @@ class Report:
     killed: list[Point] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     """Everything that the engine confirmed to have stored for the GM."""
+    calls: list[str] = field(default_factory=list)
+    """The kind of every call that a model was given."""
 
     @classmethod
     def read(cls, file: Path) -> "Report":
@@ -78,6 +80,8 @@ class Report:
                     report.killed.append(Point(step, Victim(victim)))
                 case {"text": text}:
                     report.texts.append(text)
+                case {"call": kind}:
+                    report.calls.append(kind)
         return report
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine
+from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_purges import kill_purges
@@ -89,6 +90,12 @@ def play_part(part: int, parts: int) -> Phase:
         return found
 
     return phase
+
+
+def long_chapters(wanted: Wanted) -> Found:
+    """Kill at the early summaries of a long chapter, and at the prompts that go with shortened texts."""
+    points = all_points(wanted.seed, is_long=True)
+    return _killed(play_and_kill(points[: wanted.share(len(points))], wanted.seed, is_long=True))
 
 
 def on_machine(*works: tuple[Callable[..., None], int | None]) -> Phase:
@@ -195,6 +202,8 @@ PHASES: dict[str, Phase] = {
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,
     "soak": long_soak,
+    "long chapters": long_chapters,
+    "corrections and test calls": on_machine((kill_corrections, None), (kill_test_calls, None)),
     "commands and resets": on_machine(
         (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
     ),

@@ -16,6 +16,9 @@ from psycopg.rows import TupleRow
 Connection = psycopg.Connection[TupleRow]
 
 _OPEN = ("pending", "processing")
+_FINISHED = ("ENDED", "NARRATING")
+_LONG_PART = 40_000
+"""Characters of prompts and replies that may be summarised before their chunk is full."""
 _STATE_OF = {"LOCKING": "lock", "SUMMARIZING": "summary", "NARRATING": "narrative"}
 _KEPT: dict[str, LiteralString] = {
     "event": "SELECT session_id, event_id, md5(to_jsonb(event)::text) FROM event",
@@ -28,6 +31,7 @@ SELECT text FROM event WHERE ordinal = 0
 UNION ALL SELECT text FROM llm_request WHERE state IN ('pending', 'processing', 'failed')
 UNION ALL SELECT text FROM unsent_text
 UNION ALL SELECT world FROM tab1_input UNION ALL SELECT chapter FROM tab1_input
+UNION ALL SELECT payload->>'correction' FROM memory_block WHERE ordinal > 0
 UNION ALL SELECT title FROM session UNION ALL SELECT definition FROM session
 """
 
@@ -54,6 +58,7 @@ class Reader:
                 if only in (None, session_id):
                     check_session(connection, session_id)
             _check_contents(connection)
+            _check_scripts(connection)
             self._check_kept(connection)
             stored = "\n".join(text for (text,) in connection.execute(_TEXTS).fetchall())
         self.looks += 1
@@ -102,7 +107,8 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
         "SELECT type, from_prompt, to_prompt FROM memory_block WHERE session_id = %(id)s AND ordinal = 0"
         " ORDER BY 2"
     )
-    _check_memory(blocks, state, prompt_index, boundary, is_locked, chunk)
+    _check_memory(blocks, state, prompt_index, boundary, is_locked)
+    _check_chunks([(first, last) for _, first, last in blocks[1:]], events, state, chunk)
     corrections = rows(
         "SELECT to_prompt, ordinal FROM memory_block WHERE session_id = %(id)s AND ordinal > 0 ORDER BY 1, 2"
     )
@@ -117,6 +123,13 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert done <= set(answered), "a request is done when an answer to it is on record"
     assert may_be_late or set(answered) == done, "an answer is on record exactly when its request is done"
     assert may_be_late or all(count == 1 for count in answered.values()), "no answer was stored twice"
+    calls = rows(
+        "SELECT call.attempt <= asked.attempts, call.request_id, call.attempt, call.call"
+        " FROM llm_artifact call JOIN llm_request asked USING (session_id, request_id)"
+        " WHERE session_id = %(id)s"
+    )
+    assert all(is_counted for is_counted, *_ in calls), "a call is on record of a try that its request counts"
+    assert len(calls) == len(set(calls)), "each call is on record once"
     versions = rows("SELECT version FROM narrative_draft WHERE session_id = %(id)s ORDER BY 1")
     assert [version for (version,) in versions] == list(range(1, len(versions) + 1))
     assert not versions or state in ("ENDED", "NARRATING", "RESETTING")
@@ -131,7 +144,7 @@ def _check_corrections(corrections: list[TupleRow], ends: set[int]) -> None:
 
 
 def _check_memory(
-    blocks: list[TupleRow], state: str, prompt_index: int, boundary: int, is_locked: bool, chunk: int
+    blocks: list[TupleRow], state: str, prompt_index: int, boundary: int, is_locked: bool
 ) -> None:
     assert is_locked == (state not in ("DRAFT_TAB1", "LOCKING")) or state == "RESETTING"
     assert is_locked == bool(blocks), "locked together with its memory, or not at all"
@@ -139,12 +152,17 @@ def _check_memory(
     deltas = [(first, last) for _, first, last in blocks[1:]]
     assert [first for first, _ in deltas] == [1, *(last + 1 for _, last in deltas)][: len(deltas)]
     assert boundary == (deltas[-1][1] if deltas else 0) <= prompt_index
-    for first, last in deltas[:-1]:
-        assert (last % chunk, last - first) == (0, chunk - 1), "chunks are aligned"
-    if state in ("ENDED", "NARRATING"):
+    if state in _FINISHED:
         assert boundary == prompt_index, "an ended chapter is in memory whole"
-    elif deltas:
-        assert deltas[-1][1] % chunk == 0
+
+
+def _check_chunks(deltas: list[tuple[int, int]], events: list[TupleRow], state: str, chunk: int) -> None:
+    """Each summary is of a whole chunk; shorter are the last of an ended chapter and parts of a long one."""
+    for first, last in deltas:
+        assert (first - 1) // chunk == (last - 1) // chunk, "a summary is of one chunk"
+        if last % chunk and not (state in _FINISHED and (first, last) == deltas[-1]):
+            length = sum(len(text) for index, *_, text in events if first <= index <= last)
+            assert length >= _LONG_PART, "a chunk of short texts was summarised before it was full"
 
 
 def _check_requests(requests: list[TupleRow], events: list[TupleRow], state: str) -> None:
@@ -153,10 +171,20 @@ def _check_requests(requests: list[TupleRow], events: list[TupleRow], state: str
     for where, kind in _STATE_OF.items():
         is_open = sum(held[kind, of] for of in _OPEN)
         assert is_open == (state == where), f"{state} with {is_open} open requests for a {kind}"
+    assert not any(held["test", of] for of in (*_OPEN, "failed")), "a test call is stored with its outcome"
     replies = {request_id: text for kind, of, request_id, text in requests if (kind, of) == ("reply", "done")}
     asked = [(request_id, text) for _, ordinal, _, request_id, text in events if ordinal == 0]
     assert len({request_id for request_id, _ in asked}) == len(asked), "no prompt was stored twice"
     assert dict(asked) == replies, "a prompt's events and its request are settled together"
+
+
+def _check_scripts(connection: Connection) -> None:
+    """A script that is played again goes on in its session; the torture never asks for another."""
+    twice = connection.execute(
+        "SELECT script_key FROM session WHERE script_key <> '' AND archived_at IS NULL"
+        " GROUP BY 1 HAVING count(*) > 1"
+    ).fetchall()
+    assert not twice, "a script has two open sessions"
 
 
 def _check_contents(connection: Connection) -> None:

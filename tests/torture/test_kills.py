@@ -2,13 +2,16 @@
 first starts, are killed by `make torture`."""
 
 import os
+import random
 from collections.abc import Iterator
 
 import pytest
 
 from tests.e2e.program import machine
+from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_commands import kill_commands, kill_resets
-from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill
+from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill, script_points
+from tests.torture.kill_orders import Point, Victim
 from tests.torture.kill_purges import kill_purges
 from tests.torture.kill_storage import (
     kill_backups,
@@ -41,6 +44,32 @@ def test_a_play_that_is_killed_at_named_steps_goes_on_with_nothing_lost_and_noth
     figures = play_and_kill(all_points(SEED)[:3], SEED)
     held(figures, 3)
     assert figures.characters > 0
+
+
+def test_a_long_chapter_that_is_killed_at_an_early_summary_goes_on_with_nothing_lost_or_asked_uncounted() -> (
+    None
+):
+    points = [
+        Point("early summary stored: under way", Victim.PROGRAM),
+        Point("shortened reply streams: half of it came", Victim.ALL),
+        Point("early summary wanted: after", Victim.POSTGRES),
+    ]
+    held(play_and_kill(points, SEED, is_long=True), 3)
+
+
+def test_a_script_that_is_killed_while_it_gets_its_session_is_played_on_in_one_session() -> None:
+    chance = random.Random(SEED)
+    held(play_and_kill(chance.sample(script_points(), 2), SEED), 2)
+
+
+def test_a_correction_that_is_killed_is_stored_once_or_not_at_all(torturer: Torturer) -> None:
+    kill_corrections(torturer, 1)
+    held(torturer.close(), 1)
+
+
+def test_a_test_call_that_is_killed_is_stored_with_its_call_or_not_at_all(torturer: Torturer) -> None:
+    kill_test_calls(torturer, 1)
+    held(torturer.close(), 1)
 
 
 def test_a_migration_that_is_killed_has_made_the_whole_schema_or_none(torturer: Torturer) -> None:
