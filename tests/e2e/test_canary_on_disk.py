@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -113,8 +113,19 @@ def echo(status: int) -> Reply:
     return error_reply(status, f"Incorrect API key provided: {KEY}, Authorization: Bearer {KEY}")
 
 
-def searched(where: Path) -> list[Path]:
-    return [file for file in where.rglob("*") if file.is_file() and not file.is_symlink()]
+def searched(where: Path) -> dict[Path, bytes]:
+    """Return every file with its bytes, but for those that the server removes meanwhile."""
+    found: dict[Path, bytes] = {}
+    for file in where.rglob("*"):
+        if file.is_file() and not file.is_symlink():
+            with suppress(FileNotFoundError):
+                found[file] = file.read_bytes()
+    return found
+
+
+def holders(where: Path) -> list[Path]:
+    """Return the files that hold the key."""
+    return [file for file, content in searched(where).items() if KEY.encode() in content]
 
 
 def dump(here: Machine) -> bytes:
@@ -165,7 +176,7 @@ async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -
         "what was said": "\n".join(cage.heard).encode(),
         "the database": await asyncio.to_thread(dump, here),
         "the backup": await asyncio.to_thread(unpacked, here.out / "canary.backup"),
-        **{str(file): file.read_bytes() for file in searched(here.root)},
+        **{str(file): content for file, content in searched(here.root).items()},
     }
     assert b"Canary, prompt 8" in everything["the database"]
     assert b"Canary, prompt 8" in everything["the backup"]
@@ -200,7 +211,7 @@ async def test_a_key_that_stands_in_a_file_is_used_and_is_in_no_other(
     assert KEY not in "\n".join(cage.heard)
     assert KEY.encode() not in await asyncio.to_thread(dump, here)
     assert KEY.encode() not in await asyncio.to_thread(unpacked, here.out / "canary.backup")
-    assert [found for found in searched(here.root) if KEY.encode() in found.read_bytes()] == [file]
+    assert holders(here.root) == [file]
 
 
 async def test_no_process_shows_a_key_and_those_we_leave_running_do_not_have_it(
@@ -228,7 +239,7 @@ async def test_the_password_of_a_database_is_not_repeated(here: Machine, tmp_pat
         url = f"postgresql://gm:{PASSWORD}@127.0.0.1:1/stories"
         for command in (("sessions",), ("doctor",), ("db", "backup", here.out), ("sessions", "--debug")):
             assert await cage.run(*command, STORYENGINE_DATABASE_URL=url) != ExitCode.OK
-    told = "\n".join(cage.heard).encode() + b"".join(file.read_bytes() for file in searched(here.root))
+    told = "\n".join(cage.heard).encode() + b"".join(searched(here.root).values())
     assert PASSWORD.encode() not in told
 
 
@@ -244,9 +255,7 @@ async def test_a_key_in_settings_that_are_not_valid_is_not_repeated(here: Machin
     told = "\n".join(cage.heard)
     assert "not valid" in told
     assert KEY not in told
-    assert not [
-        file for file in searched(here.root) if file.name != ".env" and KEY.encode() in file.read_bytes()
-    ]
+    assert not [file for file in holders(here.root) if file.name != ".env"]
 
 
 async def test_a_key_that_is_typed_for_the_keyring_is_kept_there_and_shown_nowhere(
@@ -265,4 +274,4 @@ async def test_a_key_that_is_typed_for_the_keyring_is_kept_there_and_shown_nowhe
         assert await cage.run("play", script, "--out", here.out, **environment) == ExitCode.OK
         assert cage.keys_used == {f"Bearer {KEY}"}, "from the keyring"
     assert KEY not in "\n".join(cage.heard)
-    assert [found for found in searched(here.root) if KEY.encode() in found.read_bytes()] == []
+    assert holders(here.root) == []

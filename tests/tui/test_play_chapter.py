@@ -255,7 +255,7 @@ async def test_an_ended_chapter_says_so_where_it_was_played(desktop: Desktop) ->
         await table.session.end_chapter()
         await table.until(lambda: table.state() is SessionState.ENDED)
         note = table.pane.query_one("#play-keys", Static)
-        await table.until(lambda: "has ended; 3 Chapter (F4)" in str(note.content))
+        await table.until(lambda: "has ended. Go on with 3 Chapter (F4)" in str(note.content))
         assert not table.end_button.display
         await table.type("more")
         assert table.text(Slot.ORANGE) == "Left over"
