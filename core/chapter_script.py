@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
+from core.bounded_file import FileTooLargeError, read_bounded
 from core.errors import ErrorCode, StoryEngineError
 from core.limits import Limits
 from core.session import Tab1Inputs
@@ -127,8 +128,10 @@ def load_chapter_script(path: Path) -> ChapterScript:
     """Read and check the file at `path`; blocking. Raise ChapterScriptError with all that is wrong."""
     source = clean_line(path.name) or "The chapter script"
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+        content = read_bounded(path, MAX_FILE_BYTES)
+    except FileTooLargeError as error:
+        problem = ScriptProblem("the file", f"is larger than {MAX_FILE_BYTES // 1_000_000} MB.")
+        raise ChapterScriptError([problem], source) from error
     except OSError as error:
         problem = ScriptProblem("the file", f"cannot be read ({error.strerror or error}).")
         raise ChapterScriptError([problem], source, ErrorCode.STORAGE_LOAD_FAILED) from error
@@ -155,9 +158,6 @@ def parse_chapter_script(text: str) -> ChapterScript:
 
 
 def _decode(content: bytes) -> str:
-    if len(content) > MAX_FILE_BYTES:
-        problem = ScriptProblem("the file", f"is larger than {MAX_FILE_BYTES // 1_000_000} MB.")
-        raise ChapterScriptError([problem])
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         problem = ScriptProblem("the file", "is UTF-16; save it as UTF-8 and try again.")
         raise ChapterScriptError([problem])

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from core.bounded_file import read_bounded
 from core.errors import ErrorCode, StoryEngineError
 from core.private_file import write_privately
 
@@ -150,7 +151,7 @@ class Consent:
 
     def _stored(self) -> tuple[str, ...]:
         try:
-            content = json.loads(self._file.read_text("utf-8"))
+            content = json.loads(read_bounded(self._file))
         except (OSError, ValueError, RecursionError):  # the last: brackets too deep to be read
             return ()
         urls = content.get("granted") if isinstance(content, dict) else None

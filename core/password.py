@@ -14,6 +14,7 @@ from typing import Final
 
 from pydantic import SecretStr
 
+from core.bounded_file import read_bounded
 from core.errors import ErrorCode, StoryEngineError
 from core.private_file import alone_with, write_privately
 
@@ -112,7 +113,7 @@ class PasswordGate:
     def _tries(self) -> tuple[int, float]:
         """Return how many tries were wrong, and when the last was; what cannot be read counts as none."""
         try:
-            found = json.loads(self._file.read_text("utf-8"))
+            found = json.loads(read_bounded(self._file))
             wrong, at = max(0, int(found["wrong"])), float(found["at"])
         except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
             return 0, 0.0

@@ -27,6 +27,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from core.bounded_file import read_bounded
 from core.errors import ErrorCode, StoryEngineError
 from core.paths import ENV_FILE
 from core.text import clean_line, has_controls
@@ -220,6 +221,9 @@ def load_settings(config_file: Path) -> Settings:
         model_config = SettingsConfigDict(**{**Settings.model_config, "toml_file": config_file})
 
     try:
+        for file in (config_file, Path(ENV_FILE)):
+            if file.is_file():
+                read_bounded(file)
         return FromFile()
     except (ValueError, RecursionError, OSError, SettingsError) as error:
         # Not `from error`: a traceback would show what stands in the file.

@@ -6,9 +6,13 @@ from pathlib import Path
 
 from textual import events
 
+from core.bounded_file import read_bounded
 from core.private_file import write_privately
 
 log = logging.getLogger(__name__)
+
+LARGEST = 50_000_000
+"""Bytes of the file; more than a GM types or pastes before a chapter is open."""
 
 
 class EarlyKeys:
@@ -64,7 +68,7 @@ class EarlyKeys:
             return
         self._file, typed = file, self._text
         with suppress(OSError, UnicodeDecodeError):
-            self._text = file.read_text("utf-8") + typed
+            self._text = read_bounded(file, LARGEST).decode("utf-8") + typed
             self.has_come = True
         if typed:
             self._write()

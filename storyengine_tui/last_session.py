@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
+from core.bounded_file import read_bounded
 from core.ids import SessionId
 from core.paths import Paths
 from core.private_file import make_directory
@@ -35,14 +36,14 @@ class LastPanel:
 def read_last_session(paths: Paths) -> SessionId | None:
     """Return the session that was open last on this machine, if that is known."""
     with suppress(OSError, ValueError):
-        return SessionId(UUID(_file(paths).read_text("utf-8").partition("\n")[0].strip()))
+        return SessionId(UUID(read_bounded(_file(paths)).decode("utf-8").partition("\n")[0].strip()))
     return None
 
 
 def read_last_panel(paths: Paths) -> LastPanel | None:
     """Return the panel that the last session opens with, as far as is known before it is read."""
     with suppress(OSError, ValueError):
-        _, line, *_ = _file(paths).read_text("utf-8").split("\n")
+        _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")
         number, _, name = line.partition(" ")
         return LastPanel(Slot(int(number)), clean_line(name))
     return None

@@ -24,12 +24,16 @@ import json
 import tomllib
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, ValidationError
 
+from core.bounded_file import read_bounded
 from core.errors import ErrorCode, StoryEngineError
 from core.providers.base import ModelRequest
+
+LARGEST_SCRIPT: Final = 10_000_000
+"""Bytes of a file of replies; one for a chapter of a thousand prompts has fewer."""
 
 
 class Fault(StrEnum):
@@ -130,7 +134,7 @@ class Script(_Part):
 def load_script(file: Path) -> Script:
     """Read a `.toml` or `.json` script; raise StoryEngineError when it cannot be used."""
     try:
-        text = file.read_text("utf-8")
+        text = read_bounded(file, LARGEST_SCRIPT).decode("utf-8")
         content = json.loads(text) if file.suffix == ".json" else tomllib.loads(text)
         return Script.model_validate(content)
     except OSError as error:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from core.bounded_file import FileTooLargeError, read_bounded
 from core.chapter_file import write_new
 from core.engine.clock import utc_now
 from core.engine.save_slots import SaveSlots
@@ -138,12 +139,9 @@ async def _all_sessions(store: Store) -> list[SessionSummary]:
 
 def read_file(file: Path) -> bytes:
     """Return what is in a file to import; raise ImportRefusedError where it is unreadable or too large."""
-    # Not by its size alone: a pipe or a device has none.
     try:
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST_IMPORT + 1)
+        return read_bounded(file, LARGEST_IMPORT)
+    except FileTooLargeError as error:
+        raise ImportRefusedError(f"{file} is larger than {LARGEST_IMPORT // 1024**2} MB") from error
     except OSError as error:
         raise ImportRefusedError(f"{file} cannot be read ({error.strerror or error})") from error
-    if len(content) > LARGEST_IMPORT:
-        raise ImportRefusedError(f"it is larger than {LARGEST_IMPORT // 1024**2} MB")
-    return content
