@@ -115,6 +115,10 @@ class LeanScreen(Screen[ScreenResultType]):
         return widgets
 
     def _screen_resized(self, size: Size) -> None:
+        # A size that the terminal no longer has: each layout tells the screen its size in a message, so two
+        # sizes on their way would follow each other without an end.
+        if size != self.app.size:
+            return
         # Told its own size by the layout for it, Textual's screen lays out once more.
         if not (self._is_settling and size == self._compositor.size):
             super()._screen_resized(size)
