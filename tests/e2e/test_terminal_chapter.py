@@ -83,7 +83,7 @@ class Evening:
         with frozen(local_model_of(self._window)):
             self._send("is writing")
             self._window.press("escape")
-            self._window.wait_for("The call was stopped")
+            self._window.wait_for(" was stopped.")
         self._find_text_again()
         self._window.press("enter")
         self._hear()
