@@ -37,11 +37,16 @@ def write_chapter(text: str, title: str, out: Path) -> Path:
         try:
             write_new(target, content)
         except FileExistsError:
-            if target.is_file() and target.read_bytes() == content:
+            if _has_content(target, content):
                 return target
             continue
         return target
     raise FileExistsError(f"{folder} holds ten thousand chapters of this name already")
+
+
+def _has_content(file: Path, content: bytes) -> bool:
+    """Whether a regular file is exactly `content`; one of another size is not read."""
+    return file.is_file() and file.stat().st_size == len(content) and file.read_bytes() == content
 
 
 def write_new(target: Path, content: bytes) -> None:

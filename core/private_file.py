@@ -15,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.bounded_file import read_bounded
 from core.errors import ErrorCode, StorageError
 
 with suppress(ImportError):  # Absent on Windows, which the program does not run on.
@@ -128,7 +129,7 @@ def _led_out(directory: Path, *places: Path) -> Iterator[Path]:
 def _holds_secret(env_file: Path) -> bool:
     """Whether the settings would take a secret from the file: read as they read it, by python-dotenv."""
     try:
-        text = env_file.read_text("utf-8", errors="replace")
+        text = read_bounded(env_file).decode("utf-8", errors="replace")
     except OSError:
         return False
     from dotenv import dotenv_values

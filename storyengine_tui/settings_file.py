@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from core.bounded_file import read_bounded
 from core.errors import ErrorCode, StoryEngineError
 from core.private_file import write_privately
 from core.text import clean_line
@@ -30,7 +31,7 @@ def change_settings(file: Path, changes: Changes) -> None:
     """
     target = file.resolve()
     try:
-        before = target.read_text("utf-8") if target.exists() else ""
+        before = _text_of(target) if target.exists() else ""
         after = edited(before, changes)
         if after != before:
             write_privately(target, after)
@@ -41,6 +42,10 @@ def change_settings(file: Path, changes: Changes) -> None:
             f"{file} could not be changed ({reason}); nothing was written to it.",
             "Set this in it by hand: " + "; ".join(_by_hand(changes)),
         ) from error
+
+
+def _text_of(file: Path) -> str:
+    return read_bounded(file).decode("utf-8").replace("\r\n", "\n")
 
 
 def edited(text: str, changes: Changes) -> str:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from core.bounded_file import open_for_reading
 from core.errors import ErrorCode
 from core.paths import Paths
 from core.private_file import make_directory
@@ -87,7 +88,7 @@ def _installed(model: BundledModel) -> Path | None:
 
 def _checked(file: Path) -> Path:
     try:
-        with file.open("rb") as weights:
+        with open_for_reading(file) as weights:
             is_gguf = weights.read(len(_MAGIC)) == _MAGIC
     except OSError as error:
         raise _unusable(file, error.strerror or "it cannot be read") from error

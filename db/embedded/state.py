@@ -6,6 +6,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from core.bounded_file import read_bounded
+
 STATE_FILE = "state.json"
 
 
@@ -39,7 +41,7 @@ class ServerState(NamedTuple):
     def read(cls, home: Path) -> Self:
         """Return what is written, or the default when there is nothing that can be read."""
         try:
-            found: dict[str, Any] = json.loads((home / STATE_FILE).read_text(encoding="utf-8"))
+            found: dict[str, Any] = json.loads(read_bounded(home / STATE_FILE))
             return cls(**(found | {"phase": Phase(found["phase"])}))
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls()

@@ -12,6 +12,7 @@ from core.consent import Consent
 from core.errors import StoryEngineError
 from core.providers.script import LARGEST_SCRIPT, load_script
 from core.settings import InvalidSettingsError, load_settings
+from db.embedded.state import STATE_FILE, ServerState
 
 
 def _sparse(file: Path) -> None:
@@ -61,3 +62,11 @@ def test_settings_that_are_too_large_are_refused_before_they_are_parsed(
     _sparse(tmp_path / name)
     with pytest.raises(InvalidSettingsError, match=rf"{name} cannot be read: it is larger"):
         load_settings(tmp_path / "config.toml")
+
+
+@pytest.mark.parametrize("make", ODD)
+def test_an_odd_file_in_place_of_the_servers_state_counts_as_no_state(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / STATE_FILE)
+    assert ServerState.read(tmp_path) == ServerState()

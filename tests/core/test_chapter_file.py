@@ -58,6 +58,15 @@ def test_the_same_chapter_again_is_the_same_file(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_a_huge_file_of_the_same_name_is_not_read_to_compare_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "Lamp.txt").open("wb") as huge:
+        huge.truncate(10**12)
+    monkeypatch.setattr(Path, "read_bytes", lambda _: pytest.fail("a file of another size was read"))
+    assert write_chapter("One.", "Lamp", tmp_path).name == "Lamp (2).txt"
+
+
 def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "Lamp.txt").symlink_to(tmp_path / "elsewhere")
     assert write_chapter("One.", "Lamp", tmp_path).name == "Lamp (2).txt"

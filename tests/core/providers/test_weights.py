@@ -151,6 +151,15 @@ def test_another_gguf_by_setting(paths: Paths, tmp_path: Path) -> None:
     assert find_weights(paths, own) == own
 
 
+def test_a_pipe_in_place_of_a_model_is_refused_without_waiting_for_its_writer(
+    paths: Paths, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.gguf"
+    os.mkfifo(own)
+    with pytest.raises(ProviderError, match=r"own\.gguf"):
+        find_weights(paths, own)
+
+
 @pytest.mark.parametrize("content", [None, b"", b"GG", b"PK\x03\x04 not a model"])
 def test_another_file_is_checked(paths: Paths, tmp_path: Path, content: bytes | None) -> None:
     own = tmp_path / "own.gguf"
