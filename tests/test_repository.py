@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,12 @@ def test_no_source_file_is_longer_than_one_can_hold_in_mind() -> None:
         if path.suffix == ".py" and (count := len(text_of(path).splitlines())) > MAX_LINES
     }
     assert not long
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Test folders are no packages, so pytest cannot import two modules of one name in one process."""
+    names = Counter(path.name for path in tracked() if path.suffix == ".py" and "tests" in path.parts)
+    assert not {name for name, count in names.items() if count > 1 and name.startswith("test_")}
 
 
 @pytest.mark.parametrize("pattern", [MACHINE, REGISTRY], ids=["machine path", "registry"])
