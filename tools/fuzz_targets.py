@@ -36,6 +36,7 @@ from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.settings_file import change_settings
 from storyengine_tui.terminal_input import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
+from tools.fuzz_texts import check_correction, check_password_tries, check_replies, require_sentence
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 _BODY = TypeAdapter(SessionBody)
@@ -61,14 +62,6 @@ class Target:
         return sorted(self.corpus.glob(f"*{self.suffix}"))
 
 
-def _say(error: StoryEngineError) -> None:
-    """A refusal is shown: it is a sentence, and nothing of the file acts through it."""
-    for text in (error.message, error.hint):
-        assert clean(text) == text, f"a refusal repeats what it refuses: {text!r}"
-    assert error.message, "a refusal says nothing"
-    assert len(str(error)) < 20_000, "a refusal is longer than anyone reads"
-
-
 def check_play_file(content: bytes) -> None:
     """A play file is read whole or refused in sentences; what is read is clean and within its limits."""
     with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as folder:
@@ -77,7 +70,7 @@ def check_play_file(content: bytes) -> None:
         try:
             script = load_chapter_script(file)
         except ChapterScriptError as error:
-            _say(error)
+            require_sentence(error)
             return
     texts = [script.title, script.world, script.chapter, script.definition]
     texts += [text for agent in script.agents for text in (agent.name, agent.identity)]
@@ -100,7 +93,7 @@ def _body(content: bytes) -> SessionBody | None:
     try:
         return from_json(content)
     except StoryEngineError as error:
-        _say(error)
+        require_sentence(error)
         return None
 
 
@@ -114,7 +107,7 @@ def check_config(content: bytes) -> None:
         try:
             change_settings(file, CHANGES)
         except StoryEngineError as error:
-            _say(error)
+            require_sentence(error)
             assert file.read_bytes() == content, "a refused change changed the file"
             return
         _configured()
@@ -173,7 +166,7 @@ def _configured() -> None:
     try:
         repr(configure())
     except StoryEngineError as error:
-        _say(error)
+        require_sentence(error)
 
 
 @contextmanager
@@ -234,7 +227,7 @@ class Importing:
                 written = to_json(await read_body(store, session_id))
                 assert to_json(from_json(written)) == written, "what was let in cannot be let in again"
         except StoryEngineError as error:
-            _say(error)
+            require_sentence(error)
         finally:
             await engine.aclose()
 
@@ -257,6 +250,9 @@ TARGETS = (
     Target("env", ".env", check_env),
     Target("consent", ".json", check_consent),
     Target("terminal", ".keys", check_terminal),
+    Target("replies", ".toml", check_replies),
+    Target("tries", ".json", check_password_tries),
+    Target("correction", ".txt", check_correction),
 )
 
 

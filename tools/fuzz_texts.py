@@ -1,0 +1,88 @@
+"""Fuzz targets for what reaches one part of the program: replies to play, password tries, corrections."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from core.context import ContextBuilder
+from core.engine.commands import correct_canon
+from core.errors import StoryEngineError
+from core.limits import LONGEST_CORRECTION
+from core.memory import BlockType
+from core.model_choice import defaults_for
+from core.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
+from core.providers.script import Script, load_script
+from core.providers.scripted import ScriptedProvider
+from core.text import clean, is_blank
+from core.whole import problems_of_memory
+from tests.core.simulation import active
+
+NOW = 1_800_000_000.0
+
+
+def require_sentence(error: StoryEngineError) -> None:
+    """Check that a refusal is a sentence, and that nothing of the refused text acts through it."""
+    for text in (error.message, error.hint):
+        assert clean(text) == text, f"a refusal repeats what it refuses: {text!r}"
+    assert error.message, "a refusal says nothing"
+    assert len(str(error)) < 20_000, "a refusal is longer than anyone reads"
+
+
+def check_replies(content: bytes) -> None:
+    """A file of replies is read whole or refused in a sentence, as TOML and as JSON."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as folder:
+        for suffix in (".toml", ".json"):
+            file = Path(folder) / f"replies{suffix}"
+            file.write_bytes(content)
+            try:
+                script = load_script(file)
+            except StoryEngineError as error:
+                require_sentence(error)
+                continue
+            assert Script.model_validate(script.model_dump(by_alias=True)) == script
+            ScriptedProvider(script)
+
+
+def check_password_tries(content: bytes) -> None:
+    """A damaged record of tries neither opens the gate nor closes it for longer than the longest delay."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as folder:
+        file = Path(folder) / "tries.json"
+        file.write_bytes(content)
+        gate = PasswordGate(SecretStr("not a hash"), file, lambda: NOW)
+        wait = gate.wait
+        assert 0 <= wait <= LONGEST_DELAY, "a delay that nobody can wait out"
+        assert gate.wait == wait, "a look at the delay changes it"
+        try:
+            gate.check(SecretStr("guess"))
+        except PasswordRefusedError as error:
+            require_sentence(error)
+        else:
+            raise AssertionError("a wrong password opens the gate")
+        if wait == 0:
+            assert json.loads(file.read_bytes())["wrong"] >= 1, "a wrong try is not counted"
+
+
+def check_correction(content: bytes) -> None:
+    """A correction is stored clean and within its bounds, as valid memory, or refused in a sentence."""
+    simulation = active()
+    before = simulation.snapshot
+    known = {*problems_of_memory(before.session, before.blocks)}
+    builder = ContextBuilder(defaults_for("scripted"))
+    try:
+        changes = correct_canon(before, builder, content.decode("utf-8", "replace"), None, simulation.now)
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    simulation.store(changes)
+    after = simulation.snapshot
+    block = after.blocks[-1]
+    assert block.type is BlockType.CANON_CORRECTION
+    assert len(after.blocks) == len(before.blocks) + 1, "something else was stored"
+    said = block.payload["correction"]
+    assert isinstance(said, str)
+    assert clean(said) == said, "a text that is not clean got in"
+    assert 0 < len(said) <= LONGEST_CORRECTION
+    assert not is_blank(said), "a correction without a text"
+    assert not {*problems_of_memory(after.session, after.blocks)} - known, "memory is damaged"
