@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from core.providers.answer import Piece
 from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS
 from core.request import Usage
+from core.text import clean_line
 
 
 class ChunkReader:
@@ -61,7 +62,7 @@ def _first_answer(choices: Sequence[object]) -> object:
 
 
 def _name(source: object, name: str) -> str:
-    text = _text(source, name)
+    text = clean_line(_text(source, name)[: 4 * MAX_NAME_LENGTH])
     return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
 
 

@@ -25,6 +25,7 @@ from core.model_choice import PromptStyle
 from core.prompt_range import PromptRange
 from core.slot import Slot
 from core.text import clean
+from tests.bad_text import KINDS, BadText, acts
 from tests.core.samples import any_text, delta_payload, lock_payload, session
 
 MINE = session(names={Slot.RED: "Mara"})
@@ -324,6 +325,17 @@ def test_our_own_section_ends_the_reply_of_a_very_small_model_and_the_cut_is_tol
     kept, cut = character.trim_small_reply(text, is_unfinished=False)
     assert kept == "I knock.\n"
     assert cut == (f"The end of the output from the line “{mark(name)}” ({len(mark(name)) + 5} characters)",)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_nothing_of_the_output_acts_where_it_is_told_what_was_cut(kind: BadText) -> None:
+    mark = opening_mark(SegmentName.USER_PROMPT)
+    text = f"I knock.\n{mark}\n{kind.text}\n{mark} {kind.text}"
+    for is_unfinished in (False, True):
+        _, cut = character.trim_small_reply(text, is_unfinished=is_unfinished)
+        assert cut
+        assert not acts("".join(cut))
+        assert "Before it" not in "".join(cut), "how much was cut is told, and not what"
 
 
 def test_an_unfinished_sentence_of_a_very_small_model_is_cut_and_the_cut_is_told() -> None:
