@@ -9,6 +9,7 @@ from uuid import UUID
 
 from core.bounded_file import read_bounded
 from core.ids import SessionId
+from core.limits import Limits
 from core.paths import Paths
 from core.private_file import make_directory
 from core.session import Session, SessionState
@@ -45,7 +46,9 @@ def read_last_panel(paths: Paths) -> LastPanel | None:
     with suppress(OSError, ValueError):
         _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")
         number, _, name = line.partition(" ")
-        return LastPanel(Slot(int(number)), clean_line(name))
+        # A name longer than a character can have would be laid out before the first key.
+        if len(name) <= Limits().name:
+            return LastPanel(Slot(int(number)), clean_line(name))
     return None
 
 

@@ -36,7 +36,13 @@ from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.settings_file import change_settings
 from storyengine_tui.terminal_input import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
-from tools.fuzz_texts import check_correction, check_password_tries, check_replies, require_sentence
+from tools.fuzz_texts import (
+    check_correction,
+    check_last_session,
+    check_password_tries,
+    check_replies,
+    require_sentence,
+)
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 _BODY = TypeAdapter(SessionBody)
@@ -253,6 +259,7 @@ TARGETS = (
     Target("replies", ".toml", check_replies),
     Target("tries", ".json", check_password_tries),
     Target("correction", ".txt", check_correction),
+    Target("last-session", ".txt", check_last_session),
 )
 
 

@@ -1,4 +1,4 @@
-"""Fuzz targets for what reaches one part of the program: replies to play, password tries, corrections."""
+"""Fuzz targets for what reaches one part of the program: replies, password tries, corrections, a note."""
 
 import json
 import tempfile
@@ -9,14 +9,16 @@ from pydantic import SecretStr
 from core.context import ContextBuilder
 from core.engine.commands import correct_canon
 from core.errors import StoryEngineError
-from core.limits import LONGEST_CORRECTION
+from core.limits import LONGEST_CORRECTION, Limits
 from core.memory import BlockType
 from core.model_choice import defaults_for
 from core.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
+from core.paths import Paths
 from core.providers.script import Script, load_script
 from core.providers.scripted import ScriptedProvider
-from core.text import clean, is_blank
+from core.text import clean, clean_line, is_blank
 from core.whole import problems_of_memory
+from storyengine_tui.last_session import read_last_panel, read_last_session
 from tests.core.simulation import active
 
 NOW = 1_800_000_000.0
@@ -86,3 +88,15 @@ def check_correction(content: bytes) -> None:
     assert 0 < len(said) <= LONGEST_CORRECTION
     assert not is_blank(said), "a correction without a text"
     assert not {*problems_of_memory(after.session, after.blocks)} - known, "memory is damaged"
+
+
+def check_last_session(content: bytes) -> None:
+    """A damaged note of the last session names one, or none, and a panel that fits on the screen."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as name:
+        folder = Path(name)
+        (folder / "last-session").write_bytes(content)
+        paths = Paths(data=folder, config=folder, logs=folder, downloads=folder)
+        read_last_session(paths)
+        panel = read_last_panel(paths)
+        assert panel is None or clean_line(panel.name) == panel.name, "a name that is not clean got in"
+        assert panel is None or len(panel.name) <= Limits().name, "a name that no character can have"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from core.text import clean
-from tests.bad_text import KINDS, acts
+from tests.bad_text import KINDS, BadText, acts
 from tests.e2e.game_master import GameMaster
-from tests.e2e.program import Machine, machine
+from tests.e2e.program import Machine, chapter_script, machine
 from tests.terminal import Size, Terminal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +29,24 @@ def test_what_is_named_on_the_command_line_is_repeated_without_its_escapes(
     assert refused.returncode != 0
     assert "X.json" in refused.stderr
     assert not acts(refused.stdout + refused.stderr)
+
+
+@pytest.mark.parametrize("kind", GIVEN, ids=lambda kind: kind.name)
+def test_the_sentence_about_a_bad_file_repeats_its_name_without_its_escapes(
+    here: Machine, kind: BadText
+) -> None:
+    # A name has at most 255 bytes, and no slash.
+    name = kind.text.replace("/", "").encode()[:200].decode("utf-8", "ignore")
+    bad = here.write(f"{name}.toml", "[[[")
+    good = here.write("named.toml", chapter_script("Named", 1))
+    for command in (
+        ("play", bad),
+        ("play", good, "--provider", "scripted", "--replies", bad),
+    ):
+        refused = here.call(*command)
+        assert refused.returncode != 0
+        assert "Before it" in refused.stderr
+        assert not acts(refused.stdout + refused.stderr)
 
 
 def test_a_terminal_gets_only_the_program_s_own_colours(here: Machine) -> None:

@@ -66,7 +66,9 @@ async def test_a_chapter_that_cannot_be_read_is_listed_by_its_id_and_can_be_arch
     store, good, bad = await _store_with_an_unreadable_chapter(url, raw, column, value)
     listed = await store.sessions()
     assert [(line.id, line.is_readable) for line in listed] == [(good, True), (bad, False)]
-    assert listed[0].title == "Good"
+    assert [line.title for line in listed] == ["Good", f"Cannot be read: {bad}"], (
+        "nothing stored is shown of it"
+    )
     with pytest.raises(StorageError, match=f"chapter {bad} cannot be read") as caught:
         await store.load(bad)
     assert f"storyengine archive {bad}" in caught.value.hint

@@ -231,7 +231,9 @@ async def test_what_is_typed_while_nothing_has_the_focus_is_no_early_text_once_t
         await app.close_everything()
 
 
-@pytest.mark.parametrize("text", ["", "x", "{id}\n", "{id}\n9 Kara\n", "{id}\nKara\n"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "{id}\n", "{id}\n9 Kara\n", "{id}\nKara\n", f"{{id}}\n1 {'K' * 41}\n"]
+)
 def test_a_note_of_the_last_session_that_is_older_or_odd_shows_no_panel(tmp_path: Path, text: str) -> None:
     paths = Paths(data=tmp_path, config=tmp_path, logs=tmp_path, downloads=tmp_path)
     session_id = SessionId(new_uuid())
