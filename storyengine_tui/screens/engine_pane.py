@@ -59,10 +59,15 @@ class EnginePane(VerticalScroll, can_focus=False):
     """Whether it is laid out behind the page in sight, and not looked at."""
 
     _session: "OpenSession | None" = None
+    _is_attached = False
 
     @property
     def session(self) -> "OpenSession":
-        """The open session; raises RuntimeError before there is one."""
+        """The session that is shown; raises RuntimeError before the first.
+
+        After `detach` it is the one that was shown, until the next: a message or a worker that comes too
+        late finds it closed, and is refused with a sentence.
+        """
         if self._session is None:
             raise RuntimeError("no session is open yet")
         return self._session
@@ -70,16 +75,20 @@ class EnginePane(VerticalScroll, can_focus=False):
     @property
     def has_session(self) -> bool:
         """Whether a session is open."""
-        return self._session is not None
+        return self._is_attached
+
+    def shows(self, session: "OpenSession") -> bool:
+        """Whether it is this session that is open; another may be, once something was waited for."""
+        return self._is_attached and self._session is session
 
     async def attach(self, session: "OpenSession") -> None:
         """Show this session from now on."""
-        self._session = session
+        self._session, self._is_attached = session, True
         await self.attached()
 
     def detach(self) -> None:
         """Let go of the session; what was typed has been flushed."""
-        self._session = None
+        self._is_attached = False
 
     async def attached(self) -> None:
         """Show what the session holds now."""
@@ -190,12 +199,12 @@ class EnginePane(VerticalScroll, can_focus=False):
         """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
         return ""
 
-    async def expected_time(self, call: "CallStarted") -> str:
+    async def expected_time(self, session: "OpenSession", call: "CallStarted") -> str:
         """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""
         from storyengine_tui.expected_time import expected_time
 
         try:
-            seconds = await self.session.time_of_last(call.agent_id, call.model)
+            seconds = await session.time_of_last(call.agent_id, call.model)
         except StoryEngineError:
             return ""
         return expected_time(seconds, is_local=call.is_local)

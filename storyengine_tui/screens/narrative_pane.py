@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -42,6 +42,9 @@ from storyengine_tui.screens.narrative_status import (
 from storyengine_tui.screens.remembering_pane import RememberingPane
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
+
+if TYPE_CHECKING:
+    from core.engine.open_session import OpenSession
 
 _LIMITS = Limits()
 
@@ -169,10 +172,11 @@ class NarrativePane(RememberingPane):
             busy.say(what)
         self._say_left_out(notice.left_out)
         if notice.call == 1:
-            self.run_worker(self._expect(notice), group="expect", exclusive=True, exit_on_error=False)
+            work = self._expect(self.session, notice)
+            self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
 
-    async def _expect(self, call: CallStarted) -> None:
-        expected = await self.expected_time(call)
+    async def _expect(self, session: "OpenSession", call: CallStarted) -> None:
+        expected = await self.expected_time(session, call)
         if self._request_id == call.request.id:
             self.query_one("#building", BusyLine).expect(expected)
 
@@ -245,20 +249,22 @@ class NarrativePane(RememberingPane):
     def action_build(self) -> None:
         """Have a new version written."""
         if self.has_session and self._can_build:
-            self.run_worker(self._build(), group="build", exit_on_error=False)
+            self.run_worker(self._build(self.session), group="build", exit_on_error=False)
 
     @on(DefinitionCell.BuildRequested)
     def _heed_build(self, event: DefinitionCell.BuildRequested) -> None:
         event.stop()
         self.action_build()
 
-    async def _build(self) -> None:
+    async def _build(self, session: "OpenSession") -> None:
+        if not self.shows(session):
+            return
         if self.cell.typed.problem:
             self.query_one("#target").focus()
             return
         try:
             await self.flush()
-            await self.session.build_narrative()
+            await session.build_narrative()
         except StoryEngineError as error:
             self.post_message(self.CommandFailed(error))
             return

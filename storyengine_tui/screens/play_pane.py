@@ -113,7 +113,7 @@ class PlayPane(PromptingPane):
         self.query_one(PlayNotes).show_left_out(())
         session = self.session
         played = await self.perform(session.newest_events())
-        if self._session is not session:
+        if not self.shows(session):
             return  # Another one was opened meanwhile.
         self._reading.load(played or (), session.snapshot.session)
         self._show_status(is_news=False)
@@ -147,7 +147,8 @@ class PlayPane(PromptingPane):
                 self._reading.begin(request, session)
                 self.query_one(PlayNotes).show_left_out(notice.left_out)
             case CallStarted(request=request) if request.kind is RequestKind.SUMMARY:
-                self.run_worker(self._expect(notice), group="expect", exclusive=True, exit_on_error=False)
+                work = self._expect(self.session, notice)
+                self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
             case RequestBegun(request) if request.kind is RequestKind.REPLY and self.session.is_read_only:
                 self._reading.begin(request, session)
             case RequestQueued(request):
@@ -188,8 +189,8 @@ class PlayPane(PromptingPane):
         end.display = not status.is_ended
         self._tell_footer()
 
-    async def _expect(self, call: CallStarted) -> None:
-        self._reading.expect(call.request.id, await self.expected_time(call))
+    async def _expect(self, session: "OpenSession", call: CallStarted) -> None:
+        self._reading.expect(call.request.id, await self.expected_time(session, call))
 
     async def _begin_play(self) -> None:
         """The cast is locked: have its panels, and the focus in the first if the GM is here already."""
@@ -285,11 +286,12 @@ class PlayPane(PromptingPane):
         """Take the newest queued prompt back."""
         queued = status_of(self.session.snapshot).queued
         if queued:
-            self.do(self._take_back(queued[-1]))
+            self.do(self._take_back(self.session, queued[-1]))
 
-    async def _take_back(self, request: Request) -> None:
-        await self.session.take_back(request.id)
-        self.give_back(request.slot or Slot.RED, request.text)
+    async def _take_back(self, session: "OpenSession", request: Request) -> None:
+        await session.take_back(request.id)
+        if self.shows(session):
+            self.give_back(request.slot or Slot.RED, request.text)
 
     def action_next_panel(self) -> None:
         """Write to the next character."""
@@ -342,7 +344,7 @@ class PlayPane(PromptingPane):
         event.stop()
         for request in status_of(self.session.snapshot).queued:
             if request.id == event.request_id:
-                self.do(self._take_back(request))
+                self.do(self._take_back(self.session, request))
 
     @on(PromptArea.ScrollRequested)
     def _scroll(self, event: PromptArea.ScrollRequested) -> None:

@@ -1,6 +1,7 @@
 """From the panels to the engine and back: sending, storing what is typed, giving texts back (design 6)."""
 
 from collections.abc import Awaitable
+from typing import TYPE_CHECKING
 
 from textual import on
 
@@ -12,6 +13,9 @@ from storyengine_tui.screens.autosave import Autosave
 from storyengine_tui.screens.composer import Composer
 from storyengine_tui.screens.engine_pane import EnginePane
 from storyengine_tui.screens.prompt_area import PromptArea
+
+if TYPE_CHECKING:
+    from core.engine.open_session import OpenSession
 
 
 class PromptingPane(EnginePane):
@@ -122,14 +126,16 @@ class PromptingPane(EnginePane):
         if self.composer.slot is slot and self.composer.area(slot).is_blank:
             self.composer.show_next(slot)
         self.sent()
-        self.run_worker(self._settle(slot, text, command), group="send", exit_on_error=False)
+        self.run_worker(self._settle(self.session, slot, text, command), group="send", exit_on_error=False)
 
     def sent(self) -> None:
         """Something is on its way."""
 
-    async def _settle(self, slot: Slot, text: str, command: Awaitable[object]) -> None:
+    async def _settle(
+        self, session: "OpenSession", slot: Slot, text: str, command: Awaitable[object]
+    ) -> None:
         """Wait until the engine has the text; what it refuses is back in its panel."""
-        composer, session = self.composer, self.session
+        composer = self.composer
         try:
             await command
         except Exception as error:

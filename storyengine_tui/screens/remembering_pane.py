@@ -1,5 +1,7 @@
 """Shows the memory of a session from when it is first looked at, and lets the GM correct it (design 10)."""
 
+from typing import TYPE_CHECKING
+
 from textual import on
 
 from core.errors import StoryEngineError
@@ -10,6 +12,9 @@ from storyengine_tui.screens.correction_modal import CorrectionModal
 from storyengine_tui.screens.defining_pane import DefiningPane
 from storyengine_tui.screens.memory_cell import MemoryCell
 from storyengine_tui.screens.memory_pages import PAGE
+
+if TYPE_CHECKING:
+    from core.engine.open_session import OpenSession
 
 _LIMITS = Limits()
 NO_ROOM = (
@@ -54,24 +59,24 @@ class RememberingPane(DefiningPane):
             return
         if self.session.snapshot.session.prompt_index <= PAGE * _LIMITS.chunk_size:
             self._is_memory_read = True
-            await self._load_memory()
+            await self._load_memory(self.session)
 
     def read_memory(self) -> None:
         """Read the memory when it is first wanted, and show what came since."""
         if not self._is_memory_read and self.has_session:
             self._is_memory_read = True
-            self.run_worker(self._load_memory(), group="memory", exclusive=True, exit_on_error=False)
+            work = self._load_memory(self.session)
+            self.run_worker(work, group="memory", exclusive=True, exit_on_error=False)
         self._show_unseen()
 
-    async def _load_memory(self) -> None:
-        session = self.session
+    async def _load_memory(self, session: "OpenSession") -> None:
         try:
             blocks = await session.memory_blocks()
         except StoryEngineError as error:
             self._is_memory_read = False
             self.post_message(self.CommandFailed(error))
             return
-        if self._session is session:
+        if self.shows(session):
             self.memory.show_memory(blocks, session.snapshot.session.roster)
             if self.is_looked_at:
                 self.go_on()

@@ -23,24 +23,40 @@ _TESTS = (
 )
 
 
+CORRECTIONS = 24
+"""How many a chapter gets here: what all its corrections are in tokens has a bound."""
+
+
 def kill_corrections(torturer: Torturer, most: int | None = None) -> None:
-    """Kill `storyengine correct` at its own steps; then the chapter is told with every correction."""
-    title = "Corrected"
-    play_one(torturer, title, until="end of the chapter wanted: before")
-    name = session_called(torturer, title)
+    """Kill `storyengine correct` at its own steps, in as many chapters as that takes."""
+    session_id = _begin_chapter(torturer, "Not killed")
     common = set(steps_of(torturer, "sessions"))
-    own = [step for step in steps_of(torturer, "correct", name, "Nothing is lit.") if step not in common]
+    of_correcting = steps_of(torturer, "correct", str(session_id), "Nothing is lit.")
+    own = [step for step in of_correcting if step not in common]
     assert "correction stored: under way" in own
-    for number, point in enumerate(drawn(own, torturer, most)):
-        _kill_correction(torturer, point, UUID(name), f"Lamp {number} is out.")
-    stored = _corrections(torturer, UUID(name))
-    play_one(torturer, title)
-    torturer.look()
-    assert _corrections(torturer, UUID(name)) == stored
-    with served(torturer) as url:
-        assert all(rows(url, _SENT.format(text)) > [(0,)] for text in stored), "a correction was never sent"
+    points = drawn(own, torturer, most)
+    for first in range(0, len(points), CORRECTIONS):
+        _kill_in_chapter(torturer, f"Corrected {first}", points[first : first + CORRECTIONS])
     clear(torturer)
     torturer.forget()
+
+
+def _kill_in_chapter(torturer: Torturer, title: str, points: list[Point]) -> None:
+    """Kill at these points; then the chapter is told with every correction."""
+    session_id = _begin_chapter(torturer, title)
+    for number, point in enumerate(points):
+        _kill_correction(torturer, point, session_id, f"{title}: lamp {number} is out.")
+    stored = _corrections(torturer, session_id)
+    play_one(torturer, title)
+    torturer.look()
+    assert _corrections(torturer, session_id) == stored
+    with served(torturer) as url:
+        assert all(rows(url, _SENT.format(text)) > [(0,)] for text in stored), "a correction was never sent"
+
+
+def _begin_chapter(torturer: Torturer, title: str) -> UUID:
+    play_one(torturer, title, until="end of the chapter wanted: before")
+    return UUID(session_called(torturer, title))
 
 
 def _kill_correction(torturer: Torturer, point: Point, session_id: UUID, text: str) -> None:

@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 180.0
 PROMPTS = 8
 """A full chunk and a last short one, so that both kinds of summary are made."""
+LONG_PROMPTS = 14
+"""The first early summary fails, and a full chunk may be due before its next try; a second one is stored."""
 LONG = " Go on, and tell me more." * 780
 """Nearly 20,000 characters: five prompts of them are summarised before the next one can go."""
 NARROW = {"STORYENGINE_PROFILES__LOCAL__CHARACTER__MAX_INPUT_TOKENS": "24000"}
@@ -199,7 +201,7 @@ class Play:
     def __init__(self, torturer: Torturer, *, is_long: bool = False) -> None:
         self._torturer = torturer
         self._chapters = 0
-        self._more = LONG if is_long else ""
+        self._more, self._prompts = (LONG, LONG_PROMPTS) if is_long else ("", PROMPTS)
         self._calls: Counter[str] = Counter()
         """How often models were asked in this chapter, by the kind of request."""
         torturer.environment = NARROW if is_long else {}
@@ -231,7 +233,7 @@ class Play:
                 yield done.killed
                 left = [point for point in left if point not in done.killed]
             if ended.returncode == 0:
-                assert_played(self._torturer, script, self._more, self._calls)
+                assert_played(self._torturer, script, self._prompts, self._more, self._calls)
                 return
 
     def _run(
@@ -248,10 +250,14 @@ class Play:
         self._chapters += 1
         self._calls.clear()
         title = f"Tortured {self._chapters}"
-        return self._torturer.home.write(f"{title}.toml", chapter_script(title, PROMPTS, more=self._more))
+        return self._torturer.home.write(
+            f"{title}.toml", chapter_script(title, self._prompts, more=self._more)
+        )
 
 
-def assert_played(torturer: Torturer, script: Path, more: str, calls: Mapping[str, int]) -> None:
+def assert_played(
+    torturer: Torturer, script: Path, prompts: int, more: str, calls: Mapping[str, int]
+) -> None:
     """The chapter that was killed again and again is whole: prompts once, calls counted, its file."""
     server = EmbeddedServer(torturer.server_home)
     url = server.acquire(PATIENCE)
@@ -279,8 +285,8 @@ def assert_played(torturer: Torturer, script: Path, more: str, calls: Mapping[st
         server.release()
     uncounted = {kind: count for kind, count in tries if count < calls[kind]}
     assert not uncounted, f"models were asked more often than the requests say: {calls}, {tries}"
-    assert row == ("ENDED", PROMPTS, PROMPTS)
-    wanted = [(f"{script.stem}, prompt {number}: what now?{more}",) for number in range(1, PROMPTS + 1)]
+    assert row == ("ENDED", prompts, prompts)
+    wanted = [(f"{script.stem}, prompt {number}: what now?{more}",) for number in range(1, prompts + 1)]
     assert asked == wanted, "every prompt once, in its order"
     [(draft,)] = drafts
     assert (torturer.home.out / f"{script.stem}.txt").read_text() == f"{draft.rstrip()}\n"
