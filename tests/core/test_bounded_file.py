@@ -45,6 +45,11 @@ def test_an_odd_file_is_refused_with_a_sentence_or_counts_as_empty(
             load_script(file)
 
 
+def test_a_directory_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        read_bounded(tmp_path)
+
+
 def test_a_file_is_read_up_to_its_bound_and_no_further(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"x" * 10)

@@ -211,6 +211,16 @@ async def test_a_call_that_is_cancelled_ends_and_the_wish_holds_for_the_next() -
     assert again.error.code is ErrorCode.LLM_CANCELLED
 
 
+async def test_a_call_that_nobody_waits_for_any_more_is_ended() -> None:
+    model = StepModel(*said("I "), 60.0, END)
+    running = asyncio.create_task(call(model))
+    await model.sleeps.wait()
+    running.cancel()
+    await asyncio.wait({running})
+    await asyncio.sleep(0)
+    assert model.is_closed
+
+
 @pytest.mark.parametrize(("name", "is_local"), [("local", True), ("openai", False), ("scripted", False)])
 def test_only_the_program_s_own_server_is_on_this_machine(name: str, is_local: bool) -> None:
     caller = Caller(StepModel(name=name), RateLimiter(choices()), lambda: NOW)

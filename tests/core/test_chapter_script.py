@@ -210,6 +210,8 @@ def test_the_key_is_that_of_the_set_up_and_not_of_the_prompts() -> None:
 def test_a_chapter_that_an_earlier_version_began_is_found_again_by_the_same_key() -> None:
     key = "5b55d224e7057afb0dce6836cf9d5c0ca1e7028efbcb607c27771c2275f34b89"
     assert parse_chapter_script(SETTING + CAST).key == key
+    key = "0538ed6de4b673b603fb544f8a2c894365cf08ae5cf7fbababae4f3c81ae25f7"
+    assert parse_chapter_script('world = "Über dem Fluß, 語 🌊"\nchapter = "Nacht"\n[[agent]]\n').key == key
 
 
 @pytest.mark.parametrize(

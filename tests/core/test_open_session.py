@@ -142,6 +142,9 @@ async def test_a_session_that_is_closed_gives_the_lock_and_the_texts_back() -> N
         assert room.store.writer is None
         with pytest.raises(SessionLockedError):
             await session.submit_prompt(Slot.RED, "Three")
+        commits = len(room.store.commits)
+        await session.aclose()
+        assert len(room.store.commits) == commits
     assert not any(isinstance(notice, StorageTrouble) for notice in room.notices), "nothing went wrong"
     assert room.store.snapshot.unsent == {Slot.RED: "One\n\nTwo"}
     assert room.store.snapshot.session.state is SessionState.ACTIVE

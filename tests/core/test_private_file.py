@@ -87,6 +87,17 @@ def test_a_directory_of_somebody_else_is_refused(paths: Paths, env_file: Path) -
         refuse_open_places(paths, env_file)
 
 
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_server_that_root_started_keeps_its_directory_of_another_account_behind_a_link(
+    paths: Paths, env_file: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "large disk"
+    elsewhere.mkdir(mode=0o700)
+    os.chown(elsewhere, 65534, -1)
+    paths.server.symlink_to(elsewhere)
+    refuse_open_places(paths, env_file)
+
+
 def test_settings_behind_a_link_are_looked_at_where_they_are(
     paths: Paths, env_file: Path, tmp_path: Path
 ) -> None:

@@ -224,6 +224,7 @@ KEPT: dict[str, Whole] = {
     "a draft of a call": asking(BUILD, whole=ended(draft(request_id=FIRST))),
     "a draft of nothing played": ended(draft(source=SourceSnapshot(0, ()))),
     "a call": called(artifact()),
+    "the first of the calls that are counted from nothing": called(artifact(call=0)),
     "a call that returned nothing": called(artifact(output_ref=None), PART, MANIFEST),
 }
 # What a problem says, and what has it.

@@ -50,6 +50,7 @@ async def test_what_is_stored_is_adopted_and_heard(scene: Scene) -> None:
     assert scene.heard.notices == [UnsentChanged(Slot.RED, "One")]
     assert scene.writer.is_current
     assert scene.store.epoch == 1, "a lock that holds is not taken again"
+    assert not scene.writer._tasks, "what has ended is not kept"
 
 
 async def test_a_store_that_is_away_is_waited_for_longer_and_longer_and_told_of_once(

@@ -50,6 +50,8 @@ async def test_a_prompt_goes_with_shortened_texts_where_the_early_summary_fails(
         assert (session.snapshot.session.prompt_index, session.snapshot.session.boundary) == (8, 0)
         [failed] = session.snapshot.requests
         assert failed.error_code is ErrorCode.LLM_SERVER_ERROR
+        summaries = await store.artifacts(session.id, agent_id=8)
+        assert {one.request_id for one in summaries} == {failed.id}, "the same one is tried again"
         newest = (await store.artifacts(session.id, agent_id=1))[-1]
         assert any("not yet in memory" in line for line in newest.left_out)
     async with chapter(store, choices=NARROW) as other:

@@ -23,7 +23,7 @@ _TESTS = (
 )
 
 
-CORRECTIONS = 24
+CORRECTIONS = 12
 """How many a chapter gets here: what all its corrections are in tokens has a bound."""
 
 

@@ -51,7 +51,7 @@ def kill_migrations(torturer: Torturer, most: int | None = None) -> None:
     steps = [step for step in steps_of(torturer, "db", "upgrade") if step.startswith(MIGRATES)]
     for point in drawn(steps, torturer, most):
         clear(torturer)
-        _, done = torturer.run([point], "db", "upgrade")
+        _, done = torturer.run([point], "db", "upgrade", most_turns=1)
         assert done.killed == [point]
         with served(torturer) as url:
             assert tables_of(url) in ([], whole_schema()), "half a schema"
@@ -70,7 +70,7 @@ def kill_migrations_of_chapters(torturer: Torturer, most: int | None = None) -> 
     steps = [step for step in steps_of(torturer, "db", "upgrade") if step.startswith(MIGRATES)]
     for point in drawn(steps, torturer, most):
         begin_old(torturer)
-        _, done = torturer.run([point], "db", "upgrade")
+        _, done = torturer.run([point], "db", "upgrade", most_turns=1)
         assert done.killed == [point]
         with served(torturer) as url:
             assert tables_of(url) in (older, whole_schema()), "half a schema"

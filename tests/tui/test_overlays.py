@@ -12,9 +12,10 @@ from core.slot import Slot
 from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.palette import StoryPalette
 from storyengine_tui.screens.help_screen import HelpScreen
+from storyengine_tui.screens.play_pane import PlayPane
 from storyengine_tui.screens.setup_pane import SetupPane
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
-from tests.tui.engine_app import Desktop, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
 
@@ -247,4 +248,21 @@ async def test_the_help_takes_a_key_in_the_moment_in_which_it_opens(desktop: Des
         screen.action_scroll(1)
         await until(pilot, lambda: screen.is_mounted)
         assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_question_opens_again_while_the_one_before_is_removed_and_only_once(desktop: Desktop) -> None:
+    await desktop.prepare(make_active)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        pane = app.chapter.query_one(PlayPane)
+        pane.action_end_chapter()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        app.screen.dismiss(False)
+        pane.action_end_chapter()
+        pane.action_end_chapter()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen.is_mounted)
+        assert len(app.screen_stack) == 2
+        app.screen.dismiss(False)
         await app.close_everything()

@@ -16,6 +16,7 @@ from storyengine_tui.screens.setup_pane import SetupPane
 from storyengine_tui.screens.slot_entries import SlotEntries
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.line_field import LineField
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
@@ -309,7 +310,7 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         app.chapter.query_one("#reset").focus()
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen.id == "reset-chapter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         warning, kept = str(app.screen.query_one(".confirm--text", Static).content).split("\n\n")
         assert "The chapter itself is kept: it moves to the archive" in kept
         assert warning == (
@@ -323,7 +324,7 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         assert session_of(app).id == before
         app.chapter.query_one("#reset").focus()
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen.id == "reset-chapter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("tab", "enter")
         await until(pilot, lambda: app.session is not None and app.session.id != before)
         await until(pilot, lambda: app.chapter.query_one("#world", CappedTextArea).text == "")

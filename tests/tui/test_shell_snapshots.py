@@ -30,6 +30,7 @@ from storyengine_tui.screens.title_modal import TitleModal
 from storyengine_tui.screens.welcome_modal import WelcomeModal
 from storyengine_tui.screens.writer_banner import WriterBanner
 from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.confirm_modal import ConfirmModal
 from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, tab1, until
 from tests.tui.engine_app import desktop as desktop
@@ -307,7 +308,7 @@ def test_reset(shown: Shown, size: tuple[int, int]) -> None:
         app.chapter.query_one("#reset").focus()
         await pilot.pause()
         await pilot.press("enter")
-        await until(pilot, lambda: app.screen.id == "reset-chapter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
 
     assert shown(size, act, make_active)
 

@@ -165,6 +165,7 @@ async def test_a_child_that_died_is_started_again(provider: LocalProvider, serve
     assert caught.value.code is ErrorCode.LLM_SERVER_ERROR
     assert caught.value.is_retryable
     assert "local model stopped" in caught.value.message
+    assert server.pid is None
     assert (await ask(provider, short()))[0]
     assert server.pid not in (None, before)
 

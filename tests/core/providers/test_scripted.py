@@ -202,6 +202,19 @@ async def test_faults_on_the_nth_call() -> None:
     assert (await ask(provider))[0] == "fine"
 
 
+async def test_before_the_first_piece_there_is_its_own_pause_and_the_other_one_between_two_pieces(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+
+    async def wait(seconds: float, limit: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr("core.providers.scripted._wait", wait)
+    await ask(scripted({"text": "one two three", "first_token": 3, "between_tokens": 2}))
+    assert waited == [3, 2, 2]
+
+
 async def test_the_text_is_streamed_in_pieces_that_join_to_it() -> None:
     text = "  Two  spaces,\n\nan empty line.\n"
     provider = scripted({"text": text})

@@ -1,5 +1,6 @@
 """The weights: found without importing anything, fetched whole or not at all."""
 
+import errno
 import hashlib
 import os
 import sys
@@ -88,6 +89,15 @@ def test_what_is_not_the_file_is_thrown_away(paths: Paths, download: weights.Dow
         fetch_weights(paths, lambda what, share: None, TINY, download)
     assert "nothing is lost" in caught.value.message
     assert caught.value.is_retryable
+    assert left_behind(paths) == []
+
+
+def test_weights_that_find_no_room_on_the_disk_are_a_failure_with_the_reason(paths: Paths) -> None:
+    def full(requirement: str, directory: Path, watch: weights.Watch) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(ProviderError, match="it could not be stored \\(No space left"):
+        fetch_weights(paths, lambda what, share: None, TINY, full)
     assert left_behind(paths) == []
 
 
