@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from core.ids import SessionId
 from core.paths import Paths
+from storyengine_tui.kept_text import KeptText
 from storyengine_tui.last_session import LastPanel, read_last_session, write_last_session
 from storyengine_tui.screens.chapter_screen import ChapterScreen
 
@@ -81,6 +82,11 @@ class Desk:
         self.remember()
         session, self.session = self.session, None
         await session.aclose()
+
+    async def purge(self, session_id: SessionId) -> None:
+        """Delete an archived chapter for good, with what was written for it and not stored."""
+        await self.require_engine().purge(session_id)
+        KeptText.correction_of(session_id, self.paths.data).forget()
 
     async def open_new(self) -> None:
         """Go on with an empty chapter: the open one where it is empty, else a new one."""

@@ -38,6 +38,7 @@ from storyengine_tui.settings_file import change_settings
 from storyengine_tui.terminal_input import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
 from tools.fuzz_texts import (
     check_correction,
+    check_kept_text,
     check_last_session,
     check_password_tries,
     check_replies,
@@ -260,6 +261,7 @@ TARGETS = (
     Target("tries", ".json", check_password_tries),
     Target("correction", ".txt", check_correction),
     Target("last-session", ".txt", check_last_session),
+    Target("kept-text", ".txt", check_kept_text),
 )
 
 

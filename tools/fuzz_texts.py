@@ -18,6 +18,7 @@ from core.providers.script import Script, load_script
 from core.providers.scripted import ScriptedProvider
 from core.text import clean, clean_line, is_blank
 from core.whole import problems_of_memory
+from storyengine_tui.kept_text import KeptText
 from storyengine_tui.last_session import read_last_panel, read_last_session
 from tests.core.simulation import active
 
@@ -88,6 +89,17 @@ def check_correction(content: bytes) -> None:
     assert 0 < len(said) <= LONGEST_CORRECTION
     assert not is_blank(said), "a correction without a text"
     assert not {*problems_of_memory(after.session, after.blocks)} - known, "memory is damaged"
+
+
+def check_kept_text(content: bytes) -> None:
+    """A damaged file of a correction that was begun gives a clean text, or none."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as name:
+        kept = KeptText(Path(name) / "correction")
+        kept.file.write_bytes(content)
+        text = kept.read()
+        assert clean(text) == text, "a text that is not clean got in"
+        kept.keep(text)
+        assert kept.read() == text, "what is kept is read otherwise"
 
 
 def check_last_session(content: bytes) -> None:

@@ -26,6 +26,7 @@ from storyengine_tui.bootstrap import running_engine, running_store
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.kept_text import KeptText
 from storyengine_tui.standing import STANDING, shortened_title
 
 SHORTEST_ID, LONGEST_ID = 13, 36
@@ -269,7 +270,8 @@ def purge(
 
 
 async def _purge(name: str, *, is_sure: bool) -> None:
-    async with running_engine(await unlocked()) as engine:
+    configuration = await unlocked()
+    async with running_engine(configuration) as engine:
         session_id: UUID = await find_session(engine.store, name, is_archived=True)
         if not is_sure and not confirm(
             f"Delete {session_id} for good? It cannot be brought back.", otherwise="Add --yes to delete it."
@@ -277,4 +279,5 @@ async def _purge(name: str, *, is_sure: bool) -> None:
             say("Nothing was deleted.")
             return
         await engine.purge(SessionId(session_id))
+        KeptText.correction_of(SessionId(session_id), configuration.paths.data).forget()
     say(f"Deleted {session_id}.")

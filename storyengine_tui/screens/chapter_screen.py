@@ -168,6 +168,7 @@ class ChapterScreen(TroubledScreen):
         self._state = session.snapshot.session.state
         listener = self._listening.enter_context(session.listen())
         home = HOME_TABS.get(self._state, "play")
+        self._pages.folder = self.configuration.paths.data
         await self._pages.attach(home, session)
         self.query_one(EarlyPanel).display = False
         self.end_progress()

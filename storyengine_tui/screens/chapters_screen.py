@@ -200,7 +200,7 @@ class ChaptersScreen(ListScreen[None]):
 
         def purge(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self.do_and_reload(self._desk.require_engine().purge(chosen.id))
+                self.do_and_reload(self._desk.purge(chosen.id))
 
         text = (
             f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "

@@ -13,6 +13,7 @@ from textual.widgets import Button, Static
 from core.errors import StoryEngineError
 from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.text import is_blank
+from storyengine_tui.kept_text import KeptText
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
 from storyengine_tui.widgets.confirm_modal import ConfirmModal
@@ -22,6 +23,7 @@ EFFECT = (
     "From now on every character, summary and narrative is given this text, after what it corrects. "
     "What is already written stays."
 )
+BEGUN = "You wrote this before, and did not add it."
 PLACEHOLDER = "What is true instead, such as: Jonas holds the lamp, not Mira."
 
 
@@ -29,7 +31,8 @@ class CorrectionModal(TextDialog):
     """Ends with True once `store` has taken the text, else with False.
 
     What `store` refuses is said here, and the text stays. `room` is how many characters are left of those
-    that all corrections of a chapter may have together.
+    that all corrections of a chapter may have together. The text is in `kept` until it is stored or
+    discarded; killed in between, the program shows it once more: rather twice than lost.
     """
 
     IS_FINAL = False
@@ -38,9 +41,13 @@ class CorrectionModal(TextDialog):
     HELP = f"A correction of canon. {EFFECT}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
-    def __init__(self, store: Callable[[str], Awaitable[None]], room: int) -> None:
+    def __init__(
+        self, store: Callable[[str], Awaitable[None]], room: int, kept: KeptText | None = None
+    ) -> None:
         super().__init__()
         self._store = store
+        self._kept = kept
+        self._begun = kept.read() if kept is not None else ""
         self._limit = min(LONGEST_CORRECTION, room)
         self._is_storing = False
 
@@ -51,7 +58,11 @@ class CorrectionModal(TextDialog):
                 yield Static("Correct what is remembered", classes="dialog--title")
                 yield CharCounter(self._limit, id="correction-counter")
             yield Static(EFFECT, classes="dialog--text")
-            yield CappedTextArea(limit=self._limit, placeholder=PLACEHOLDER, id="correction")
+            if self._begun:
+                yield Static(BEGUN, classes="dialog--muted")
+            # What was begun stays whole where there is less room now: to store it is refused with a sentence.
+            limit = max(self._limit, len(self._begun))
+            yield CappedTextArea(self._begun, limit=limit, placeholder=PLACEHOLDER, id="correction")
             if self._limit < LONGEST_CORRECTION:
                 bound = (
                     f"All corrections of a chapter together have at most {LONGEST_CORRECTIONS:,} characters."
@@ -63,8 +74,10 @@ class CorrectionModal(TextDialog):
                 yield Button("Add", id="add", classes="deed", disabled=True)
 
     def on_mount(self) -> None:
-        """Nothing has been refused yet."""
+        """Go on at the end of what was begun; nothing has been refused yet."""
         self.query_one("#correction-refused").display = False
+        self._area.move_cursor(self._area.document.end)
+        self._show_length()
 
     @property
     def _area(self) -> CappedTextArea:
@@ -73,6 +86,11 @@ class CorrectionModal(TextDialog):
     @on(CappedTextArea.Edited)
     def _count(self, event: CappedTextArea.Edited) -> None:
         event.stop()
+        if self._kept is not None:
+            self._kept.keep(self._area.text)
+        self._show_length()
+
+    def _show_length(self) -> None:
         self.query_one(CharCounter).show(self._area.length)
         self._show_add()
 
@@ -103,7 +121,7 @@ class CorrectionModal(TextDialog):
             self._show_add()
             self._area.focus()
         else:
-            self.dismiss(True)
+            self._close(is_stored=True)
 
     @on(Button.Pressed, "#cancel")
     def _cancel(self, event: Button.Pressed) -> None:
@@ -113,11 +131,11 @@ class CorrectionModal(TextDialog):
     def action_cancel(self) -> None:
         """Leave; a text that would be lost is asked about."""
         if is_blank(self._area.text):
-            self.dismiss(False)
+            self._close(is_stored=False)
             return
         question = ConfirmModal(
             "Discard the correction?",
-            "What you wrote here is stored nowhere yet.",
+            "What you wrote here is not part of the chapter yet, and will be deleted.",
             confirm="Discard",
             cancel="Keep writing",
         )
@@ -125,4 +143,9 @@ class CorrectionModal(TextDialog):
 
     def _leave(self, is_discarded: bool | None) -> None:
         if is_discarded:
-            self.dismiss(False)
+            self._close(is_stored=False)
+
+    def _close(self, *, is_stored: bool) -> None:
+        if self._kept is not None:
+            self._kept.forget()
+        self.dismiss(is_stored)

@@ -1,6 +1,7 @@
 """What the three tabs share: the open session, its notices, and errors that become a banner."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from textual import events
@@ -58,6 +59,9 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     is_behind = False
     """Whether it is laid out behind the page in sight, and not looked at."""
+
+    folder: Path | None = None
+    """Where a text is kept that is not stored yet; None keeps it nowhere."""
 
     _session: "OpenSession | None" = None
     _is_attached = False

@@ -8,6 +8,7 @@ from core.errors import StoryEngineError
 from core.limits import LONGEST_CORRECTIONS, Limits
 from core.machine import Command
 from core.memory import MemoryBlock, corrections_length
+from storyengine_tui.kept_text import KeptText
 from storyengine_tui.screens.correction_modal import CorrectionModal
 from storyengine_tui.screens.defining_pane import DefiningPane
 from storyengine_tui.screens.memory_cell import MemoryCell
@@ -107,7 +108,8 @@ class RememberingPane(DefiningPane):
             return
         room = LONGEST_CORRECTIONS - corrections_length((*self.memory.blocks, *self._unseen))
         if room > 0:
-            self.ask(CorrectionModal(session.correct_canon, room), self._show_correction)
+            kept = KeptText.correction_of(session.id, self.folder) if self.folder is not None else None
+            self.ask(CorrectionModal(session.correct_canon, room, kept), self._show_correction)
         else:
             self.notify(NO_ROOM, severity="warning", markup=False)
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from textual import on
@@ -63,6 +64,8 @@ class TabPages:
         self._is_wanted = asyncio.Event()
         self.quiet = Quiet()
         """When the GM does nothing; it is to be told of every key."""
+        self.folder: Path | None = None
+        """Where the pages keep a text that is not stored yet."""
 
     def __iter__(self) -> "Iterator[EnginePane]":
         return iter(self._pages.values())
@@ -95,6 +98,7 @@ class TabPages:
     async def attach(self, tab: str, session: "OpenSession") -> None:
         """Have the page of a tab show this session."""
         page = await self.make(tab)
+        page.folder = self.folder
         await page.attach(session)
         page.display = True
         self._attached.add(tab)

@@ -123,7 +123,10 @@ def test_a_chapter_is_archived_restored_and_purged_only_on_an_explicit_second_st
     assert unanswered.returncode != 0, "nobody said yes"
     assert "Something in the program went wrong" not in unanswered.stderr
     assert ids(here, "Gone", "--archived") == [session]
+    begun = here.data / f"correction-{session}"
+    begun.write_text("Jonas holds")
     here.lines("purge", session, "--yes")
+    assert not begun.exists(), "what was begun for it is deleted too"
     assert ids(here, "Gone", "--archived") == []
 
 

@@ -26,24 +26,29 @@ _BACK = 60.0
 
 @dataclass(frozen=True)
 class Field:
-    """Where the GM types: how a chapter comes to be played so far, the keys to it, and where it is stored."""
+    """Where the GM types: how a chapter comes to be played so far, the way to it, and where it is stored.
+
+    The way is of keys, and of what shows then. Without a query it is stored in a file.
+    """
 
     name: str
     until: str
-    keys: tuple[str, ...]
-    shown: str
-    stored: str
+    way: tuple[tuple[tuple[str, ...], str], ...]
+    stored: str = ""
 
 
+UNENDED = "end of the chapter wanted: before"
 FIELDS = (
-    Field("a prompt", "end of the chapter wanted: before", (), "━ To ", "SELECT text FROM unsent_text"),
-    Field("the world", "lock begun: before", ("f2", "end"), "World", "SELECT world FROM tab1_input"),
+    Field("a prompt", UNENDED, (((), "━ To "),), "SELECT text FROM unsent_text"),
+    Field("the world", "lock begun: before", ((("f2", "end"), "World"),), "SELECT world FROM tab1_input"),
     Field(
         "the definition",
         "narrative begun: before",
-        ("f4",),
-        "How to write it",
+        ((("f4",), "How to write it"),),
         "SELECT definition FROM session",
+    ),
+    Field(
+        "a correction", UNENDED, ((("f4",), "as they were locked"), (("+",), "Correct what is remembered"))
     ),
 )
 ROUNDS = tuple(product(FIELDS, (Victim.PROGRAM, Victim.ALL, Victim.POSTGRES)))
@@ -83,8 +88,9 @@ def type_until(torturer: Torturer, field: Field, seconds: float, victim: Victim,
     }
     with GameMaster(home, environment) as window:
         window.wait_for("F1 Help")
-        window.press(*field.keys)
-        window.wait_for(field.shown)
+        for keys, shown in field.way:
+            window.press(*keys)
+            window.wait_for(shown)
         began = time.monotonic()
         while time.monotonic() - began < seconds:
             times.append((time.monotonic(), _type_word(window, f"{mark}w{len(times)}.")))
@@ -96,7 +102,7 @@ def type_until(torturer: Torturer, field: Field, seconds: float, victim: Victim,
         if victim is Victim.POSTGRES:
             words = [word for _, word in times]
             words += [_type_word(window, f"{mark}v{number}.") for number in range(5)]
-            _wait_until_stored(url, field, window, words[-1])
+            _wait_until_stored(torturer, url, field, window, words[-1])
             window.kill()
             return words
         window.kill()
@@ -109,18 +115,18 @@ def _type_word(window: GameMaster, word: str) -> str:
     return word
 
 
-def _wait_until_stored(url: str, field: Field, window: GameMaster, word: str) -> None:
+def _wait_until_stored(torturer: Torturer, url: str, field: Field, window: GameMaster, word: str) -> None:
     """The program has its database back by itself, and stores what it holds; nobody else starts it."""
     deadline = time.monotonic() + _BACK
-    while word not in _stored_if_up(url, field):
+    while word not in _stored_if_up(torturer, url, field):
         assert window.process.poll() is None, f"it ended by itself\n{window.text}"
         assert time.monotonic() < deadline, f"not stored in {_BACK:.0f} s\n{window.text}"
         time.sleep(0.2)  # between two questions to another process
 
 
-def _stored_if_up(url: str, field: Field) -> str:
+def _stored_if_up(torturer: Torturer, url: str, field: Field) -> str:
     try:
-        return "\n".join(str(text) for (text,) in rows(url, field.stored))
+        return _stored(torturer, url, field)
     except psycopg.OperationalError:
         return ""
 
@@ -134,4 +140,10 @@ def kept_at_start(torturer: Torturer) -> str:
 def stored_in(torturer: Torturer, field: Field) -> str:
     """Return what is stored of a field."""
     with served(torturer) as url:
-        return "\n".join(str(text) for (text,) in rows(url, field.stored))
+        return _stored(torturer, url, field)
+
+
+def _stored(torturer: Torturer, url: str, field: Field) -> str:
+    if not field.stored:
+        return "\n".join(file.read_text() for file in torturer.home.data.glob("correction-*"))
+    return "\n".join(str(text) for (text,) in rows(url, field.stored))

@@ -69,7 +69,9 @@ class PageApp(App[None]):
         return theme_variables()
 
     def compose(self) -> ComposeResult:
-        yield self.PAGE()
+        page = self.PAGE()
+        page.folder = None if self.configuration is None else self.configuration.paths.data
+        yield page
         yield KeyLine()
 
     def on_mount(self) -> None:

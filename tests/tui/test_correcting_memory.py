@@ -12,8 +12,9 @@ from core.errors import ErrorCode, SessionLockedError, StorageError, StoryEngine
 from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.machine import Command
 from core.prompt_range import PromptRange
+from storyengine_tui.kept_text import KeptText
 from storyengine_tui.palette import commands_of
-from storyengine_tui.screens.correction_modal import EFFECT, CorrectionModal
+from storyengine_tui.screens.correction_modal import BEGUN, EFFECT, CorrectionModal
 from storyengine_tui.screens.help_screen import keys_of
 from storyengine_tui.widgets.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.char_counter import CharCounter
@@ -231,4 +232,60 @@ async def test_the_palette_corrects_memory_from_another_tab(desktop: Desktop) ->
         await pilot.press("tab", "tab", "enter")
         await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
         assert app.chapter.active_tab == "narrative"
+        await app.close_everything()
+
+
+async def test_a_text_that_was_not_added_is_there_again_after_the_program_was_ended(desktop: Desktop) -> None:
+    async with active_page(desktop) as (page, dialog):
+        await dialog.begin()
+        await dialog.write(SAID)
+        session_id = page.session.id
+    file = KeptText.correction_of(session_id, desktop.paths.data).file
+    assert file.read_text() == SAID
+    assert file.stat().st_mode & 0o777 == 0o600
+    async with desktop.engine("another window") as engine:
+        session = await engine.open(session_id)
+        async with session_page(desktop, session) as page:
+            dialog = Correcting(page)
+            await dialog.begin()
+            assert dialog.area.text == SAID
+            assert BEGUN in "".join(str(line.content) for line in page.app.screen.query(Static))
+            await page.pilot.press(*" Really", "tab", "tab", "enter")
+            await page.until(lambda: not dialog.is_open and f"{SAID} Really" in page.memory_text)
+            assert not file.exists()
+            await dialog.begin()
+            assert dialog.area.text == ""
+            await dialog.write("Not this")
+            assert file.exists()
+            await page.pilot.press("escape")
+            await dialog.answer_question("confirm")
+            assert not file.exists()
+        await session.aclose()
+
+
+async def test_a_text_for_which_there_is_no_room_any_more_is_shown_whole_and_refused_with_a_sentence(
+    desktop: Desktop,
+) -> None:
+    async with active_page(desktop) as (page, dialog):
+        KeptText.correction_of(page.session.id, desktop.paths.data).keep("x" * (LONGEST_CORRECTION + 1))
+        await dialog.begin()
+        assert dialog.area.length == LONGEST_CORRECTION + 1
+        await page.pilot.click("#add")
+        await page.until(lambda: dialog.refused)
+        assert "Not stored" in dialog.refused
+        assert dialog.area.length == LONGEST_CORRECTION + 1
+
+
+async def test_a_purged_chapter_leaves_no_text_behind(desktop: Desktop) -> None:
+    async with desktop.engine() as engine:
+        session_id = await make_draft(engine)
+    kept = KeptText.correction_of(session_id, desktop.paths.data)
+    kept.keep(SAID)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        await app.desk.open_new()
+        await app.desk.require_engine().archive(session_id)
+        await app.desk.purge(session_id)
+        assert not kept.file.exists()
         await app.close_everything()
