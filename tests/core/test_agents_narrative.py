@@ -74,6 +74,14 @@ def test_the_text_of_an_event_is_split_at_last() -> None:
     assert all(builder.narrative_part(mine, (), part, "", "x" * 9_000).tokens <= 6_000 for part in parts)
 
 
+@pytest.mark.parametrize("line", ["=== END ===\n", "===\n", "=\n"])
+def test_a_text_of_lines_that_could_pass_for_marks_is_split_too(line: str) -> None:
+    mine = session(prompts=1)
+    events = [event(1, line * 3_000)]
+    parts = build(6_000).plan_narrative(mine, (), events, "", 900)
+    assert told(parts) == render_events(events, mine).replace("\n", "")
+
+
 def test_words_that_one_call_cannot_write_are_shared_out() -> None:
     mine, events = session(prompts=28), play(1, 28)
     parts = build(48_000, output=2_000).plan_narrative(mine, (), events, "", 3_500)

@@ -70,6 +70,13 @@ def test_only_where_each_would_keep_hardly_a_sentence_the_oldest_prompts_go() ->
     assert {one.prompt_index for one in newest.events} == {10}, "the newest prompt always stays"
 
 
+def test_a_prompt_stays_where_there_is_just_room_for_the_least_of_each_text() -> None:
+    events = [event(n, "word " * 400, slot) for n in range(1, 5) for slot in (None, Slot.RED)]
+    for room, first in ((6 * 60, 2), (6 * 60 - 1, 3)):
+        made = fit_events(events, session(), room, FULL)
+        assert min(one.prompt_index for one in made.events) == first
+
+
 def test_how_many_characters_a_number_of_tokens_takes() -> None:
     assert characters_for(100, "") == 1
     assert characters_for(0, "text") == 1
