@@ -48,7 +48,9 @@ FIELDS = (
         "SELECT definition FROM session",
     ),
     Field(
-        "a correction", UNENDED, ((("f4",), "as they were locked"), (("+",), "Correct what is remembered"))
+        "a correction",
+        UNENDED,
+        (((), "being played"), (("f4",), "as they were locked"), (("+",), "Correct what is remembered")),
     ),
 )
 ROUNDS = tuple(product(FIELDS, (Victim.PROGRAM, Victim.ALL, Victim.POSTGRES)))
