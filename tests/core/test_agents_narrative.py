@@ -12,7 +12,7 @@ from core.fence import SegmentName, disarm
 from core.model_choice import AgentRole, Choices, PromptStyle
 from core.prompt_range import PromptRange
 from core.slot import Slot
-from core.transcript import render_events
+from core.transcript import SEPARATOR, render_events
 from tests.core.samples import any_text, choice, choices, event, memory, play, session
 
 
@@ -41,7 +41,7 @@ def test_a_longer_one_is_cut_along_chunks_and_tells_everything() -> None:
     parts = builder.plan_narrative(mine, blocks, events, "Plain.", 3_000)
     assert len(parts) > 1
     assert all((part.prompts.first - 1) % 7 == 0 and part.prompts.last % 7 == 0 for part in parts)
-    assert told(parts) == render_events(events, mine).replace("\n", "")
+    assert SEPARATOR.join(part.transcript for part in parts) == render_events(events, mine)
     assert sum(part.target_words or 0 for part in parts) == 3_000
     assert [part.number for part in parts] == list(range(1, len(parts) + 1))
     tail = "The last words of the part before."

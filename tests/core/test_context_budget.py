@@ -129,6 +129,14 @@ def test_a_reply_of_five_million_characters_that_is_stored_already_can_be_played
     assert "event1w0" in text_of(after, SegmentName.STRUCTURED_MEMORY)
 
 
+def test_what_goes_after_a_text_beyond_all_measure_is_named_together_with_it() -> None:
+    vast = event(3, "A word of it. " * 3_000, Slot.RED)
+    recent = [*play(1, 2), event(3, "Tell all."), vast, *play(4, 7, words=150)]
+    mine = session(prompts=7, boundary=7)
+    context = builder(4_000).character(mine, TAB1, memory(1), recent, Slot.RED, "On.")
+    assert context.left_out[-1] == "Recent context of prompts 1–5 (they are in memory)"
+
+
 def test_an_identity_that_leaves_no_room_to_play_is_refused_before_the_lock() -> None:
     wide = TAB1.with_identity(Slot.RED, "🜂" * 5_000)
     builder(48_000).require_room(session(), wide)

@@ -77,6 +77,12 @@ def test_a_prompt_stays_where_there_is_just_room_for_the_least_of_each_text() ->
         assert min(one.prompt_index for one in made.events) == first
 
 
+def test_a_reply_whose_prompt_is_in_memory_stays_where_there_is_room() -> None:
+    events = [event(1, "word " * 400, Slot.RED), event(2, "word " * 400)]
+    assert [one.prompt_index for one in fit_events(events, session(), 120, FULL).events] == [1, 2]
+    assert [one.prompt_index for one in fit_events(events, session(), 119, FULL).events] == [2]
+
+
 def test_how_many_characters_a_number_of_tokens_takes() -> None:
     assert characters_for(100, "") == 1
     assert characters_for(0, "text") == 1

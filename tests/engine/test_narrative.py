@@ -193,3 +193,19 @@ async def test_what_is_sent_again_and_again_is_stored_once(store: PostgresStore)
         }
         assert len(manifests) == 3
         assert len(systems) < 3
+
+
+async def test_every_part_but_the_first_is_given_the_end_of_the_one_before(store: PostgresStore) -> None:
+    model = Recorder()
+    async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
+        await long_chapter(session)
+        before = len(model.calls)
+        await done(session, await session.build_narrative())
+        [draft] = await store.drafts(session.id)
+        first, *others = [str(call.messages[-1].content) for call in model.calls[before:]]
+        assert others
+        assert "=== STORY_SO_FAR ===" not in first
+        for part in others:
+            ending = part.partition("=== STORY_SO_FAR ===\n")[2].partition("\n=== END")[0]
+            assert ending
+            assert ending in draft.text

@@ -130,6 +130,7 @@ async def test_faults_that_are_answers() -> None:
     assert completion.finish_reason == "length"
     assert sound.startswith(half)
     assert half != sound
+    assert (await ask(scripted({"fault": "truncated", "text": "ab"})))[0] == "a"
     dirty, _ = await ask(scripted({"fault": "control_characters"}))
     assert "\x1b[2J" in dirty
     assert "\x00" in dirty
