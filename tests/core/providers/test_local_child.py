@@ -1,11 +1,15 @@
 """The settings of the server that runs the bundled model; the real one is asked in `test_local`."""
 
+import io
+import json
+import os
+import sys
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from core.providers.local_child import _parameters
+from core.providers.local_child import MISSING_RUNTIME, UNUSABLE_MODEL, _parameters, main
 
 
 class Anything(SimpleNamespace):
@@ -53,3 +57,63 @@ def test_one_call_at_a_time_which_can_be_stopped_between_small_batches(settings:
 
 def test_what_was_read_of_a_chat_is_kept_while_a_summary_runs(settings: Any) -> None:
     assert settings.cache_ram_mib >= 256
+
+
+class Ended(BaseException):
+    """The child would have ended with this status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+class Child:
+    """Runs the child's own function here: the operating system is replaced, and so is the runtime."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.redirected: list[tuple[int, int]] = []
+        self.written: list[tuple[int, bytes]] = []
+        self.stdin = io.StringIO(json.dumps(CONFIG) + "\nand more")
+        self.stderr = io.StringIO()
+        self._monkeypatch = monkeypatch
+
+    def run(self, runtime: object) -> int:
+        """Return the status with which it ends, with this runtime; None is one that is not installed."""
+        with self._monkeypatch.context() as patched:
+            patched.setattr(sys, "stdin", self.stdin)
+            patched.setattr(sys, "stderr", self.stderr)
+            patched.setattr(os, "dup", lambda handle: handle + 100)
+            patched.setattr(os, "dup2", lambda source, target: self.redirected.append((source, target)))
+            patched.setattr(os, "write", lambda handle, data: self.written.append((handle, data)))
+            patched.setattr(os, "_exit", self._end)
+            patched.setitem(sys.modules, "xllamacpp", runtime)
+            with pytest.raises(Ended) as ended:
+                main()
+        return ended.value.status
+
+    def _end(self, status: int) -> None:
+        raise Ended(status)
+
+
+@pytest.fixture
+def child(monkeypatch: pytest.MonkeyPatch) -> Child:
+    return Child(monkeypatch)
+
+
+def test_the_child_says_where_it_answers_and_serves_until_its_input_is_closed(child: Child) -> None:
+    server = SimpleNamespace(listening_address="http://127.0.0.1:4711")
+    runtime = SimpleNamespace(CommonParams=Anything, Server=lambda parameters: server)
+    assert child.run(runtime) == 0
+    assert child.redirected == [(2, 1)], "what the runtime prints goes to the log"
+    assert child.written == [(101, b'{"base_url": "http://127.0.0.1:4711/v1"}\n')]
+    assert child.stdin.read() == "", "it has waited for the end of its input"
+
+
+def test_the_status_of_the_child_says_whether_the_runtime_or_the_model_is_missing(child: Child) -> None:
+    def refuse(parameters: object) -> None:
+        raise RuntimeError("no such model")
+
+    assert child.run(None) == MISSING_RUNTIME
+    assert not child.written
+    child.stdin.seek(0)
+    assert child.run(SimpleNamespace(CommonParams=Anything, Server=refuse)) == UNUSABLE_MODEL
+    assert child.stderr.getvalue().endswith("RuntimeError: no such model\n")
