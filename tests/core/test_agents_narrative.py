@@ -1,5 +1,7 @@
 """Planning a narrative: one call when it fits, else parts that together tell the whole (design 7)."""
 
+from bisect import bisect_left
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -53,6 +55,18 @@ def test_a_longer_one_is_cut_along_chunks_and_tells_everything() -> None:
         assert f"Part {part.number} of {part.total}." in text
         assert (tail in text) == (part.number > 1)
         assert "Canon of chunk 3." in text
+
+
+def test_what_is_told_in_one_call_leaves_room_for_the_canon_of_all_memory() -> None:
+    mine, events, blocks = session(prompts=70, boundary=70), play(1, 70), memory(10)
+
+    def parts(budget: int) -> int:
+        return len(build(budget).plan_narrative(mine, blocks, events, "Plain.", None))
+
+    least = bisect_left(range(60_000), True, lo=4_000, key=lambda budget: parts(budget) == 1)
+    assert parts(least - 1) > 1
+    context = build(least).narrative(mine, blocks, events, "Plain.", None)
+    assert least - 200 < context.tokens <= least, "nearly all of it is used"
 
 
 def test_a_chunk_that_does_not_fit_is_cut_along_prompts() -> None:
