@@ -26,7 +26,7 @@ class KeptText:
         return cls(folder / f"correction-{session_id}")
 
     def read(self) -> str:
-        """Return the text; empty where there is none, or none that can be read."""
+        """Return the text; empty when there is no file or it cannot be read."""
         with suppress(OSError, UnicodeDecodeError):
             return clean(read_bounded(self.file).decode("utf-8"))
         return ""
