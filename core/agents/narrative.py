@@ -51,7 +51,7 @@ class _Unit:
     prompts: PromptRange
     text: str
     tokens: int
-    is_continued: bool = False
+    is_continued: bool
 
 
 def plan(

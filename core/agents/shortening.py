@@ -57,15 +57,16 @@ def fit_events(events: Sequence[Event], session: Session, room: int, style: Prom
 
 def shortened(text: str, tokens: int, style: PromptStyle) -> str:
     """Return beginning and end of `text` in about `tokens`, with a note between them."""
-    size = min(len(text), max(8, tokens * 4))
+    least = min(8, len(text))
+    size = min(len(text), tokens * 4)
     while True:
-        size = min(size, characters_for(tokens, text[:size], style)) if size > 8 else size
+        size = max(least, min(size, characters_for(tokens, text[:size], style)))
         first = head(text, size * 2 // 3)
         last = tail(text, size - size * 2 // 3)
         made = f"{first}\n[… {len(text) - len(first) - len(last):,} characters left out …]\n{last}"
-        if size <= 8 or estimate_tokens(disarm(made), style) <= tokens:
+        if size == least or estimate_tokens(disarm(made), style) <= tokens:
             return made
-        size = max(8, size * 9 // 10)
+        size = size * 9 // 10
 
 
 def _cost(event: Event, session: Session, style: PromptStyle) -> int:

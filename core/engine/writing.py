@@ -146,13 +146,13 @@ class Writer:
             wait = FIRST_WAIT
             while True:
                 try:
-                    await self._require_lease()
+                    lease = await self._require_lease()
                     if self._is_outdated:
                         changes = None
-                        await self._make_current()
+                        await self._make_current(lease)
                     if changes is None:
                         changes = decide(self.snapshot)
-                    await self._store_and_adopt(changes)
+                    await self._store_and_adopt(changes, lease)
                 except StorageError as error:
                     if not error.is_transient:
                         raise
@@ -206,12 +206,12 @@ class Writer:
         error = self._trouble or StorageError(ErrorCode.STORAGE_SAVE_FAILED)
         raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint=error.hint) from error
 
-    async def _require_lease(self) -> None:
-        """Have the writer's lock, taking it again when its connection was lost."""
+    async def _require_lease(self) -> Lease:
+        """Return the writer's lock, and take it again when its connection was lost."""
         if self.lease is None:
             raise SessionLockedError()
         if not (self.lease.is_lost or self._is_fenced):
-            return
+            return self.lease
         if not self.lease.is_lost:
             await self.lease.aclose()
         taken = await self.store.acquire(self.snapshot.session.id, self.label)
@@ -225,6 +225,7 @@ class Writer:
         self._is_outdated |= taken.epoch != self.lease.epoch + 1
         self._is_fenced = False
         self.lease = taken
+        return taken
 
     def _lock_out(self, holder: Holder) -> None:
         self.lease, self.holder = None, holder
@@ -240,21 +241,19 @@ class Writer:
             self._is_outdated = True
             self._in_doubt |= {request.id: request for request in changes.requests if request.state.is_open}
 
-    async def _make_current(self) -> None:
+    async def _make_current(self, lease: Lease) -> None:
         """Read what is stored, and take back prompts that were stored after all though the GM was told
         otherwise, so that sending them again does not send them twice."""
         self._tell(await read_news(self.store, self.snapshot))
         mended = disowned(self.snapshot, self._in_doubt, self.clock())
         if mended is not None:
-            await self._store_and_adopt(mended)
+            await self._store_and_adopt(mended, lease)
         self._in_doubt.clear()
         self._is_outdated = False
 
-    async def _store_and_adopt(self, changes: Changes) -> None:
-        if self.lease is None:
-            raise SessionLockedError()
+    async def _store_and_adopt(self, changes: Changes, lease: Lease) -> None:
         fresh = tuple(content for content in changes.contents if content.hash not in self._stored)
-        await self.store.commit(replace(changes, contents=fresh), self.lease)
+        await self.store.commit(replace(changes, contents=fresh), lease)
         self._remember(changes)
         before = self.snapshot
         self._tell(News(before.after(changes), tuple(notices_of(before, changes)), changes.requests))

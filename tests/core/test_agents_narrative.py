@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.agents.narrative import _packed, _Unit
+from core.agents.narrative import _ending, _packed, _Unit, frame_tokens
 from core.context import ContextBuilder, NarrativePart
 from core.errors import ErrorCode, StoryEngineError
 from core.event import Event
@@ -14,6 +14,7 @@ from core.fence import SegmentName, disarm
 from core.model_choice import AgentRole, Choices, PromptStyle
 from core.prompt_range import PromptRange
 from core.slot import Slot
+from core.tokens import estimate_tokens
 from core.transcript import SEPARATOR, render_events
 from tests.core.samples import any_text, choice, choices, event, memory, play, session
 
@@ -65,8 +66,13 @@ def test_what_is_told_in_one_call_leaves_room_for_the_canon_of_all_memory() -> N
 
     least = bisect_left(range(60_000), True, lo=4_000, key=lambda budget: parts(budget) == 1)
     assert parts(least - 1) > 1
-    context = build(least).narrative(mine, blocks, events, "Plain.", None)
+    builder = build(least)
+    context = builder.narrative(mine, blocks, events, "Plain.", None)
     assert least - 200 < context.tokens <= least, "nearly all of it is used"
+    setup = builder._setups[AgentRole.NARRATIVE]
+    canon = setup.digester.digest(blocks, 0).tokens
+    transcript = estimate_tokens(disarm(render_events(events, mine))) + 1
+    assert frame_tokens(setup, mine, "Plain.") + canon + transcript == least
 
 
 def test_a_chunk_that_does_not_fit_is_cut_along_prompts() -> None:
@@ -203,5 +209,13 @@ def test_the_length_that_is_asked_for(style: PromptStyle, words: int | None, len
 def test_as_much_is_told_at_once_as_fits_and_what_is_longer_stands_alone(
     tokens: list[int], runs: list[list[int]]
 ) -> None:
-    units = [_Unit(PromptRange(1, 1), "text", count) for count in tokens]
+    units = [_Unit(PromptRange(1, 1), "text", count, is_continued=False) for count in tokens]
     assert [[unit.tokens for unit in run] for run in _packed(units, 6)] == runs
+
+
+@pytest.mark.parametrize(("style", "fits"), [(PromptStyle.FULL, 600), (PromptStyle.SMALL, 120)])
+def test_of_the_part_before_as_much_is_shown_as_fits(style: PromptStyle, fits: int) -> None:
+    sizes = [size for size in range(fits * 4) if estimate_tokens("a" * size, style) == fits]
+    longest = "a" * sizes[-1]
+    assert _ending(longest, style) == longest
+    assert 0.85 * len(longest) < len(_ending("b" + longest, style)) < len(longest)

@@ -1,5 +1,6 @@
 """The engine's own commands, on a store in memory: who may write, and what is left behind when one fails."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,6 +20,7 @@ from core.providers.scripted import ScriptedProvider
 from core.request import RequestState
 from core.session import SessionState
 from core.slot import Slot
+from core.store import Changes
 from tests.core.memory_store import AWAY, MemoryStore
 from tests.core.room import Room
 from tests.core.simulation import START, active
@@ -175,6 +177,53 @@ async def test_a_reset_that_cannot_make_the_new_chapter_leaves_the_old_one_as_it
         changes.session is not None and changes.session.state is SessionState.RESETTING
         for changes in room.store.commits
     )
+
+
+async def test_a_chapter_that_is_being_reset_is_not_reset_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(active().snapshot)
+    is_making, may_go_on = asyncio.Event(), asyncio.Event()
+    create = room.store.create
+
+    async def slowly(changes: Changes) -> None:
+        is_making.set()
+        await may_go_on.wait()
+        await create(changes)
+
+    monkeypatch.setattr(room.store, "create", slowly)
+    async with room.opened() as session:
+        first = asyncio.create_task(session.reset())
+        await is_making.wait()
+        slots = len(await room.store.save_slots(session.id))
+        with pytest.raises(IllegalCommandError, match="cannot be reset now"):
+            await session.reset()
+        assert len(await room.store.save_slots(session.id)) == slots
+        may_go_on.set()
+        [made] = await asyncio.gather(first)
+    assert [changes.session_id for changes in room.store.created] == [made]
+
+
+async def test_two_resets_at_the_same_moment_make_one_chapter() -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        first, second = await asyncio.gather(session.reset(), session.reset(), return_exceptions=True)
+    assert isinstance(second, StoryEngineError)
+    assert [changes.session_id for changes in room.store.created] == [first]
+
+
+async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(active().snapshot)
+
+    async def stumble(_: Runner, __: RequestId) -> None:
+        raise AWAY
+
+    monkeypatch.setattr(Runner, "_perform", stumble)
+    async with room.opened() as session:
+        request = await session.submit_prompt(Slot.RED, "One")
+        with pytest.raises(StoryEngineError) as caught:
+            await session.wait(request)
+    assert caught.value is AWAY
+    [trouble] = [notice for notice in room.notices if isinstance(notice, StorageTrouble)]
+    assert trouble.error is AWAY
 
 
 async def test_a_bug_in_the_runner_is_told_and_those_who_wait_hear_of_it(
