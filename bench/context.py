@@ -18,17 +18,17 @@ from time import monotonic
 
 from bench.made_up import REPLY_WORDS, blocks, events, sentences, session, tab1
 from bench.measure import Figure, print_table
-from core.consent import Consent
-from core.context import Context, ContextBuilder
-from core.engine.call import model_request
-from core.ids import SessionId, new_uuid
-from core.model_choice import AgentRole, choose_models
-from core.paths import find_paths
-from core.providers.local import LocalProvider
-from core.settings import ProfileSettings, ProviderName, RecentContext
-from core.slot import Slot
+from core.agents.context_builder import Context, ContextBuilder
+from core.config.consent import Consent
+from core.config.models import AgentRole, choose_models
+from core.config.paths import find_paths
+from core.config.settings import ProfileSettings, ProviderName, RecentContext
+from core.context.tokens import estimate_tokens
+from core.domain.ids import SessionId, new_uuid
+from core.domain.slot import Slot
+from core.engine.queue.model_call import model_request
+from core.providers.local.provider import LocalProvider
 from core.store import recent_from
-from core.tokens import estimate_tokens
 
 LENGTHS = (7, 70, 700, 7_000)
 LEAST_SHARED = 0.70

@@ -18,20 +18,20 @@ from pathlib import Path
 
 from bench import made_up
 from core.agents import context_summary
-from core.chapter_script import ChapterScript, load_chapter_script
-from core.consent import Consent
-from core.context import ContextBuilder
-from core.engine.call import model_request
-from core.event import Event, Role
-from core.ids import EventId, SessionId, new_uuid
-from core.model_choice import AgentRole, PromptStyle, choose_models
-from core.paths import Paths
-from core.prompt_range import PromptRange
+from core.agents.context_builder import ContextBuilder
+from core.config.consent import Consent
+from core.config.models import AgentRole, PromptStyle, choose_models
+from core.config.paths import Paths
+from core.config.settings import ProfileSettings
+from core.domain.event import Event, Role
+from core.domain.ids import EventId, SessionId, new_uuid
+from core.domain.prompt_range import PromptRange
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.engine.queue.model_call import model_request
+from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.providers.base import Completion, Provider, TextDelta
-from core.providers.make import make_provider
-from core.session import Session
-from core.settings import ProfileSettings
-from core.slot import Slot
+from core.providers.factory import make_provider
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 COUNTED = ("state_changes", "items_clues_discovered", "unresolved_threads")

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from bench.made_up import whole
 from bench.measure import Figure, print_table
+from core.config.models import choose_models
+from core.config.settings import ProfileSettings
+from core.domain.ids import SessionId
+from core.domain.transcript import render_window
 from core.engine.engine import Engine
-from core.ids import SessionId
-from core.model_choice import choose_models
-from core.providers.scripted import ScriptedProvider
-from core.settings import ProfileSettings
-from core.transcript import render_window
+from core.providers.scripted.provider import ScriptedProvider
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 

@@ -27,15 +27,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlmodel import Field, SQLModel
 
 from bench.measure import Figure, print_table, resident_bytes
+from core.config.models import choose_models
+from core.config.settings import ProfileSettings
+from core.domain.slot import Slot, following
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
-from core.model_choice import choose_models
+from core.engine.session_handle import OpenSession
 from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.scripted import ScriptedProvider
-from core.settings import ProfileSettings
-from core.slot import Slot, following
-from db.connect import open_engine, parse_url
+from core.providers.scripted.provider import ScriptedProvider
+from db.connections import open_engine, parse_url
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 

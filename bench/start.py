@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.measure import Figure, print_table
-from db.embedded.binaries import Binaries, find_binaries, program_environment
-from db.embedded.privileges import Footing, choose_footing
+from db.embedded.machine.binaries import Binaries, find_binaries, program_environment
+from db.embedded.machine.run_as import Footing, choose_footing
 from db.embedded.server import EmbeddedServer
 
 DEFAULT_RUNS = 10

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol
 
-from core.draft import NarrativeDraft
-from core.errors import SessionLockedError
-from core.event import Event
-from core.ids import RequestId, SessionId
-from core.memory import MemoryBlock, folded
-from core.request import Artifact, Content, Request, RequestKind
-from core.save_slot import SaveSlot
-from core.session import Session, SessionSummary, Tab1Inputs
-from core.slot import Slot
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import SessionLockedError
+from core.domain.event import Event
+from core.domain.ids import RequestId, SessionId
+from core.domain.memory import MemoryBlock, folded
+from core.domain.request import Artifact, Content, Request, RequestKind
+from core.domain.save_point import SaveSlot
+from core.domain.session import Session, SessionSummary, Tab1Inputs
+from core.domain.slot import Slot
 
 WHOLE_DELTAS: Final = 256
 """How many of the newest deltas a session holds whole; no input holds as many."""

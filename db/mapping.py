@@ -8,17 +8,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from core.draft import NarrativeDraft, SourceSnapshot
-from core.errors import ErrorCode
-from core.event import Event, Role
-from core.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
-from core.limits import EARLIEST_TIME, Limits
-from core.memory import BlockType, MemoryBlock, compact_json
-from core.prompt_range import PromptRange
-from core.request import Artifact, Content, Request, RequestKind, RequestState, Usage
-from core.save_slot import SaveSlot
-from core.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
-from core.slot import Slot
+from core.domain.draft import NarrativeDraft, SourceSnapshot
+from core.domain.errors import ErrorCode
+from core.domain.event import Event, Role
+from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
+from core.domain.limits import EARLIEST_TIME, Limits
+from core.domain.memory import BlockType, MemoryBlock, compact_json
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Artifact, Content, Request, RequestKind, RequestState, Usage
+from core.domain.save_point import SaveSlot
+from core.domain.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
+from core.domain.slot import Slot
 
 Values = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from core.errors import StorageError
-from db.faults import LOAD, guarded
+from core.domain.errors import StorageError
+from db.errors import LOAD, guarded
 
 HEAD: Final = "story_0010"
 """The revision that this program writes; a test holds it against the newest migration."""

@@ -11,21 +11,23 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from core.draft import NarrativeDraft
-from core.errors import SessionLockedError
-from core.event import Event
-from core.ids import RequestId, SessionId
-from core.memory import MemoryBlock
-from core.request import Artifact, Request
-from core.save_slot import SaveSlot
-from core.session import SessionSummary
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import SessionLockedError
+from core.domain.event import Event
+from core.domain.ids import RequestId, SessionId
+from core.domain.memory import MemoryBlock
+from core.domain.request import Artifact, Request
+from core.domain.save_point import SaveSlot
+from core.domain.session import SessionSummary
 from core.store import Changes, Holder, Lease, Snapshot
-from db import mapping, reads, writer_lock, writes
-from db.connect import open_engine, parse_url, refuse_transaction_pooler
-from db.faults import LOAD, SAVE, guarded, is_lost_connection
-from db.follow import following
+from db import commit_statement as writes
+from db import mapping, writer_lock
+from db import queries as reads
+from db.change_listener import following
+from db.commit_connection import Pen
+from db.connections import open_engine, parse_url, refuse_transaction_pooler
+from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.migrate import upgrade
-from db.pen import Pen
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
 

@@ -15,11 +15,11 @@ import psycopg
 from sqlalchemy import URL, BigInteger, cast, column, func, literal, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.ids import SessionId
+from core.domain.ids import SessionId
 from core.store import Holder
-from db.connect import Connection, close_quietly, open_connection
-from db.follow import notifications
-from db.reads import missing
+from db.change_listener import notifications
+from db.connections import Connection, close_quietly, open_connection
+from db.queries import missing
 from db.tables import SESSION
 
 _ANSWER: Final = 10.0

@@ -15,21 +15,21 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.paths import ENV_FILE, Paths, find_paths
-from core.private_file import refuse_open_places
+from core.config.paths import ENV_FILE, Paths, find_paths
+from core.config.private_files import refuse_open_places
 
 if TYPE_CHECKING:
-    from core.consent import Consent
+    from core.config.consent import Consent
+    from core.config.models import Choices
+    from core.config.password import PasswordGate
+    from core.config.settings import ProviderName, Settings
     from core.engine.engine import Engine
-    from core.model_choice import Choices
-    from core.password import PasswordGate
-    from core.settings import ProviderName, Settings
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
 log = logging.getLogger(__name__)
 
-HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.make")
+HEAVY = ("uuid6", "db.store", "core.engine.engine", "core.providers.factory")
 """What an engine is made of."""
 START_TIMEOUT = 120.0
 """Seconds that the private server may take to come up, its very first start included."""
@@ -45,14 +45,14 @@ class Configuration:
     @property
     def choices(self) -> "Choices":
         """Which model serves which agent."""
-        from core.model_choice import choose_models
+        from core.config.models import choose_models
 
         return choose_models(self.settings.active())
 
     @property
     def gate(self) -> "PasswordGate | None":
         """What asks for the password; None where none is set."""
-        from core.password import PasswordGate
+        from core.config.password import PasswordGate
 
         hash_ = self.settings.password_hash
         return None if hash_ is None else PasswordGate(hash_, self.paths.tries_file)
@@ -60,7 +60,7 @@ class Configuration:
     @property
     def consent(self) -> "Consent":
         """The addresses that text may go to."""
-        from core.consent import Consent
+        from core.config.consent import Consent
 
         return Consent(self.settings.consent, self.paths.consent_file)
 
@@ -86,7 +86,7 @@ def configure(*, provider: "ProviderName | None" = None, script: Path | None = N
 
     Before anything is read, what is the GM's alone is looked at: NotPrivateError when others can read it.
     """
-    from core.settings import load_settings
+    from core.config.settings import load_settings
 
     paths = find_private_paths()
     settings = load_settings(paths.config_file)
@@ -113,8 +113,8 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
     if url is not None:
         yield Database(url.get_secret_value(), None)
         return
-    from db.embedded.keeper import kept
     from db.embedded.server import EmbeddedServer
+    from db.embedded.watchdog import kept
 
     server = EmbeddedServer(configuration.paths.server)
     address = await asyncio.to_thread(server.acquire, START_TIMEOUT)
@@ -140,7 +140,7 @@ async def running_store(configuration: Configuration) -> AsyncIterator["Postgres
 
 async def back_up(configuration: Configuration, file: Path) -> None:
     """Write a verified backup of the whole database to `file`; raise StorageError."""
-    from db.backup import backup
+    from db.backups.dump import backup
 
     async with running_database(configuration) as database:
         await backup(database.url, file)
@@ -149,7 +149,7 @@ async def back_up(configuration: Configuration, file: Path) -> None:
 async def back_up_into(configuration: Configuration, directory: Path, keep: int) -> Path:
     """Write a verified backup into `directory`, keep the newest few, and return it; raise StorageError."""
     from core.engine.clock import utc_now
-    from db.retention import backup_into
+    from db.backups.rotation import backup_into
 
     async with running_database(configuration) as database:
         return await backup_into(database.url, directory, keep, utc_now())
@@ -164,10 +164,10 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
 
     Raises StorageError, and then nothing was changed.
     """
+    from core.config.private_files import make_directory
     from core.engine.clock import utc_now
-    from core.private_file import make_directory
-    from db.backup import holds_chapters, restore
-    from db.retention import backup_into
+    from db.backups.dump import holds_chapters, restore
+    from db.backups.rotation import backup_into
 
     async with running_database(configuration) as database:
         before = None
@@ -182,7 +182,7 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
 
 def shown_address(database: Database) -> str:
     """Return the database's address without its password."""
-    from db.connect import parse_url
+    from db.connections import parse_url
 
     return parse_url(database.url).render_as_string(hide_password=True)
 
@@ -213,7 +213,7 @@ async def _engine_on(
 ) -> AsyncIterator["Engine"]:
     await imported
     from core.engine.engine import Engine
-    from core.providers.make import make_provider
+    from core.providers.factory import make_provider
 
     provider = make_provider(
         configuration.settings.active(),

@@ -14,7 +14,7 @@ from typing import Final
 
 from textual.theme import Theme
 
-from core.slot import Slot
+from core.domain.slot import Slot
 
 SLOT_COLOURS: Final[Mapping[Slot, str]] = MappingProxyType(
     {

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from core.providers.made_up import json_from_schema
+from core.providers.scripted.synthetic import json_from_schema
 
 Body = dict[str, Any]
 

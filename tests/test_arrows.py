@@ -9,6 +9,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -21,8 +24,13 @@ def sources(package: str) -> list[Path]:
     return sorted((ROOT / package).rglob("*.py"))
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield every module that the file imports, by its full dotted name."""
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Return every module that the file imports, by its full dotted name."""
+    return frozenset(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -47,6 +55,7 @@ def within(files: set[str], *places: str) -> bool:
     return all(file.startswith(places) for file in files)
 
 
+@cache
 def module_names(package: str) -> list[str]:
     """Return the dotted names of all modules of a package."""
     names = []
@@ -95,7 +104,7 @@ def test_only_the_bootstrap_puts_core_and_store_together() -> None:
 
 @pytest.mark.parametrize(
     ("library", "door"),
-    [("openai", "core/providers/openai.py"), ("xllamacpp", "core/providers/local_child.py")],
+    [("openai", "core/providers/openai/provider.py"), ("xllamacpp", "core/providers/local/child.py")],
 )
 def test_a_heavy_library_has_one_door(library: str, door: str) -> None:
     assert importers(library) == {door}
@@ -107,7 +116,7 @@ def test_the_store_is_reached_without_the_screen() -> None:
 
 def test_core_loads_no_storage_and_no_screen() -> None:
     # The child of the local model replaces its process; it is no module to import.
-    modules = [name for name in module_names("core") if name != "core.providers.local_child"]
+    modules = [name for name in module_names("core") if name != "core.providers.local.child"]
     unwanted = {"db", "migrations", "storyengine_tui", "textual", "sqlalchemy", "sqlmodel", "psycopg"}
     assert not loaded_by(modules) & unwanted
 
@@ -116,3 +125,85 @@ def test_the_engine_starts_without_a_vendor() -> None:
     modules = [name for name in module_names("core") if not name.startswith("core.providers.")]
     assert "core.engine" in {name.rpartition(".")[0] for name in modules} | set(modules)
     assert not loaded_by(modules) & {"openai", "httpx", "httpx2", "xllamacpp"}
+
+
+def names_of(path: Path) -> tuple[str, ...]:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+@cache
+def arrows() -> dict[str, dict[str, set[str]]]:
+    """Return, for each package, which of its children imports which other one; functions and types count."""
+    modules = {name for package in PACKAGES for name in module_names(package)}
+    found: dict[str, dict[str, set[str]]] = {}
+    for path in (path for package in PACKAGES for path in sources(package)):
+        ours = names_of(path)
+        for theirs in (tuple(name.split(".")) for name in imported(path) if name in modules):
+            depth = sum(
+                1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False))
+            )
+            if depth < min(len(ours), len(theirs)):
+                children = found.setdefault(".".join(ours[:depth]), {})
+                children.setdefault(ours[depth], set()).add(theirs[depth])
+    return found
+
+
+@pytest.mark.parametrize("package", sorted(arrows()), ids=lambda name: name or "all")
+def test_the_children_of_a_package_do_not_import_each_other_in_a_circle(package: str) -> None:
+    # Raises CycleError, which names the circle.
+    assert [*TopologicalSorter(arrows()[package]).static_order()]
+
+
+@pytest.mark.parametrize(
+    ("importer", "allowed"),
+    [
+        ("core.text", ("core.text",)),
+        ("core.domain", ("core.domain", "core.text")),
+        ("core.config", ("core.config", "core.domain", "core.text")),
+        ("core.context", ("core.context", "core.config", "core.domain", "core.providers", "core.text")),
+        (
+            "core.agents",
+            ("core.agents", "core.config", "core.context", "core.domain", "core.providers", "core.text"),
+        ),
+        ("core.providers", ("core.providers", "core.config", "core.domain", "core.text")),
+        ("storyengine_tui.textual_ext", ("storyengine_tui.textual_ext",)),
+        (
+            "storyengine_tui.widgets",
+            (
+                "storyengine_tui.widgets",
+                "storyengine_tui.textual_ext",
+                "storyengine_tui.theme",
+                "core.domain",
+                "core.text",
+            ),
+        ),
+        (
+            "storyengine_tui.screens",
+            (
+                "storyengine_tui.screens",
+                "storyengine_tui.widgets",
+                "storyengine_tui.textual_ext",
+                "storyengine_tui.theme",
+                "storyengine_tui.bootstrap",
+                "core",
+            ),
+        ),
+    ],
+)
+def test_a_package_imports_only_what_lies_below_it(importer: str, allowed: tuple[str, ...]) -> None:
+    modules = {name for package in PACKAGES for name in module_names(package)}
+    found = {
+        name
+        for path in sources(importer.replace(".", "/"))
+        for name in imported(path)
+        if name in modules and not any(name == one or name.startswith(f"{one}.") for one in allowed)
+    }
+    assert found <= {importer.rpartition(".")[0]}
+
+
+@pytest.mark.parametrize("tab", ["setup", "play", "narrative"])
+def test_a_tab_knows_nothing_of_the_other_tabs(tab: str) -> None:
+    others = {f"storyengine_tui.screens.{other}" for other in ("setup", "play", "narrative") if other != tab}
+    found = {name for path in sources(f"storyengine_tui/screens/{tab}") for name in imported(path)}
+    assert not {name for name in found if name.startswith(tuple(others))}

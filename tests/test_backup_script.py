@@ -16,8 +16,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
-from db.connect import open_engine, parse_url
-from db.embedded.access import ROLE
+from db.connections import open_engine, parse_url
+from db.embedded.machine.access import ROLE
 from db.embedded.server import EmbeddedServer
 from db.migrate import upgrade
 from tests.store.servers import administer, as_administrator

@@ -18,24 +18,24 @@ from pydantic import TypeAdapter
 from textual.events import Key, MouseEvent, Paste, Resize
 from textual.message import Message
 
-from core.chapter_script import ChapterScriptError, load_chapter_script
-from core.consent import Consent
+from core.config.consent import Consent
+from core.config.models import defaults_for
+from core.config.paths import ENV_FILE
+from core.domain.errors import StoryEngineError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.request import RequestState
+from core.domain.session import SessionState
+from core.domain.transcript import render_all
 from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
-from core.errors import StoryEngineError
-from core.export import SessionBody, as_new_session, from_json, read_body, to_json
-from core.ids import SessionId, new_uuid
-from core.model_choice import defaults_for
-from core.paths import ENV_FILE
-from core.providers.scripted import ScriptedProvider
-from core.request import RequestState
-from core.session import SessionState
-from core.text import clean
-from core.transcript import render_all
+from core.engine.session_handle import OpenSession
+from core.exchange.chapter_script import ChapterScriptError, load_chapter_script
+from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
+from core.providers.scripted.provider import ScriptedProvider
+from core.text.cleaning import clean
 from db.store import open_store
 from storyengine_tui.bootstrap import configure
-from storyengine_tui.settings_file import change_settings
-from storyengine_tui.terminal_input import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
+from storyengine_tui.screens.models.settings_file import change_settings
+from storyengine_tui.textual_ext.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
 from tools.fuzz_texts import (
     check_correction,
     check_kept_text,

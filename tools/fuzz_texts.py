@@ -6,20 +6,20 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from core.context import ContextBuilder
+from core.agents.context_builder import ContextBuilder
+from core.config.models import defaults_for
+from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
+from core.config.paths import Paths
+from core.domain.errors import StoryEngineError
+from core.domain.limits import LONGEST_CORRECTION, Limits
+from core.domain.memory import BlockType
 from core.engine.commands import correct_canon
-from core.errors import StoryEngineError
-from core.limits import LONGEST_CORRECTION, Limits
-from core.memory import BlockType
-from core.model_choice import defaults_for
-from core.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
-from core.paths import Paths
-from core.providers.script import Script, load_script
-from core.providers.scripted import ScriptedProvider
-from core.text import clean, clean_line, is_blank
-from core.whole import problems_of_memory
-from storyengine_tui.kept_text import KeptText
-from storyengine_tui.last_session import read_last_panel, read_last_session
+from core.exchange.session_integrity import problems_of_memory
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Script, load_script
+from core.text.cleaning import clean, clean_line, is_blank
+from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
+from storyengine_tui.screens.shared.kept_text import KeptText
 from tests.core.simulation import active
 
 NOW = 1_800_000_000.0

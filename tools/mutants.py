@@ -1,7 +1,7 @@
 """Changes one thing in `core` at a time and says which changes no test notices.
 
     python -m tools.mutants --seed 1 --count 200        draws 200 changes by the seed 1
-    python -m tools.mutants --files 'core/text.py'      tries every change in these files
+    python -m tools.mutants --files 'core/text/cleaning.py'      tries every change in these files
 
 The tests run once under `coverage`, which tells what tests run a line; a mutant is then tried with those
 alone, the quick ones of every kind first, until one fails or a minute of them has passed. Everything happens

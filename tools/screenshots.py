@@ -17,17 +17,17 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from core.config.models import defaults_for
+from core.config.paths import Paths
+from core.config.settings import Settings
+from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
-from core.model_choice import defaults_for
-from core.paths import Paths
-from core.providers.script import Entry, Match, Script
-from core.providers.scripted import ScriptedProvider
-from core.settings import Settings
-from core.slot import Slot
-from storyengine_tui.app import StoryEngineApp
+from core.engine.session_handle import OpenSession
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Match, Script
 from storyengine_tui.bootstrap import Configuration, running_store
-from storyengine_tui.example_chapters import find_examples
+from storyengine_tui.screens.system.example_chapters import find_examples
+from storyengine_tui.shell.app import StoryEngineApp
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs" / "screenshots"

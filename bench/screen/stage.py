@@ -10,11 +10,11 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from bench.made_up import REPLY_WORDS, sentences, whole
-from core.ids import SessionId
-from core.paths import Paths
+from core.config.paths import Paths
+from core.domain.ids import SessionId
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
-from storyengine_tui.last_session import LastPanel, write_last_session
+from storyengine_tui.screens.chapter.last_session import LastPanel, write_last_session
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("storyengine")

@@ -8,7 +8,7 @@ from bench.made_up import PROMPT_WORDS, sentences
 from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
 from bench.screen.visits import OPEN, Samples, ready, start
 from bench.screen.window import Window
-from core.ids import SessionId
+from core.domain.ids import SessionId
 
 EARLY = 100
 """Replies after which memory is looked at first: caches are filled by then."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bench.screen.stage import FLOOR, PACES, PROGRAM, ROOT, Stage, bare_environment, last_word
 from bench.screen.window import COLUMNS, ROWS, NotShownError, Window
-from core.ids import SessionId
+from core.domain.ids import SessionId
 
 RARE = "QZXJKV"
 """Letters that no text of ours shows, so that a typed one is known by its sight."""

@@ -5,17 +5,17 @@ from collections.abc import Iterator, Sequence
 
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
-from core.errors import ErrorCode, StoryEngineError
-from core.event import Event
-from core.fence import SegmentName
-from core.memory import MemoryBlock
-from core.prompt_range import PromptRange
-from core.segment import Context, Segment
-from core.session import Session, Tab1Inputs
-from core.slot import Slot
-from core.text import clean, cut_in_words, is_blank, to_last_sentence
-from core.tokens import estimate_tokens
-from core.transcript import in_order, render_events
+from core.context.segments import Context, Segment
+from core.context.tokens import estimate_tokens
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.event import Event
+from core.domain.memory import MemoryBlock
+from core.domain.prompt_range import PromptRange
+from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot
+from core.domain.transcript import in_order, render_events
+from core.text.cleaning import clean, cut_in_words, is_blank, to_last_sentence
+from core.text.delimiters import SegmentName
 
 _OWN_MARK = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
 
@@ -31,7 +31,7 @@ def build_context(
 ) -> Context:
     """Return the input of one character: system prompt, identity, memory, recent context, GM's prompt.
 
-    Over budget it is reduced in the order that `core.context` documents.
+    Over budget it is reduced in the order that `core.agents.context_builder` documents.
     """
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(session, tab1, slot))
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)

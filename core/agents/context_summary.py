@@ -7,16 +7,16 @@ from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
 from core.agents.small_delta import small_delta_schema
-from core.event import Event
-from core.fence import SegmentName
-from core.memory import BlockType, MemoryBlock, TurnDelta
-from core.model_choice import ModelChoice, PromptStyle
-from core.numbers import read_count
-from core.prompt_range import PromptRange
+from core.config.models import ModelChoice, PromptStyle
+from core.context.segments import Context
+from core.domain.event import Event
+from core.domain.memory import BlockType, MemoryBlock, TurnDelta
+from core.domain.prompt_range import PromptRange
+from core.domain.session import Session
+from core.domain.transcript import in_order, render_events
 from core.providers.base import OutputSchema
-from core.segment import Context
-from core.session import Session
-from core.transcript import in_order, render_events
+from core.text.delimiters import SegmentName
+from core.text.numbers import read_count
 
 AGENT_ID = 8
 

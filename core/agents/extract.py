@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from core.agents.schema import Schema, fixed, record
-from core.grapheme import head
-from core.model_choice import PromptStyle
-from core.tokens import estimate_tokens
+from core.config.models import PromptStyle
+from core.context.tokens import estimate_tokens
+from core.text.graphemes import head
 
 CLAUSE_LENGTH, CLAUSE_TOKENS = 120, 60
 """Characters and tokens of the longest clause: what is picked must fit the output cap in any script."""

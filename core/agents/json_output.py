@@ -14,10 +14,10 @@ from math import isfinite
 import json_repair
 from pydantic import BaseModel, ValidationError
 
-from core.errors import ErrorCode, StoryEngineError
-from core.memory import SMALL_BOUNDS, WIDE_BOUNDS, compact_json
-from core.model_choice import PromptStyle
-from core.text import clean
+from core.config.models import PromptStyle
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.memory import SMALL_BOUNDS, WIDE_BOUNDS, compact_json
+from core.text.cleaning import clean
 
 MAX_OUTPUT = 200_000
 """Characters of output beyond which nothing is tried: memory is far shorter."""

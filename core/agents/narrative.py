@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from core.agents.setup import AgentSetup, overflow, total
-from core.event import Event
-from core.fence import SegmentName, disarm
-from core.grapheme import head, tail
-from core.memory import MemoryBlock
-from core.model_choice import PromptStyle
-from core.prompt_range import PromptRange
-from core.segment import Context, Segment
-from core.session import Session
-from core.tokens import characters_for, estimate_tokens
-from core.transcript import SEPARATOR, in_order, render_event, render_events
+from core.config.models import PromptStyle
+from core.context.segments import Context, Segment
+from core.context.tokens import characters_for, estimate_tokens
+from core.domain.event import Event
+from core.domain.memory import MemoryBlock
+from core.domain.prompt_range import PromptRange
+from core.domain.session import Session
+from core.domain.transcript import SEPARATOR, in_order, render_event, render_events
+from core.text.delimiters import SegmentName, disarm
+from core.text.graphemes import head, tail
 
 AGENT_ID = 9
 

@@ -11,11 +11,11 @@ import re
 from dataclasses import dataclass
 from importlib.resources import files
 
-from core.fence import SegmentName
-from core.model_choice import AgentRole, PromptStyle
-from core.request import Content
-from core.segment import Segment, plain
-from core.tokens import estimate_tokens
+from core.config.models import AgentRole, PromptStyle
+from core.context.segments import Segment, plain
+from core.context.tokens import estimate_tokens
+from core.domain.request import Content
+from core.text.delimiters import SegmentName
 
 SEGMENTS = frozenset(
     {SegmentName.SYSTEM_PROMPT, SegmentName.EXAMPLE_INPUT, SegmentName.EXAMPLE_OUTPUT, SegmentName.CUE}

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.agents.prompt_file import SystemPrompt, load_prompt, render_prompt
-from core.errors import ErrorCode, StoryEngineError
-from core.fence import SegmentName
-from core.memory import BlockType, MemoryBlock
-from core.memory_digest import MemoryDigester
-from core.model_choice import AgentRole, ModelChoice, PromptStyle, setting_of
+from core.config.models import AgentRole, ModelChoice, PromptStyle, setting_of
+from core.context.memory_digest import MemoryDigester
+from core.context.segments import Context, Segment, fenced, plain
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.memory import BlockType, MemoryBlock
 from core.providers.base import OutputSchema
-from core.segment import Context, Segment, fenced, plain
+from core.text.delimiters import SegmentName
 
 _MEMORY_SHARE = {PromptStyle.FULL: 0.75, PromptStyle.SMALL: 0.25}
 """How much of what the fixed parts leave memory may take before its oldest details are left out. The

@@ -7,14 +7,14 @@ where each would keep hardly a sentence, the oldest prompts go as a whole.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.event import Event
-from core.fence import disarm
-from core.grapheme import head, tail
-from core.model_choice import PromptStyle
-from core.prompt_range import PromptRange
-from core.session import Session
-from core.tokens import characters_for, estimate_tokens
-from core.transcript import render_event
+from core.config.models import PromptStyle
+from core.context.tokens import characters_for, estimate_tokens
+from core.domain.event import Event
+from core.domain.prompt_range import PromptRange
+from core.domain.session import Session
+from core.domain.transcript import render_event
+from core.text.delimiters import disarm
+from core.text.graphemes import head, tail
 
 _LEAST = 60
 """Tokens below which no event is shortened: two or three sentences."""

@@ -6,12 +6,12 @@ from core.agents.extract import EMPTY_LIST, clauses, fitted, pick, pick_any, pic
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup
-from core.fence import SegmentName
-from core.memory import BlockType, WorldChapterLock
-from core.model_choice import ModelChoice, PromptStyle
+from core.config.models import ModelChoice, PromptStyle
+from core.context.segments import Context
+from core.domain.memory import BlockType, WorldChapterLock
+from core.domain.session import Session, Tab1Inputs
 from core.providers.base import OutputSchema
-from core.segment import Context
-from core.session import Session, Tab1Inputs
+from core.text.delimiters import SegmentName
 
 AGENT_ID = 0
 

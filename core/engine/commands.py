@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.context import ContextBuilder
-from core.engine.settlement import BETWEEN, move, returned_unsent, summary_request
-from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.ids import BlockId, RequestId, SessionId, new_uuid
-from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
-from core.machine import Command
-from core.memory import BlockType, MemoryBlock, correction_payload, corrections_length
-from core.prompt_range import PromptRange
-from core.request import Request, RequestKind, RequestState
-from core.session import Session, SessionState, Tab1Inputs
-from core.slot import Slot, first_slots
+from core.agents.context_builder import ContextBuilder
+from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.ids import BlockId, RequestId, SessionId, new_uuid
+from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
+from core.domain.memory import BlockType, MemoryBlock, correction_payload, corrections_length
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.slot import Slot, first_slots
+from core.domain.state_machine import Command
+from core.engine.transitions import BETWEEN, move, returned_unsent, summary_request
 from core.store import Changes, Snapshot
-from core.text import clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line, is_blank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,26 +3,26 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from core.context import Context, ContextBuilder
+from core.agents.context_builder import Context, ContextBuilder
+from core.config.models import Choices
+from core.domain.errors import SessionLockedError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.session import SessionSummary
+from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.call import Caller
 from core.engine.clock import Clock, utc_now
-from core.engine.executor import Executor
-from core.engine.follower import Follower
-from core.engine.lease_watch import LeaseWatch
-from core.engine.listeners import Listeners
-from core.engine.open_session import OpenSession
-from core.engine.rate_limit import RateLimiter
-from core.engine.runner import Runner
-from core.engine.save_slots import SaveSlots
-from core.engine.slot_keeper import SlotKeeper
-from core.engine.writing import Writer
-from core.errors import SessionLockedError
-from core.ids import SessionId, new_uuid
-from core.model_choice import Choices
+from core.engine.queue.executor import Executor
+from core.engine.queue.model_call import Caller
+from core.engine.queue.rate_limit import RateLimiter
+from core.engine.queue.worker import Runner
+from core.engine.save_points.auto_save import SlotKeeper
+from core.engine.save_points.service import SaveSlots
+from core.engine.session_handle import OpenSession
+from core.engine.sync.follower import Follower
+from core.engine.sync.lease_watch import LeaseWatch
+from core.engine.sync.session_writer import Writer
+from core.engine.sync.subscriptions import Listeners
 from core.providers.base import Provider
-from core.session import SessionSummary
-from core.slot import Slot
 from core.store import Changes, Holder, Lease, Snapshot, Store, written_elsewhere
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from core.agents import context_summary, narrative, world_lock
-from core.errors import ErrorCode, StoryEngineError
-from core.ids import ArtifactId, BlockId, new_uuid
-from core.prompt_range import PromptRange
-from core.request import Artifact, Content, Request, RequestKind
-from core.text import clean
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import ArtifactId, BlockId, new_uuid
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Artifact, Content, Request, RequestKind
+from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import RequestId
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import Session, SessionState
+from core.domain.slot import Slot
 from core.engine.outcome import Failed, Trail, trail_without_call
-from core.engine.settlement import returned_unsent, settle, summary_request
-from core.errors import ErrorCode, StoryEngineError
-from core.ids import RequestId
-from core.request import Request, RequestKind, RequestState
-from core.session import Session, SessionState
-from core.slot import Slot
+from core.engine.transitions import returned_unsent, settle, summary_request
 from core.store import Changes, Snapshot
 
 _STATE_OF = {

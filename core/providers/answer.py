@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 from typing import get_args
 
-from core.errors import ErrorCode
+from core.domain.errors import ErrorCode
+from core.domain.request import Usage
 from core.providers.base import Completion, FinishReason, ProviderError
-from core.request import Usage
-from core.text import clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line, is_blank
 
 _THINKING = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _LONGEST_REFUSAL = 200

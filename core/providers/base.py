@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from core.errors import ErrorCode, StoryEngineError
-from core.request import Usage
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.request import Usage
 
 LONGEST_WAIT = 86_400.0
 """Seconds; a service that asks for a longer wait is asked again after a day."""

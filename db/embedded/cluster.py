@@ -7,13 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from db.embedded.access import ADMINISTRATOR, CREATE, DATABASE, HAND_OVER, role_of, write_access
-from db.embedded.binaries import Binaries, major_of, program_environment
-from db.embedded.directories import can_reach, sync_directory
-from db.embedded.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
-from db.embedded.orphans import ORPHAN_PATIENCE, end_orphans
-from db.embedded.postmaster import server_settings
-from db.embedded.privileges import Footing
+from db.embedded.machine.access import ADMINISTRATOR, CREATE, DATABASE, HAND_OVER, role_of, write_access
+from db.embedded.machine.binaries import Binaries, major_of, program_environment
+from db.embedded.machine.directories import can_reach, sync_directory
+from db.embedded.machine.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
+from db.embedded.machine.orphans import ORPHAN_PATIENCE, end_orphans
+from db.embedded.machine.postmaster import server_settings
+from db.embedded.machine.run_as import Footing
 
 INITDB_TIMEOUT = 300.0
 MMAP = "dynamic_shared_memory_type=mmap"

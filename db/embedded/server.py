@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from core.errors import ErrorCode, StorageError
-from core.private_file import environment_without_secrets
-from db.embedded.access import DATABASE, role_of
-from db.embedded.binaries import Binaries, find_binaries
-from db.embedded.directories import PORT, make_private, refuse_long_path, refuse_network_file_system
-from db.embedded.failure import EmbeddedError, explain_os_error
-from db.embedded.locks import POLL, FileLock, is_locked
-from db.embedded.postmaster import LOG_FILE
-from db.embedded.probe import is_accepting
+from core.config.private_files import environment_without_secrets
+from core.domain.errors import ErrorCode, StorageError
+from db.embedded.machine.access import DATABASE, role_of
+from db.embedded.machine.binaries import Binaries, find_binaries
+from db.embedded.machine.directories import PORT, make_private, refuse_long_path, refuse_network_file_system
+from db.embedded.machine.failure import EmbeddedError, explain_os_error
+from db.embedded.machine.locks import POLL, FileLock, is_locked
+from db.embedded.machine.postmaster import LOG_FILE
+from db.embedded.machine.probe import is_accepting
 from db.embedded.state import Phase, ServerState
 from db.embedded.supervisor import CLIENTS_LOCK, SUPERVISOR_LOCK
 

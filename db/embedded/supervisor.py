@@ -14,14 +14,14 @@ import time
 from collections import deque
 from pathlib import Path
 
-from db.embedded.binaries import Binaries
 from db.embedded.cluster import hand_over, prepare_cluster, reachable_binaries
-from db.embedded.directories import choose_socket_dir
-from db.embedded.failure import EmbeddedError, explain_os_error, explain_output
-from db.embedded.locks import FileLock
-from db.embedded.orphans import end_orphans, forget_stale_server
-from db.embedded.postmaster import LOG_FILE, Postmaster
-from db.embedded.privileges import Footing, choose_footing
+from db.embedded.machine.binaries import Binaries
+from db.embedded.machine.directories import choose_socket_dir
+from db.embedded.machine.failure import EmbeddedError, explain_os_error, explain_output
+from db.embedded.machine.locks import FileLock
+from db.embedded.machine.orphans import end_orphans, forget_stale_server
+from db.embedded.machine.postmaster import LOG_FILE, Postmaster
+from db.embedded.machine.run_as import Footing, choose_footing
 from db.embedded.state import Phase, ServerState
 
 CLIENTS_LOCK = "clients.lock"

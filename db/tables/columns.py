@@ -18,7 +18,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
-from core.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.limits import EARLIEST_TIME, LATEST_TIME
 
 _NAMES = {
     "pk": "pk_%(table_name)s",

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint, text
 from sqlmodel import Field
 
-from core.request import RequestKind, RequestState
+from core.domain.request import RequestKind, RequestState
 from db.tables import columns as column
 from db.tables.columns import Row
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
 from sqlmodel import Field
 
-from core.session import SessionState
+from core.domain.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
 

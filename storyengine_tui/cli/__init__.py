@@ -4,7 +4,7 @@ import gc
 import os
 import sys
 
-from core.private_file import OTHERS
+from core.config.private_files import OTHERS
 
 
 def main() -> None:
@@ -16,10 +16,10 @@ def main() -> None:
         # The screen alone, which is to show at once: no command is imported, and no garbage looked for among
         # what stays anyway. The app turns that on again when all is made.
         gc.disable()
-        from storyengine_tui.cli.open_app import open_app
+        from storyengine_tui.cli.commands.open_app import open_app
 
         sys.exit(open_app())
-    from storyengine_tui.cli.commands import app
+    from storyengine_tui.cli.app import app
     from storyengine_tui.cli.running import code_of_broken_output
 
     try:

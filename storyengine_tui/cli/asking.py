@@ -5,7 +5,7 @@ import sys
 import typer
 from pydantic import SecretStr
 
-from core.errors import ErrorCode, StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 
 
 def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> SecretStr:

@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from core.errors import ErrorCode
+from core.domain.errors import ErrorCode
 
 
 class ExitCode(IntEnum):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from core.password import PasswordRefusedError
-from core.settings import ProviderName
+from core.config.password import PasswordRefusedError
+from core.config.settings import ProviderName
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli import asking
 from storyengine_tui.cli.running import cannot_write

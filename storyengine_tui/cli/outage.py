@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import Callable
 
-from core.errors import ErrorCode, StorageError, StoryEngineError
-from core.password import in_words
+from core.config.password import in_words
+from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 
 STORAGE_WAIT = 600.0
 """Seconds: long enough to make room on a disk or to start a server again, and no script hangs for a night."""

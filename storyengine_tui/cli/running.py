@@ -11,10 +11,10 @@ from pathlib import Path
 
 import typer
 
-from core.chapter_script import ChapterScriptError
-from core.errors import ErrorCode, StoryEngineError
-from core.export import ImportRefusedError
-from core.paths import Paths, find_paths
+from core.config.paths import Paths, find_paths
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.exchange.chapter_script import ChapterScriptError
+from core.exchange.session_export import ImportRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from storyengine_tui.cli.words import LOG_NAME as LOG_NAME
 from storyengine_tui.cli.words import console as console

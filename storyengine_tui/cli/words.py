@@ -8,10 +8,10 @@ from logging.handlers import RotatingFileHandler
 from rich.console import Console as RichConsole
 from rich.text import Text
 
-from core.errors import StoryEngineError
-from core.paths import Paths
-from core.private_file import make_directory
-from core.text import clean
+from core.config.paths import Paths
+from core.config.private_files import make_directory
+from core.domain.errors import StoryEngineError
+from core.text.cleaning import clean
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 LOG_NAME = "storyengine.log"

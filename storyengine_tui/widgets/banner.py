@@ -15,7 +15,7 @@ from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widgets import Button, Static
 
-from core.text import clean
+from core.text.cleaning import clean
 from storyengine_tui.widgets.elapsed import elapsed_text
 
 

@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 
-from core.text import clean_line
+from core.text.cleaning import clean_line
 from storyengine_tui.widgets.elapsed import elapsed_text
 
 _SEPARATOR = " · "

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from core.text import clean_line
+from core.text.cleaning import clean_line
 
 _AROUND = 2
 """Cells that an entry takes beside its label: brackets when it is the active one, else spaces."""

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from core.draft import NarrativeDraft
-from core.errors import ErrorCode, SessionLockedError, StorageError
-from core.event import Event
-from core.ids import RequestId, SessionId
-from core.memory import MemoryBlock, folded
-from core.request import Artifact, Request, RequestState
-from core.save_slot import SaveSlot
-from core.session import SessionSummary
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.event import Event
+from core.domain.ids import RequestId, SessionId
+from core.domain.memory import MemoryBlock, folded
+from core.domain.request import Artifact, Request, RequestState
+from core.domain.save_point import SaveSlot
+from core.domain.session import SessionSummary
 from core.store import Changes, Holder, Lease, Snapshot, whole_from
 from tests.core.samples import NOW
 

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from core.config.models import defaults_for
 from core.engine.engine import Engine
-from core.engine.notices import Notice
-from core.engine.open_session import OpenSession
-from core.model_choice import defaults_for
-from core.providers.script import Entry, Script
-from core.providers.scripted import ScriptedProvider
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import Notice
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Script
 from core.store import Snapshot
 from tests.core.memory_store import MemoryStore
 

@@ -6,12 +6,12 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from core.event import Event, Role
-from core.ids import BlockId, EventId, SessionId
-from core.memory import BlockType, MemoryBlock
-from core.model_choice import AgentRole, Choices, ModelChoice, PromptStyle
-from core.session import Session, Tab1Inputs
-from core.slot import Slot, first_slots
+from core.config.models import AgentRole, Choices, ModelChoice, PromptStyle
+from core.domain.event import Event, Role
+from core.domain.ids import BlockId, EventId, SessionId
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot, first_slots
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SESSION_ID = SessionId(UUID(int=1))

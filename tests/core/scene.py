@@ -1,11 +1,11 @@
 """A writer of one session on a store in memory, another window beside it, and what was heard of both."""
 
+from core.domain.ids import RequestId
+from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.listeners import Listeners
-from core.engine.notices import Notice
-from core.engine.writing import Writer
-from core.ids import RequestId
-from core.slot import Slot
+from core.engine.sync.notifications import Notice
+from core.engine.sync.session_writer import Writer
+from core.engine.sync.subscriptions import Listeners
 from core.store import Changes, Snapshot
 from tests.core.memory_store import MemoryLease, MemoryStore
 from tests.core.samples import NOW

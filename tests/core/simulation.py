@@ -3,18 +3,18 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.event import Event
+from core.domain.ids import RequestId, SessionId, new_uuid
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.queue.worker import next_request
 from core.engine.recovery import recover
-from core.engine.runner import next_request
-from core.engine.settlement import settle
-from core.errors import ErrorCode, StoryEngineError
-from core.event import Event
-from core.ids import RequestId, SessionId, new_uuid
-from core.request import Request, RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
+from core.engine.transitions import settle
 from core.store import Changes, Snapshot
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

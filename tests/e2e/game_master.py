@@ -165,6 +165,6 @@ def local_model_of(window: Terminal) -> int:
     [found] = [
         int(pid)
         for pid, parent, arguments in (line.split(None, 2) for line in listing.splitlines())
-        if int(parent) == window.process.pid and "local_child.py" in arguments
+        if int(parent) == window.process.pid and "local/child.py" in arguments
     ]
     return found

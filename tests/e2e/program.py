@@ -12,8 +12,8 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from db.embedded.server import EmbeddedServer
-from storyengine_tui.cli.commands import app
-from tests.store.embedded_fixtures import stop
+from storyengine_tui.cli.app import app
+from tests.store.embedded.embedded_fixtures import stop
 
 PROGRAM = Path(sys.executable).with_name("storyengine")
 PATIENCE = 120.0

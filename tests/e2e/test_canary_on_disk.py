@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from db.embedded.binaries import find_binaries
+from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.game_master import GameMaster

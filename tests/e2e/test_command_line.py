@@ -12,8 +12,8 @@ from uuid import uuid4
 import pytest
 
 from core.agents.prompt_file import load_prompt
-from core.errors import ErrorCode
-from core.model_choice import AgentRole, PromptStyle
+from core.config.models import AgentRole, PromptStyle
+from core.domain.errors import ErrorCode
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, error_reply

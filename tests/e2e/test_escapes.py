@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.text import clean
+from core.text.cleaning import clean
 from tests.bad_text import KINDS, BadText, acts
 from tests.e2e.game_master import GameMaster
 from tests.e2e.program import Machine, chapter_script, machine

@@ -8,8 +8,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from core.settings import load_settings
-from storyengine_tui.cli.commands import app
+from core.config.settings import load_settings
+from storyengine_tui.cli.app import app
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine
 

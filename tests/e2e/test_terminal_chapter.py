@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from core.text import word_count
+from core.text.cleaning import word_count
 from tests.e2e.game_master import Character, GameMaster, Setting, local_model_of
 from tests.e2e.program import Machine, machine
 from tests.terminal import Size

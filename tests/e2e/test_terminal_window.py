@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from pyte.screens import Char
 
-from core.paths import Paths
+from core.config.paths import Paths
 from tests.e2e.game_master import Character, GameMaster, Setting
 from tests.e2e.program import Machine, machine
 from tests.store.servers import TEMPLATE, administer, cloned, in_database, plain_url, private_server
@@ -289,7 +289,7 @@ def test_the_frame_says_who_has_answered_and_the_bell_rings_when_it_is_wanted(
 
 
 BROKEN = """
-from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 def stumble(self, select=False):
     raise ZeroDivisionError("a bug of ours")

@@ -33,6 +33,6 @@ async def store(url: str) -> AsyncIterator[PostgresStore]:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only an instant for a store that is away."""
-    monkeypatch.setattr("core.engine.writing.FIRST_WAIT", 0.01)
-    monkeypatch.setattr("core.engine.writing.LONGEST_WAIT", 0.05)
-    monkeypatch.setattr("core.engine.follower.WAIT", 0.01)
+    monkeypatch.setattr("core.engine.sync.session_writer.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("core.engine.sync.session_writer.LONGEST_WAIT", 0.05)
+    monkeypatch.setattr("core.engine.sync.follower.WAIT", 0.01)

@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
 
-from core.engine.notices import RequestFailed
-from core.engine.open_session import OpenSession
-from core.errors import ErrorCode
-from core.ids import RequestId, SessionId
+from core.domain.errors import ErrorCode
+from core.domain.ids import RequestId, SessionId
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Provider
-from core.request import Request, RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
 from core.store import Snapshot
 from db.store import PostgresStore
 from tests.engine.windows import Ears, create, done, listening, set_up, window

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from core.errors import ErrorCode
+from core.domain.errors import ErrorCode
 from tests.http_faults import CUT, DONE, Reply, chunk, error_reply, sse, text_reply, usage_chunk
 
 Make = Callable[[], Reply]

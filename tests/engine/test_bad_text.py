@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from core.chapter_file import write_chapter
-from core.chapter_script import ChapterScriptError, parse_chapter_script
+from core.domain.errors import ErrorCode, LimitExceededError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.slot import Slot
+from core.domain.transcript import render_all, render_events
 from core.engine.commands import Tab1Edit
-from core.engine.open_session import OpenSession
-from core.engine.player import Player
-from core.errors import ErrorCode, LimitExceededError
-from core.export import SessionBody, as_new_session, from_json, read_body, to_json
-from core.ids import SessionId, new_uuid
+from core.engine.script_player import Player
+from core.engine.session_handle import OpenSession
+from core.exchange.chapter_file import write_chapter
+from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
+from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.scripted import ScriptedProvider
-from core.slot import Slot
-from core.text import clean, clean_line
-from core.transcript import render_all, render_events
+from core.providers.scripted.provider import ScriptedProvider
+from core.text.cleaning import clean, clean_line
 from db.store import PostgresStore
 from tests.bad_text import ENDING, KINDS, OPENING, BadText, acts
 from tests.engine.windows import chapter, create, done, window

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from core.context import ContextBuilder
+from core.agents.context_builder import ContextBuilder
+from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.ids import BlockId, SessionId, new_uuid
+from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.memory import BlockType
+from core.domain.prompt_range import PromptRange
+from core.domain.slot import Slot
 from core.engine.clock import utc_now
-from core.engine.notices import MemoryAppended
-from core.engine.open_session import OpenSession
-from core.engine.save_slots import SaveSlots
-from core.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
-from core.ids import BlockId, SessionId, new_uuid
-from core.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
-from core.memory import BlockType
-from core.prompt_range import PromptRange
-from core.slot import Slot
+from core.engine.save_points.service import SaveSlots
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import MemoryAppended
+from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from core.errors import ErrorCode
-from core.model_choice import AgentRole, Choices
-from core.providers.script import Fault
-from core.request import RequestKind
-from core.session import SessionState
-from core.slot import Slot
+from core.config.models import AgentRole, Choices
+from core.domain.errors import ErrorCode
+from core.domain.request import RequestKind
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import CHOICES, Recorder, chapter, done, failing, is_summary, scripted
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from core.errors import RowRefusedError
-from core.export import ImportRefusedError, as_new_session, from_json, read_body, to_json
-from core.ids import SessionId, new_uuid
-from core.providers.script import Fault
-from core.request import RequestKind, RequestState
-from core.slot import Slot
-from core.transcript import render_window
+from core.domain.errors import RowRefusedError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.request import RequestKind, RequestState
+from core.domain.slot import Slot
+from core.domain.transcript import render_window
+from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
-from storyengine_tui.cli.exchange import read_file
-from tests.core.test_export_refusals import signed
+from storyengine_tui.cli.commands.exchange import read_file
+from tests.core.exchange.test_export_refusals import signed
 from tests.engine.windows import (
     GatedModel,
     Wrapped,

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from core.engine.open_session import OpenSession
+from core.config.models import AgentRole, Choices
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
 from core.engine.outcome import UNKNOWN_CALL
-from core.errors import ErrorCode, StoryEngineError
-from core.model_choice import AgentRole, Choices
-from core.providers.script import Fault
-from core.request import Request, RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
+from core.engine.session_handle import OpenSession
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,
@@ -190,7 +190,7 @@ async def test_an_error_after_the_call_keeps_its_code_and_what_was_paid_for(
     def does_not_fit(*_: object) -> object:
         raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
 
-    monkeypatch.setattr("core.engine.executor.repair_context", does_not_fit)
+    monkeypatch.setattr("core.engine.queue.executor.repair_context", does_not_fit)
     async with facing(store, RequestKind.LOCK, Fault.INVALID_JSON) as session:
         request = await session.wait(await session.lock())
         assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.consent import Consent
-from core.errors import ErrorCode
-from core.model_choice import LEAST_ANSWER, AgentRole, Choices
+from core.config.consent import Consent
+from core.config.models import LEAST_ANSWER, AgentRole, Choices
+from core.domain.errors import ErrorCode
+from core.domain.request import RequestKind
+from core.domain.session import SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.openai import OpenAIProvider
-from core.providers.script import Entry, Match
-from core.providers.scripted import ScriptedProvider
-from core.request import RequestKind
-from core.session import SessionState
+from core.providers.openai.provider import OpenAIProvider
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Match
 from db.store import PostgresStore
 from tests.engine.fault_plan import facing
 from tests.engine.test_model_faults import kind_of

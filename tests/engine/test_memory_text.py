@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 import psycopg
 import pytest
 
-from core.context import ContextBuilder
-from core.errors import ErrorCode
-from core.export import as_new_session, from_json, read_body, to_json
-from core.ids import SessionId, new_uuid
+from core.agents.context_builder import ContextBuilder
+from core.domain.errors import ErrorCode
+from core.domain.ids import SessionId, new_uuid
+from core.domain.request import RequestKind
+from core.domain.slot import Slot
+from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.base import Message
-from core.providers.script import Entry, Fault, Match, Script
-from core.request import RequestKind
-from core.slot import Slot
+from core.providers.scripted.script import Entry, Fault, Match, Script
 from db.store import PostgresStore
 from tests.core.samples import delta_payload, lock_payload
 from tests.engine.windows import (

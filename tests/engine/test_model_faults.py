@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from core.consent import Consent
-from core.errors import ErrorCode
-from core.model_choice import AgentRole, Choices
-from core.providers.openai import OpenAIProvider
-from core.providers.script import Entry, Fault, Match
-from core.request import RequestKind
+from core.config.consent import Consent
+from core.config.models import AgentRole, Choices
+from core.domain.errors import ErrorCode
+from core.domain.request import RequestKind
+from core.providers.openai.provider import OpenAIProvider
+from core.providers.scripted.script import Entry, Fault, Match
 from db.store import PostgresStore
 from tests.engine.fault_plan import Often, facing, hold_to_plan, mended
 from tests.engine.http_fault_list import HTTP_FAULTS

@@ -6,16 +6,16 @@ from itertools import groupby
 
 import pytest
 
-from core.engine.call import input_hash
-from core.engine.notices import TextArrived
-from core.engine.open_session import OpenSession
-from core.errors import ErrorCode
-from core.model_choice import AgentRole, Choices
+from core.config.models import AgentRole, Choices
+from core.domain.errors import ErrorCode
+from core.domain.request import RequestKind, RequestState
+from core.domain.slot import Slot
+from core.engine.queue.model_call import input_hash
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import TextArrived
 from core.providers.base import Message
-from core.providers.script import Entry, Fault, Match, Script
-from core.providers.scripted import ScriptedProvider
-from core.request import RequestKind, RequestState
-from core.slot import Slot
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Fault, Match, Script
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,

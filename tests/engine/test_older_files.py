@@ -8,17 +8,18 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from core import export, save_slot
-from core.draft import NarrativeDraft
+from core.domain import save_point as save_slot
+from core.domain.draft import NarrativeDraft
+from core.domain.event import Event
+from core.domain.ids import SessionId, new_uuid
+from core.domain.memory import MemoryBlock
+from core.domain.save_point import SaveSlot, SlotContent
+from core.domain.session import Session
 from core.engine.clock import utc_now
-from core.engine.save_slots import SaveSlots
-from core.event import Event
-from core.export import as_new_session, from_json, read_body, to_json
-from core.export_format import VERSION
-from core.ids import SessionId, new_uuid
-from core.memory import MemoryBlock
-from core.save_slot import SaveSlot, SlotContent
-from core.session import Session
+from core.engine.save_points.service import SaveSlots
+from core.exchange import session_export as export
+from core.exchange.export_format import VERSION
+from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import play, window
 

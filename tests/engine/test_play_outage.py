@@ -3,12 +3,12 @@
 import pytest
 from rich.console import Console
 
-from core.chapter_script import ChapterScript, load_chapter_script
-from core.errors import ErrorCode, StorageError
-from core.session import SessionState
+from core.domain.errors import ErrorCode, StorageError
+from core.domain.session import SessionState
+from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.store import Changes
 from db.store import PostgresStore
-from storyengine_tui.cli.play import Reporter, play_and_report
+from storyengine_tui.cli.commands.play import Reporter, play_and_report
 from tests.e2e.program import chapter_script
 from tests.engine.windows import Outage, create, window
 
@@ -28,7 +28,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> ChapterScript:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     for name in ("say", "say_wrong"):
-        monkeypatch.setattr(f"storyengine_tui.cli.play.{name}", lines.append)
+        monkeypatch.setattr(f"storyengine_tui.cli.commands.play.{name}", lines.append)
     return lines
 
 
@@ -55,7 +55,7 @@ async def test_a_play_ends_with_the_code_of_the_database_when_the_wait_is_over_a
     store: PostgresStore, script: ChapterScript, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.cli.outage.STORAGE_WAIT", 0.05)
-    monkeypatch.setattr("core.engine.runner.GRACE", 0.05)
+    monkeypatch.setattr("core.engine.queue.worker.GRACE", 0.05)
     outage = Outage(store)
     outage.trouble = lambda changes: FULL if with_second_reply(changes) else None
     session_id = await create(store)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from core.chapter_script import ChapterScript, load_chapter_script
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.request import RequestKind
+from core.domain.save_point import content_of
+from core.domain.session import SessionState
+from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
-from core.engine.player import Player, ScriptMismatchError, Step
-from core.errors import ErrorCode, StoryEngineError
-from core.providers.script import Fault, Script
-from core.request import RequestKind
-from core.save_slot import content_of
-from core.session import SessionState
-from core.slot import Slot
+from core.engine.script_player import Player, ScriptMismatchError, Step
+from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.providers.scripted.script import Fault, Script
 from db.store import PostgresStore
 from tests.e2e.program import chapter_script
 from tests.engine.windows import Recorder, done, engine_on, failing, play, scripted, set_up, window

@@ -6,7 +6,14 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from core.engine.notices import (
+from core.domain.errors import ErrorCode, IllegalCommandError
+from core.domain.ids import RequestId, new_uuid
+from core.domain.request import RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.domain.state_machine import Command
+from core.engine.queue.worker import Runner
+from core.engine.sync.notifications import (
     CallStarted,
     EventsAppended,
     MemoryAppended,
@@ -20,16 +27,9 @@ from core.engine.notices import (
     TextArrived,
     UnsentChanged,
 )
-from core.engine.runner import Runner
-from core.engine.writing import Writer
-from core.errors import ErrorCode, IllegalCommandError
-from core.ids import RequestId, new_uuid
-from core.machine import Command
+from core.engine.sync.session_writer import Writer
 from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.script import Fault
-from core.request import RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,

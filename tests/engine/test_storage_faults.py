@@ -17,19 +17,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from core.domain.errors import ErrorCode, StorageError
+from core.domain.ids import SessionId
+from core.domain.request import RequestKind
+from core.domain.session import SessionState
+from core.domain.slot import Slot
 from core.engine.clock import utc_now
 from core.engine.engine import Engine
-from core.engine.notices import StorageRecovered, StorageTrouble, TextArrived
-from core.engine.open_session import OpenSession
-from core.errors import ErrorCode, StorageError
-from core.ids import SessionId
-from core.providers.scripted import ScriptedProvider
-from core.request import RequestKind
-from core.session import SessionState
-from core.slot import Slot
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
+from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes, Lease, Store
-from db.embedded.keeper import kept
 from db.embedded.server import EmbeddedServer
+from db.embedded.watchdog import kept
 from db.store import PostgresStore, open_store
 from tests.engine.windows import (
     CHOICES,
@@ -42,7 +42,7 @@ from tests.engine.windows import (
     play,
     window,
 )
-from tests.store.embedded_fixtures import stop, wait_until
+from tests.store.embedded.embedded_fixtures import stop, wait_until
 from tests.store.servers import PlainServer, plain_server, plain_url
 from tests.torture.reader import Reader
 
@@ -195,7 +195,9 @@ async def test_a_connection_that_is_cut_in_its_transaction_stores_the_reply_once
 async def test_a_lock_that_another_client_holds_is_waited_out(
     store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("db.connect._LIMITS", "SELECT set_config('lock_timeout', '50ms', false), pg_sleep(0)")
+    monkeypatch.setattr(
+        "db.connections._LIMITS", "SELECT set_config('lock_timeout', '50ms', false), pg_sleep(0)"
+    )
     async with chapter(store) as session, listening(session) as ears:
         with held(url, "LOCK TABLE event IN ACCESS EXCLUSIVE MODE"):
             request_id = await session.submit_prompt(Slot.RED, "One")

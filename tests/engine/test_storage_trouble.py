@@ -5,7 +5,11 @@ import logging
 
 import pytest
 
-from core.engine.notices import (
+from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
+from core.domain.request import RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine.sync.notifications import (
     EventsAppended,
     MemoryAppended,
     StorageRecovered,
@@ -13,10 +17,6 @@ from core.engine.notices import (
     TextArrived,
     WriterChanged,
 )
-from core.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
-from core.request import RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
 from core.store import Changes, Holder
 from db.store import PostgresStore
 from tests.engine.windows import (
@@ -245,8 +245,8 @@ async def test_our_own_lock_that_the_server_has_not_given_up_yet_is_waited_for(
 async def test_closing_does_not_wait_for_a_store_that_stays_away(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.engine.open_session.LONGEST_CLOSE", 0.1)
-    monkeypatch.setattr("core.engine.runner.GRACE", 0.1)
+    monkeypatch.setattr("core.engine.session_handle.LONGEST_CLOSE", 0.1)
+    monkeypatch.setattr("core.engine.queue.worker.GRACE", 0.1)
     outage = Outage(store)
     async with chapter(store) as session:
         session_id = session.id

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from core.engine.notices import CallStarted, MemoryAppended, RequestFailed
-from core.errors import ErrorCode
-from core.model_choice import AgentRole, Choices
-from core.providers.script import Fault
-from core.request import RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
+from core.config.models import AgentRole, Choices
+from core.domain.errors import ErrorCode
+from core.domain.request import RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine.sync.notifications import CallStarted, MemoryAppended, RequestFailed
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,

@@ -2,16 +2,16 @@
 
 import pytest
 
-from core.engine.notices import TextArrived
-from core.engine.open_session import OpenSession
-from core.engine.trial import TEST_PROMPT, TEST_VERSION
-from core.errors import ErrorCode, SessionLockedError
-from core.export import as_new_session, from_json, read_body, to_json
-from core.ids import SessionId, new_uuid
-from core.providers.script import Fault
-from core.request import Artifact, Request, RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
+from core.domain.errors import ErrorCode, SessionLockedError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.request import Artifact, Request, RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine.queue.trial import TEST_PROMPT, TEST_VERSION
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import TextArrived
+from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,

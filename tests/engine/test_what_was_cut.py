@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from core.model_choice import AgentRole, Choices, PromptStyle
-from core.providers.script import Entry, Match
-from core.request import RequestKind
-from core.slot import Slot
+from core.config.models import AgentRole, Choices, PromptStyle
+from core.domain.request import RequestKind
+from core.domain.slot import Slot
+from core.providers.scripted.script import Entry, Match
 from db.store import PostgresStore
 from tests.engine.windows import CHOICES, MATCHES, chapter, done, play, scripted
 

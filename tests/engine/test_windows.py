@@ -4,9 +4,14 @@ import asyncio
 
 import pytest
 
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.request import RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.domain.state_machine import Command
 from core.engine.commands import Tab1Edit
-from core.engine.follower import Follower
-from core.engine.notices import (
+from core.engine.sync.follower import Follower
+from core.engine.sync.notifications import (
     DraftStored,
     EventsAppended,
     MemoryAppended,
@@ -20,12 +25,7 @@ from core.engine.notices import (
     WriterChanged,
     WriterGone,
 )
-from core.errors import ErrorCode, SessionLockedError, StorageError
-from core.machine import Command
-from core.providers.script import Fault
-from core.request import RequestKind, RequestState
-from core.session import SessionState
-from core.slot import Slot
+from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     MATCHES,

@@ -10,23 +10,23 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 import pytest
 
+from core.config.models import AgentRole, Choices, defaults_for
+from core.domain.ids import SessionId, new_uuid
+from core.domain.request import Request, RequestKind
+from core.domain.session import SessionState
+from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.call import Caller, Cancellation
 from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.notices import Notice, SessionChanged
-from core.engine.open_session import OpenSession
-from core.engine.rate_limit import RateLimiter
-from core.engine.trial import call_for_test, new_test
-from core.ids import SessionId, new_uuid
-from core.model_choice import AgentRole, Choices, defaults_for
+from core.engine.queue.model_call import Caller, Cancellation
+from core.engine.queue.rate_limit import RateLimiter
+from core.engine.queue.trial import call_for_test, new_test
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import Notice, SessionChanged
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
-from core.providers.script import Entry, Fault, Match, Script
-from core.providers.scripted import ScriptedProvider
-from core.request import Request, RequestKind
-from core.session import SessionState
-from core.slot import Slot
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Fault, Match, Script
 from core.store import Changes, Lease, Store
 from tests.store.servers import plain_url
 

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from core.draft import NarrativeDraft, SourceSnapshot
-from core.event import Event, Role
-from core.ids import (
+from core.domain.draft import NarrativeDraft, SourceSnapshot
+from core.domain.event import Event, Role
+from core.domain.ids import (
     ArtifactId,
     BlockId,
     DraftId,
@@ -16,11 +16,11 @@ from core.ids import (
     SessionId,
     new_uuid,
 )
-from core.memory import BlockType, MemoryBlock
-from core.prompt_range import PromptRange
-from core.request import Artifact, Content, Request, RequestKind, RequestState, Usage
-from core.session import Session, SessionState, Tab1Inputs
-from core.slot import Slot
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Artifact, Content, Request, RequestKind, RequestState, Usage
+from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.slot import Slot
 from core.store import Changes, Lease, Store
 
 PATIENCE = 20.0

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, text
 
-from db.connect import open_engine, parse_url
+from db.connections import open_engine, parse_url
 
 
 async def make_old(url: str, revision: str) -> None:

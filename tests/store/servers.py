@@ -19,10 +19,10 @@ import psycopg
 from psycopg import sql
 from sqlalchemy import make_url
 
-from db.embedded.access import ADMINISTRATOR, ROLE
-from db.embedded.binaries import find_binaries
+from db.embedded.machine.access import ADMINISTRATOR, ROLE
+from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
-from tests.store.embedded_fixtures import fast_directory
+from tests.store.embedded.embedded_fixtures import fast_directory
 
 PATIENCE = 30.0
 TEMPLATE = "story_template"

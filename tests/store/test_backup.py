@@ -8,12 +8,12 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from core.errors import SessionLockedError, StorageError
-from core.session import Session
+from core.domain.errors import SessionLockedError, StorageError
+from core.domain.session import Session
 from core.store import Lease
-from db import client_programs
-from db.backup import backup, restore
-from db.connect import parse_url
+from db.backups import client_programs
+from db.backups.dump import backup, restore
+from db.connections import parse_url
 from db.migrate import HEAD
 from db.store import PostgresStore, open_store
 from tests.store import chapters
@@ -117,7 +117,7 @@ async def test_a_restore_that_fails_half_way_changes_nothing(
 ) -> None:
     await store.create(chapters.creation(chapters.new_session()))
     before = await everything(store)
-    monkeypatch.setattr("db.backup._fencing", lambda _: "SELECT 1/0")
+    monkeypatch.setattr("db.backups.dump._fencing", lambda _: "SELECT 1/0")
     with pytest.raises(StorageError, match="psql failed; nothing was changed") as caught:
         await restore(url, file, replace=True)
     assert "division by zero" in caught.value.hint

@@ -8,17 +8,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from db.embedded.access import ADMINISTRATOR, ROLE
-from db.embedded.binaries import find_binaries, program_environment
-from db.embedded.directories import choose_socket_dir
-from db.embedded.orphans import forget_stale_server
-from db.embedded.postmaster import LOG_FILE, Postmaster
-from db.embedded.privileges import choose_footing
-from db.embedded.probe import server_processes
+from db.embedded.machine.access import ADMINISTRATOR, ROLE
+from db.embedded.machine.binaries import find_binaries, program_environment
+from db.embedded.machine.directories import choose_socket_dir
+from db.embedded.machine.orphans import forget_stale_server
+from db.embedded.machine.postmaster import LOG_FILE, Postmaster
+from db.embedded.machine.probe import server_processes
+from db.embedded.machine.run_as import choose_footing
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 from tests.store import chapters
-from tests.store.embedded_fixtures import (
+from tests.store.embedded.embedded_fixtures import (
     PATIENCE,
     Client,
     ask,

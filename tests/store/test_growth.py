@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from core.ids import SessionId
-from core.request import RequestState
-from core.session import Session
+from core.domain.ids import SessionId
+from core.domain.request import RequestState
+from core.domain.session import Session
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters

@@ -8,15 +8,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from core.engine.notices import TextArrived
-from core.errors import StorageError
-from core.ids import SessionId
-from core.request import RequestKind
-from core.session import SessionState
-from core.slot import Slot
-from db import client_programs
-from db.backup import backup, restore
-from db.embedded.binaries import Binaries
+from core.domain.errors import StorageError
+from core.domain.ids import SessionId
+from core.domain.request import RequestKind
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine.sync.notifications import TextArrived
+from db.backups import client_programs
+from db.backups.dump import backup, restore
+from db.embedded.machine.binaries import Binaries
 from db.embedded.server import EmbeddedServer
 from db.migrate import HEAD, known_revisions
 from db.store import open_store
@@ -31,7 +31,7 @@ from tests.engine.windows import (
     record_test,
     window,
 )
-from tests.store.embedded_fixtures import directory, stop
+from tests.store.embedded.embedded_fixtures import directory, stop
 from tests.store.older_schema import make_old
 from tests.store.servers import cloned, plain_url, private_server
 from tests.torture.reader import Reader, check_session, digest_of

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.ids import SessionId
+from core.domain.ids import SessionId
 from core.store import Changes
 from db.store import open_store
 from tests.store import chapters

@@ -8,8 +8,8 @@ import pytest
 from psycopg.rows import dict_row
 from sqlalchemy import Connection
 
-from core.errors import StorageError
-from db.connect import open_engine, parse_url
+from core.domain.errors import StorageError
+from db.connections import open_engine, parse_url
 from db.migrate import HEAD, known_revisions
 from db.store import open_store
 from db.tables import METADATA

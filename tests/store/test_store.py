@@ -10,14 +10,14 @@ import pytest
 from psycopg import sql
 
 import core.store
-from core.errors import ErrorCode, SessionLockedError, StorageError
-from core.ids import SessionId, new_uuid
-from core.limits import Limits
-from core.memory import is_whole
-from core.prompt_range import PromptRange
-from core.request import Content, RequestKind, RequestState
-from core.session import Session, SessionState, Tab1Inputs
-from core.slot import Slot
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.limits import Limits
+from core.domain.memory import is_whole
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Content, RequestKind, RequestState
+from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.slot import Slot
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters

@@ -5,7 +5,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from core.ids import SessionId
+from core.domain.ids import SessionId
 from tests.store.test_rules import APPEND_ONLY, BLOCK, EVENT, RULE, Raw
 from tests.store.test_rules import chapter as chapter
 from tests.store.test_rules import raw as raw

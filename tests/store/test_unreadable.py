@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from core.errors import StorageError
-from core.ids import SessionId
-from core.session import Session
+from core.domain.errors import StorageError
+from core.domain.ids import SessionId
+from core.domain.session import Session
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters

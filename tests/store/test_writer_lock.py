@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from core.errors import SessionLockedError
-from core.session import Session, Tab1Inputs
-from core.slot import Slot
+from core.domain.errors import SessionLockedError
+from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot
 from core.store import Changes, Holder, Lease
 from db.store import PostgresStore, open_store
 from db.writer_lock import lock_key
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 OTHER_PROGRAM = """
 import asyncio, sys
-from core.ids import SessionId
+from core.domain.ids import SessionId
 from db.store import open_store
 from uuid import UUID
 async def main():
@@ -201,7 +201,7 @@ async def test_a_killed_program_leaves_the_lock_free(store: PostgresStore, url: 
 def test_the_key_is_stable_and_fits_a_bigint() -> None:
     from uuid import UUID
 
-    from core.ids import SessionId
+    from core.domain.ids import SessionId
 
     key = lock_key(SessionId(UUID("01890a5d-ac96-774b-bcce-b302099a8057")))
     assert key == lock_key(SessionId(UUID("01890a5d-ac96-774b-bcce-b302099a8057")))

@@ -15,13 +15,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from core.memory import BlockType, MemoryBlock
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import Session, SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.scripted import ScriptedProvider
-from core.request import Request, RequestKind, RequestState
-from core.session import Session, SessionState
+from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes
-from db.embedded.probe import server_processes
+from db.embedded.machine.probe import server_processes
 from db.embedded.state import ServerState
 from tests.torture.kill_orders import Orders, Point, Victim, append
 
@@ -136,12 +136,12 @@ class Seams:
 
 def install(reaper: Reaper) -> None:
     """Announce every step at which the outside world can stop."""
-    import core.chapter_file
-    import db.pen
+    import core.exchange.chapter_file
+    import db.commit_connection
     import db.store
     import db.writer_lock
     from core.engine.engine import Engine
-    from core.engine.open_session import OpenSession
+    from core.engine.session_handle import OpenSession
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
@@ -149,7 +149,7 @@ def install(reaper: Reaper) -> None:
     seams.around_plain(EmbeddedServer, "acquire", "server wanted")
     seams.around_plain(EmbeddedServer, "release", "server let go")
     seams.around(db.store, "refuse_transaction_pooler", "first connection")
-    seams.around(db.pen, "open_connection", "pen connects")
+    seams.around(db.commit_connection, "open_connection", "pen connects")
     seams.around(db.writer_lock, "open_connection", "lock connects")
     seams.around(PostgresStore, "create", "session created")
     seams.around(PostgresStore, "find_script", "session looked for")
@@ -163,8 +163,8 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresStore, "archive", "chapter archived or restored")
     seams.around(PostgresStore, "purge", "chapter purged")
     seams.around(db.writer_lock.WriterLease, "aclose", "writer's lock given back")
-    seams.around_plain(core.chapter_file, "write_new", "chapter file written")
-    seams.around_plain(core.chapter_file, "_move_to_free_name", "chapter file named")
+    seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
+    seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
     seams.confirming(Engine, "correct_canon", lambda _, session_id, text: [text])
     seams.confirming(OpenSession, "submit_prompt", lambda _, slot, text, **options: [text])
     seams.confirming(OpenSession, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
@@ -275,10 +275,10 @@ def _install_migration(reaper: Reaper, seams: Seams) -> None:
 
 
 def _install_backup(reaper: Reaper, seams: Seams) -> None:
-    import db.backup
-    import db.client_programs
+    import db.backups.client_programs
+    import db.backups.dump
 
-    behind = db.client_programs.run
+    behind = db.backups.client_programs.run
 
     async def run(name: str, *arguments: Any, **options: Any) -> str:
         reaper.reach(f"{name}: before")
@@ -291,20 +291,20 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
         reaper.reach(f"{name}: after")
         return output
 
-    db.client_programs.run = run
+    db.backups.client_programs.run = run
     for name, step in (
         ("_flush", "backup flushed"),
         ("_name", "backup named"),
         ("_discard", "draft removed"),
     ):
-        seams.around_plain(db.backup, name, step)
-    seams.around(db.backup, "upgrade", "restored schema brought up to date")
+        seams.around_plain(db.backups.dump, name, step)
+    seams.around(db.backups.dump, "upgrade", "restored schema brought up to date")
 
 
 def main() -> None:
     """Run the program's own command line."""
     orders = Orders.read(Path(sys.argv[1]))
-    from core.engine.player import Player
+    from core.engine.script_player import Player
     from storyengine_tui.cli import main as run_program
 
     install(Reaper(orders))

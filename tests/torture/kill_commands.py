@@ -11,8 +11,8 @@ from uuid import UUID
 
 import psycopg
 
-from core.ids import new_uuid
-from tests.core.test_export_refusals import signed
+from core.domain.ids import new_uuid
+from tests.core.exchange.test_export_refusals import signed
 from tests.e2e.game_master import GameMaster
 from tests.terminal import Size
 from tests.torture.kill_matrix import ROOT, Torturer

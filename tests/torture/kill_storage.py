@@ -13,8 +13,8 @@ from pathlib import Path
 
 import psycopg
 
-from db.embedded.binaries import find_binaries
-from db.embedded.probe import server_processes
+from db.embedded.machine.binaries import find_binaries
+from db.embedded.machine.probe import server_processes
 from db.embedded.server import EmbeddedServer
 from db.migrate import HEAD, known_revisions
 from tests.e2e.program import chapter_script, machine

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from string import Formatter
 
-from db.embedded.binaries import find_binaries
+from db.embedded.machine.binaries import find_binaries
 from tests.torture.phases import Found, Wanted
 
 TEMPLATE = Path(__file__).with_name("reliability.template.md")

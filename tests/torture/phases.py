@@ -124,8 +124,8 @@ def first_starts(wanted: Wanted) -> Found:
 def long_soak(wanted: Wanted) -> Found:
     """Play thousands of prompts in one process."""
     with (
-        patch("core.engine.writing.FIRST_WAIT", 0.002),
-        patch("core.engine.writing.LONGEST_WAIT", 0.01),
+        patch("core.engine.sync.session_writer.FIRST_WAIT", 0.002),
+        patch("core.engine.sync.session_writer.LONGEST_WAIT", 0.01),
     ):
         figures = asyncio.run(soak(wanted.share(FULL_SOAK), wanted.seed))
     figures.check()
@@ -187,17 +187,17 @@ PHASES: dict[str, Phase] = {
         "storage",
         "tests/engine/test_storage_faults.py",
         "tests/engine/test_storage_trouble.py",
-        "tests/tui/test_outages.py",
-        "tests/tui/test_storage_faults_on_screen.py",
-        "tests/store/test_embedded_keeper.py",
-        "tests/core/test_clock_set_back.py",
-        "tests/tui/test_autosave.py",
+        "tests/tui/shell/test_outages.py",
+        "tests/tui/shell/test_storage_faults_on_screen.py",
+        "tests/store/embedded/test_embedded_watchdog.py",
+        "tests/core/engine/test_clock_set_back.py",
+        "tests/tui/screens/chapter/test_autosave.py",
     ),
     "model faults": tests_of(
-        "model", "tests/engine/test_model_faults.py", "tests/tui/test_model_fault_banners.py"
+        "model", "tests/engine/test_model_faults.py", "tests/tui/screens/play/test_model_fault_banners.py"
     ),
     "random keys": tests_of(
-        "keys", "tests/tui/test_random_keys.py", "tests/e2e/test_random_terminal_keys.py"
+        "keys", "tests/tui/shell/test_random_keys.py", "tests/e2e/test_random_terminal_keys.py"
     ),
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from core.engine.open_session import OpenSession
-from core.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
-from core.export import from_json, read_body, to_json
-from core.ids import SessionId
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
+from core.domain.ids import SessionId
+from core.domain.request import RequestKind, RequestState
+from core.domain.slot import Slot
+from core.engine.session_handle import OpenSession
+from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
-from core.providers.scripted import ScriptedProvider
-from core.request import RequestKind, RequestState
-from core.slot import Slot
+from core.providers.scripted.provider import ScriptedProvider
 from db.store import PostgresStore, open_store
 from tests.engine.windows import Outage, create, end_writers, engine_on, set_up
 from tests.store.servers import plain_url

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection
 
-from core.ids import SessionId
+from core.domain.ids import SessionId
 from tests.torture.reader import Connection, check_session
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 import psycopg
 
 from bench.measure import resident_bytes
-from core.engine.notices import RequestFailed
-from core.engine.open_session import OpenSession
-from core.errors import ErrorCode, StorageError, StoryEngineError
+from core.domain.errors import ErrorCode, StorageError, StoryEngineError
+from core.domain.request import RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot, following
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
-from core.providers.scripted import ScriptedProvider
-from core.request import RequestState
-from core.session import SessionState
-from core.slot import Slot, following
+from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes
 from db.embedded.server import EmbeddedServer
 from db.store import open_store

@@ -17,19 +17,19 @@ from sqlalchemy import make_url
 from textual.app import App
 from textual.pilot import Pilot
 
+from core.config.models import defaults_for
+from core.config.paths import Paths
+from core.config.settings import Settings
+from core.domain.errors import StoryEngineError
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.errors import StoryEngineError
-from core.ids import SessionId
-from core.model_choice import defaults_for
-from core.paths import Paths
-from core.providers.script import Script
-from core.providers.scripted import ScriptedProvider
-from core.settings import Settings
-from core.slot import Slot
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Script
 from db.store import open_store
-from storyengine_tui.app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.shell.app import StoryEngineApp
 from tests.store.servers import private_server
 
 PATIENCE = 15.0

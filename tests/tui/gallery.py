@@ -6,17 +6,17 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
-from core.slot import Slot
-from storyengine_tui.clipboard import ClipboardApp
-from storyengine_tui.few_bytes import FewBytesApp
+from core.domain.slot import Slot
+from storyengine_tui.textual_ext.clipboard import ClipboardApp
+from storyengine_tui.textual_ext.diff_display import FewBytesApp
 from storyengine_tui.theme import STORY_THEME, slot_class, theme_variables
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.capped_text_area import ComposerTextArea
-from storyengine_tui.widgets.char_counter import CharCounter
+from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
+from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.key_line import KeyLine
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
-from storyengine_tui.widgets.transcript_view import TranscriptView
+from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.widget_app import WIDGET_STYLES
 

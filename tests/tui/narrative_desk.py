@@ -10,20 +10,20 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Select, Static
 
+from core.domain.errors import StoryEngineError
+from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.engine.open_session import OpenSession
-from core.errors import StoryEngineError
-from core.ids import SessionId
-from core.providers.script import Entry, Fault, Match, Script
+from core.engine.session_handle import OpenSession
+from core.providers.scripted.script import Entry, Fault, Match, Script
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.delivery import deliver_chapter
-from storyengine_tui.screens.draft_cell import NONE, DraftCell
-from storyengine_tui.screens.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative_pane import NarrativePane
-from storyengine_tui.screens.passage_view import PassageView
+from storyengine_tui.screens.narrative.download_row import deliver_chapter
+from storyengine_tui.screens.narrative.draft_cell import NONE, DraftCell
+from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.core.samples import delta_payload, lock_payload
 from tests.tui.engine_app import Desktop, make_active, until
 from tests.tui.one_page import Gate as Gate

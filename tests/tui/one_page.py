@@ -10,11 +10,11 @@ from textual import on
 from textual.app import App, ComposeResult
 
 import storyengine_tui
-from core.engine.notices import WriterChanged
-from core.engine.open_session import OpenSession
-from core.errors import StoryEngineError
+from core.domain.errors import StoryEngineError
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import WriterChanged
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.engine_pane import EnginePane
+from storyengine_tui.screens.shared.session_tab import EnginePane
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -41,7 +41,7 @@ class Gate:
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """A gate in place of every pause of the script."""
     made = Gate()
-    monkeypatch.setattr("core.providers.scripted._wait", made.wait)
+    monkeypatch.setattr("core.providers.scripted.provider._wait", made.wait)
     yield made
     made.open()
 
@@ -49,7 +49,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 def styles_of(page: str) -> list[str | PurePath]:
     """Return the style sheets that a page needs."""
     package = Path(storyengine_tui.__file__).parent
-    names = ("app.tcss", "widgets/notes.tcss", "widgets/widgets.tcss", f"screens/{page}.tcss")
+    names = (
+        "app.tcss",
+        "widgets/notes.tcss",
+        "widgets/widgets.tcss",
+        f"screens/{page.removesuffix('_pane')}/{page}.tcss",
+    )
     return [package / name for name in names]
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from core.paths import Paths
-from core.slot import Slot
+from core.config.paths import Paths
+from core.domain.slot import Slot
 from core.store import Snapshot
-from storyengine_tui.app import StoryEngineApp
+from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from tests.store.servers import PlainServer, administer, in_database, plain_server
 from tests.tui import engine_app

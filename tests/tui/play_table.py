@@ -9,20 +9,20 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
-from core.engine.open_session import OpenSession
-from core.event import Event
-from core.providers.script import Entry, Fault, Match, Script
-from core.session import Session, SessionState
-from core.slot import Slot
+from core.domain.event import Event
+from core.domain.session import Session, SessionState
+from core.domain.slot import Slot
+from core.engine.session_handle import OpenSession
+from core.providers.scripted.script import Entry, Fault, Match, Script
 from core.store import Snapshot
-from storyengine_tui.screens.composer import Composer
-from storyengine_tui.screens.play_pane import PlayPane
-from storyengine_tui.screens.prompt_area import PromptArea
-from storyengine_tui.screens.prompt_queue import PromptQueue
-from storyengine_tui.screens.slot_entries import SlotEntries
+from storyengine_tui.screens.play.composer import Composer
+from storyengine_tui.screens.play.play_pane import PlayPane
+from storyengine_tui.screens.play.prompt_area import PromptArea
+from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.transcript_view import TranscriptView
+from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.one_page import Gate as Gate
 from tests.tui.one_page import PageApp, styles_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.errors import ErrorCode
+from core.domain.errors import ErrorCode
 from core.providers.base import (
     Completion,
     Message,

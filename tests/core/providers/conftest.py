@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.consent import Consent
-from core.providers.openai import OpenAIProvider
+from core.config.consent import Consent
+from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import KEY
 from tests.http_faults import FaultServer
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.errors import ErrorCode
+from core.domain.errors import ErrorCode
+from core.domain.request import Usage
 from core.providers.answer import Answer, Piece
 from core.providers.base import Completion, ProviderError
-from core.request import Usage
 
 
 def ended(*pieces: Piece) -> Completion:

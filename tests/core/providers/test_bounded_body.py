@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from core.errors import ErrorCode
+from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
-from core.providers.bounded_body import LONGEST_ERROR, LONGEST_LINE, BoundedBody
+from core.providers.openai.bounded_body import LONGEST_ERROR, LONGEST_LINE, BoundedBody
 
 pytestmark = pytest.mark.anyio
 

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from core.consent import Consent
-from core.errors import ErrorCode
-from core.paths import Paths
-from core.providers import local_server
+from core.config.consent import Consent
+from core.config.paths import Paths
+from core.config.settings import ProfileSettings
+from core.domain.errors import ErrorCode
 from core.providers.base import Message, ModelRequest, ProviderError
-from core.providers.local import LocalProvider
-from core.providers.local_server import LocalServer
-from core.providers.make import make_provider
-from core.settings import ProfileSettings
+from core.providers.factory import make_provider
+from core.providers.local import server as local_server
+from core.providers.local.provider import LocalProvider
+from core.providers.local.server import LocalServer
 from tests.core.providers.asking import GENEROUS, TINY_SCHEMA, ask, fail, request
 
 ROOT = Path(__file__).parents[3]
@@ -173,9 +173,9 @@ async def test_a_child_that_died_is_started_again(provider: LocalProvider, serve
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from core.providers.local_server import LocalServer
-from core.providers.weights import find_weights
-from core.paths import Paths
+from core.providers.local.server import LocalServer
+from core.providers.local.weights import find_weights
+from core.config.paths import Paths
 
 async def main():
     home = Path(sys.argv[1])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.providers.local_child import MISSING_RUNTIME, UNUSABLE_MODEL, _parameters, main
+from core.providers.local.child import MISSING_RUNTIME, UNUSABLE_MODEL, _parameters, main
 
 
 class Anything(SimpleNamespace):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.providers import local_server
-from core.providers.local_server import _private_log
+from core.providers.local import server as local_server
+from core.providers.local.server import _private_log
 
 
 @pytest.mark.parametrize(("length", "kept"), [(0, 0), (10, 10), (11, 0)])

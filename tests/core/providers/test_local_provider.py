@@ -5,12 +5,12 @@ from typing import cast
 
 import pytest
 
-from core.consent import Consent
-from core.errors import ErrorCode
-from core.paths import Paths
+from core.config.consent import Consent
+from core.config.paths import Paths
+from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
-from core.providers.local import LocalProvider
-from core.providers.local_server import Endpoint, LocalServer
+from core.providers.local.provider import LocalProvider
+from core.providers.local.server import Endpoint, LocalServer
 from tests.core.providers.asking import ask, fail, request
 from tests.http_faults import FaultServer, error_reply
 

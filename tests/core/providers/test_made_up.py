@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
 
-from core.providers.made_up import json_from_schema
+from core.providers.scripted.synthetic import json_from_schema
 
 SOURCE = "The door opens. Mira waits."
 TEXT = {"type": "string"}

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from core.errors import ErrorCode, StoryEngineError
-from core.memory import TurnDelta, WorldChapterLock
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.memory import TurnDelta, WorldChapterLock
+from core.domain.request import Usage
 from core.providers.base import Message, OutputSchema
-from core.providers.made_up import json_from_schema, text_from
-from core.providers.script import Fault, Script, load_script
-from core.providers.scripted import ScriptedProvider, fingerprint
-from core.request import Usage
-from core.text import clean, is_blank
+from core.providers.scripted.provider import ScriptedProvider, fingerprint
+from core.providers.scripted.script import Fault, Script, load_script
+from core.providers.scripted.synthetic import json_from_schema, text_from
+from core.text.cleaning import clean, is_blank
 from tests.core.providers.asking import TINY_SCHEMA, ask, fail, request
 
 pytestmark = pytest.mark.anyio
@@ -211,7 +211,7 @@ async def test_before_the_first_piece_there_is_its_own_pause_and_the_other_one_b
     async def wait(seconds: float, limit: float) -> None:
         waited.append(seconds)
 
-    monkeypatch.setattr("core.providers.scripted._wait", wait)
+    monkeypatch.setattr("core.providers.scripted.provider._wait", wait)
     await ask(scripted({"text": "one two three", "first_token": 3, "between_tokens": 2}))
     assert waited == [3, 2, 2]
 

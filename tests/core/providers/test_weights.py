@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ErrorCode
-from core.paths import Paths
-from core.providers import weights
+from core.config.paths import Paths
+from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
-from core.providers.weights import SMOLLM2, BundledModel, fetch_weights, find_weights
+from core.providers.local import weights
+from core.providers.local.weights import SMOLLM2, BundledModel, fetch_weights, find_weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 20_000
 TINY = BundledModel(

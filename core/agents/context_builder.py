@@ -1,0 +1,169 @@
+"""What a model is given: the builder of every agent's input (design 7).
+
+The order of an input puts first what never changes and only appends to memory, so that the inputs of
+one character begin with the same bytes from one block to the next, and a provider's prompt cache hits.
+Over budget it is reduced in this order, and in no other way:
+
+1. The oldest turn deltas shrink to their canon locks, four at a time (`core.context.memory_digest`).
+2. The oldest prompts of recent context go that are in memory already, in two steps; first of all
+   those up to a text that takes more than a quarter of the budget by itself.
+3. What is not in memory yet is summarised early, before the call (`core.engine.queue.worker`).
+4. Where that fails, the longest texts that are not in memory are shortened in the middle, and at last
+   the oldest of these prompts go (`core.agents.shortening`).
+5. Nothing more: the call is refused with `LLM_CONTEXT_OVERFLOW`.
+
+A summary takes as many prompts of its chunk as fit, and the rest follow in a summary of their own; only
+a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
+
+System prompt, identity, the world_chapter_lock, canon locks and the GM's prompt are never touched. What
+was left out stands in `Context.left_out`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from core.agents import character, context_summary, narrative, world_lock
+from core.agents.narrative import NarrativePart
+from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow
+from core.config.models import AgentRole, Choices, PromptStyle
+from core.context.memory_digest import MemoryDigester
+from core.context.segments import Context, Segment, repair_context
+from core.domain.event import Event
+from core.domain.memory import MemoryBlock
+from core.domain.prompt_range import PromptRange
+from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot
+from core.text.delimiters import SegmentName
+
+__all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
+
+
+class ContextBuilder:
+    """Builds inputs; pure but for a cache of the compact text of each memory block, by its id.
+
+    Every method raises StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input cannot be made to fit.
+    """
+
+    def __init__(self, choices: Choices) -> None:
+        digesters = {style: MemoryDigester(style) for style in PromptStyle}
+        self._recent_context = choices.recent_context
+        self._setups = {
+            role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
+        }
+        self._characters = {
+            slot: AgentSetup.load(AgentRole.CHARACTER, choice, digesters[choice.style])
+            for slot, choice in choices.characters.items()
+        }
+
+    def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
+        """Return the input of agent 0."""
+        return world_lock.build_context(self._setups[AgentRole.WORLD_LOCK], session, tab1)
+
+    def require_room(self, session: Session, tab1: Tab1Inputs) -> None:
+        """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where an identity leaves no room to play.
+
+        Asked before the lock: afterwards the identity could not be shortened.
+        """
+        for setup, tokens in self._fixed_of_characters(session, tab1):
+            if tokens + ROOM_TO_PLAY > setup.budget:
+                raise overflow(tokens + ROOM_TO_PLAY, setup.role, setup.choice)
+
+    def require_room_for_corrections(
+        self, session: Session, tab1: Tab1Inputs, blocks: Sequence[MemoryBlock]
+    ) -> None:
+        """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the corrections in `blocks` leave some agent too
+        little room to go on. Asked before one is stored: nothing takes it out of an input again.
+        """
+        summary, narrator = self._setups[AgentRole.CONTEXT_SUMMARY], self._setups[AgentRole.NARRATIVE]
+        fixed = [
+            *self._fixed_of_characters(session, tab1),
+            (summary, context_summary.fixed_tokens(summary)),
+            # The definition can be shortened at any time.
+            (narrator, narrative.frame_tokens(narrator, session, "")),
+        ]
+        for setup, tokens in fixed:
+            setup.require_room_for_corrections(tokens, blocks)
+
+    def _fixed_of_characters(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
+        """Yield how each character is called, and the tokens of system prompt and identity."""
+        for slot in session.slots:
+            setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
+            made = character.build_context(setup, session, tab1, (), (), slot, "")
+            yield setup, made.tokens
+
+    def character(
+        self,
+        session: Session,
+        tab1: Tab1Inputs,
+        blocks: Sequence[MemoryBlock],
+        recent: Sequence[Event],
+        slot: Slot,
+        prompt_text: str,
+    ) -> Context:
+        """Return the input of the character in `slot`; `recent` are the events after `recent_from`."""
+        setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
+        if self._recent_context == "exact":
+            start = min(session.boundary, session.prompt_index - session.limits.chunk_size)
+            recent = [event for event in recent if event.prompt_index > start]
+        return character.build_context(setup, session, tab1, blocks, recent, slot, prompt_text)
+
+    def summary(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        chunk: PromptRange,
+        events: Sequence[Event],
+    ) -> Context:
+        """Return the input of agent 8 for `chunk`; of `events` only those of the chunk are taken."""
+        setup = self._setups[AgentRole.CONTEXT_SUMMARY]
+        return context_summary.build_context(setup, session, blocks, chunk, events)
+
+    def fitting_chunk(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        chunk: PromptRange,
+        events: Sequence[Event],
+    ) -> PromptRange:
+        """Return as many prompts from the beginning of `chunk` as one input of agent 8 holds whole."""
+        setup = self._setups[AgentRole.CONTEXT_SUMMARY]
+        return context_summary.fitting_chunk(setup, session, blocks, chunk, events)
+
+    def plan_narrative(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        events: Sequence[Event],
+        definition: str,
+        target_words: int | None = None,
+    ) -> tuple[NarrativePart, ...]:
+        """Return the parts in which agent 9 writes the chapter, in order; one part is a single call.
+
+        Together they hold the whole transcript of `events`. Without events there is nothing to write.
+        """
+        setup = self._setups[AgentRole.NARRATIVE]
+        return narrative.plan(setup, session, blocks, events, definition, target_words)
+
+    def narrative(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        events: Sequence[Event],
+        definition: str,
+        target_words: int | None = None,
+    ) -> Context:
+        """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
+        setup = self._setups[AgentRole.NARRATIVE]
+        part = narrative.whole_chapter(session, events, target_words)
+        return narrative.build_context(setup, session, blocks, part, definition, "")
+
+    def narrative_part(
+        self,
+        session: Session,
+        blocks: Sequence[MemoryBlock],
+        part: NarrativePart,
+        definition: str,
+        previous_tail: str = "",
+    ) -> Context:
+        """Return the input of one part; `previous_tail` is the prose before it, or its end."""
+        setup = self._setups[AgentRole.NARRATIVE]
+        return narrative.build_context(setup, session, blocks, part, definition, previous_tail)

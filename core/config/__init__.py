@@ -1,0 +1,1 @@
+"""Settings, models, keys, consent, paths and what else the GM configures."""

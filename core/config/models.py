@@ -1,0 +1,256 @@
+"""Which model serves which agent, and how much it may read and write (design 7)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from core.config.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
+from core.domain.slot import Slot
+
+CHARACTERS_PER_TOKEN: Final = 10
+"""Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""
+LEAST_ANSWER: Final = 4_000
+"""Characters that an answer may always have, however small its cap."""
+
+
+class AgentRole(StrEnum):
+    """The four roles of the ten agents; the value is the name of its settings and its prompt file."""
+
+    WORLD_LOCK = "world_lock"
+    CHARACTER = "character"
+    CONTEXT_SUMMARY = "context_summary"
+    NARRATIVE = "narrative"
+
+
+class PromptStyle(StrEnum):
+    """Whether a model gets the full system prompt or, being very small, a short one with an example."""
+
+    FULL = "full"
+    SMALL = "small"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChoice:
+    """How one role is called. Tokens are the service's; before a call they are estimated."""
+
+    model: str
+    context_window: int
+    max_input_tokens: int
+    max_output_tokens: int
+    timeout: float
+    temperature: float | None = None
+    requests_per_minute: int | None = None
+    max_memory_tokens: int | None = None
+    """Cap for structured memory within the input, so that it stays small where the window is large."""
+    style: PromptStyle = PromptStyle.FULL
+    stop: tuple[str, ...] = ()
+
+    @property
+    def max_answer_characters(self) -> int:
+        """How long an answer may be; a longer one was not written under `max_output_tokens`."""
+        return max(LEAST_ANSWER, self.max_output_tokens * CHARACTERS_PER_TOKEN)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choices(Mapping[AgentRole, ModelChoice]):
+    """The choice of each role, and of the characters that have one of their own."""
+
+    roles: Mapping[AgentRole, ModelChoice]
+    characters: Mapping[Slot, ModelChoice] = field(default_factory=dict)
+    recent_context: RecentContext = "exact"
+
+    def __getitem__(self, role: AgentRole) -> ModelChoice:
+        return self.roles[role]
+
+    def __iter__(self) -> Iterator[AgentRole]:
+        return iter(self.roles)
+
+    def __len__(self) -> int:
+        return len(self.roles)
+
+    def of(self, role: AgentRole, agent_id: int) -> ModelChoice:
+        """Return the choice for one of the ten agents; a character's id is its slot."""
+        own = self.characters.get(Slot(agent_id)) if role is AgentRole.CHARACTER else None
+        return own or self.roles[role]
+
+
+def setting_of(role: AgentRole, field: str) -> str:
+    """Return the variable that sets `field` of `role`, as an error names it for the GM."""
+    return f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__{field.upper()}"
+
+
+LOCAL_MODEL = "smollm2-135m-instruct"
+SCRIPT = "a script"
+"""What answers in place of a model; whichever was asked for, it is not named as if it had."""
+
+_WINDOWS: Final = {"o4-mini": 200_000, "gpt-5.2": 400_000}
+"""What the default models can hold. Of another one nothing is known until `context_window` is set."""
+
+
+def _remote(model: str, output: int, *, timeout: float, memory: int | None = None) -> ModelChoice:
+    window = _WINDOWS[model]
+    return ModelChoice(
+        model=model,
+        context_window=window,
+        max_input_tokens=window - output,
+        max_output_tokens=output,
+        timeout=timeout,
+        max_memory_tokens=memory,
+    )
+
+
+_REMOTE: dict[AgentRole, ModelChoice] = {
+    AgentRole.WORLD_LOCK: _remote("o4-mini", 12_000, timeout=120),
+    AgentRole.CHARACTER: _remote("o4-mini", 8_000, timeout=120, memory=16_000),
+    AgentRole.CONTEXT_SUMMARY: _remote("o4-mini", 12_000, timeout=180, memory=32_000),
+    AgentRole.NARRATIVE: _remote("gpt-5.2", 32_000, timeout=300, memory=128_000),
+}
+_CAUTIOUS_INPUT: Final = {
+    AgentRole.WORLD_LOCK: 16_000,
+    AgentRole.CHARACTER: 24_000,
+    AgentRole.CONTEXT_SUMMARY: 48_000,
+    AgentRole.NARRATIVE: 200_000,
+}
+"""Tokens of input for a model whose window is not known."""
+
+
+def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> ModelChoice:
+    return ModelChoice(
+        model=LOCAL_MODEL,
+        context_window=8_192,
+        max_input_tokens=8_192 - output,
+        max_output_tokens=output,
+        timeout=120,
+        temperature=temperature,
+        style=PromptStyle.SMALL,
+        stop=stop,
+    )
+
+
+_LOCAL: dict[AgentRole, ModelChoice] = {
+    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2),
+    AgentRole.CHARACTER: _local(80, temperature=0.3, stop=("GM:", "\n\n")),
+    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2),
+    AgentRole.NARRATIVE: _local(250, temperature=0.2),
+}
+
+
+_OWN_WEIGHTS_OUTPUT = {
+    AgentRole.WORLD_LOCK: 2_000,
+    AgentRole.CHARACTER: 1_000,
+    AgentRole.CONTEXT_SUMMARY: 2_000,
+    AgentRole.NARRATIVE: 3_000,
+}
+"""Tokens of output for any other GGUF, within the context that the local server has by default."""
+
+
+def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
+    """Return the choice for `role`: the provider's default with the profile's settings on top.
+
+    Unless it is set, the input cap is what the window leaves beside the output; for a model whose window
+    is not known it is a cautious one.
+    """
+    base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
+    return _with(role, base, _own(profile, getattr(profile, role.value)))
+
+
+def choose_models(profile: ProfileSettings) -> Choices:
+    """Return the choice for every role, and for every character that the profile names."""
+    roles = {role: choose_model(profile, role) for role in AgentRole}
+    characters = {
+        Slot(slot): _with(AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
+        for slot, own in profile.characters.items()
+    }
+    return Choices(roles, characters, profile.recent_context or _recent_context(profile.provider))
+
+
+def _recent_context(provider: ProviderName) -> RecentContext:
+    """Return the default: `exact`, unless `stable` is a fifth cheaper or faster (bench/NOTES.md).
+
+    With the bundled model the first word comes in 0.67 of the time; at a service 70 replies cost 0.98.
+    """
+    return "stable" if provider == "local" else "exact"
+
+
+def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:
+    """Names of models mean nothing to the one file of weights that the local provider has."""
+    return own.model_copy(update={"model": None}) if profile.provider == "local" else own
+
+
+def _with(role: AgentRole, base: ModelChoice, own: AgentSettings) -> ModelChoice:
+    window = own.context_window or _WINDOWS.get(own.model or "", base.context_window)
+    output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
+    return ModelChoice(
+        model=own.model or base.model,
+        context_window=window,
+        max_input_tokens=min(own.max_input_tokens or _most_input(role, base, own), window - output),
+        max_output_tokens=output,
+        timeout=own.timeout or base.timeout,
+        temperature=base.temperature if own.temperature is None else own.temperature,
+        requests_per_minute=own.requests_per_minute or base.requests_per_minute,
+        max_memory_tokens=own.max_memory_tokens or base.max_memory_tokens,
+        style=base.style if own.model is None else PromptStyle.FULL,
+        stop=base.stop if own.model is None else (),
+    )
+
+
+def _most_input(role: AgentRole, base: ModelChoice, own: AgentSettings) -> int:
+    """Return the cap for input that nobody set: all that the window leaves, where the window is known."""
+    if own.context_window is not None:
+        return own.context_window
+    if own.model in (None, base.model):
+        return base.max_input_tokens
+    return _WINDOWS.get(own.model or "", _CAUTIOUS_INPUT[role])
+
+
+def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelChoice | None:
+    """Return the defaults for weights of the GM's own: better than ours, so that they are not cut short."""
+    if profile.provider != "local" or profile.model_path is None:
+        return None
+    output = _OWN_WEIGHTS_OUTPUT[role]
+    return ModelChoice(
+        model=profile.model_path.stem,
+        context_window=8_192,
+        max_input_tokens=8_192 - output,
+        max_output_tokens=output,
+        timeout=300,
+        temperature=0.7 if role in (AgentRole.CHARACTER, AgentRole.NARRATIVE) else 0.2,
+    )
+
+
+DEFAULT_LIMITS = {
+    AgentRole.WORLD_LOCK: 30,
+    AgentRole.CHARACTER: 240,
+    AgentRole.CONTEXT_SUMMARY: 120,
+    AgentRole.NARRATIVE: 120,
+}
+"""Calls a minute to a service, by role, where the settings say nothing else.
+
+They stop a fault that would call without end, and disturb no play. The calls of a chapter follow each other.
+The fastest service known writes a short reply in about a quarter of a second, network included: 240 in a
+minute, for all characters together, with one summary for every seven of them, two calls each when its JSON
+has to be asked for again. A lock is made once a chapter, and the parts of a narrative take more than a half
+second each. A GM at the keyboard needs a tenth of that. Services with a lower limit of their own say so, and
+their wait is kept; a limit in the settings that matches theirs saves the refused calls.
+"""
+
+
+def defaults_for(provider: ProviderName) -> Choices:
+    """Return the defaults of a provider by role.
+
+    The model of this machine and a script have no limit: nobody is paid for their calls, and they take one
+    at a time.
+    """
+    match provider:
+        case "local":
+            return Choices(_LOCAL)
+        case "scripted":
+            return Choices(_REMOTE)
+        case "openai":
+            return Choices(
+                {
+                    role: replace(choice, requests_per_minute=DEFAULT_LIMITS[role])
+                    for role, choice in _REMOTE.items()
+                }
+            )

@@ -1,0 +1,253 @@
+"""Settings from the environment, `.env` and `config.toml`, in that order of precedence (design 8).
+
+Three profiles (local, staging, production) keep provider, address, key and models apart; `profile`
+picks one, and the top-level `provider`, `base_url`, `api_key` and `model` override it for one run.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
+
+from core.config.bounded_file import read_bounded
+from core.config.paths import ENV_FILE
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.text.cleaning import clean_line, has_controls
+
+ProviderName = Literal["local", "openai", "scripted"]
+RecentContext = Literal["exact", "stable"]
+ProfileName = Literal["local", "staging", "production"]
+
+_LONGEST_NAME = 100
+LONGEST_MODEL_NAME = 200
+MAX_SECONDS = 86_400
+"""A day: what is longer is a mistake, and would not fit the times and the numbers that are stored."""
+Tokens = Annotated[int, Field(gt=0, le=100_000_000)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
+ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+def _refuse_controls(value: object) -> object:
+    """A name or an address is shown, stored and sent: what could act on a terminal gets no further than here.
+
+    Secrets are not looked at; they are shown nowhere, and a password may be anything.
+    """
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str | Path) and has_controls(str(text)):
+            raise PydanticCustomError("control_characters", "it holds control characters")
+    return value
+
+
+class AgentSettings(BaseModel):
+    """How one kind of agent is called. What is None takes the provider's default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: ModelName | None = None
+    """Name of the model, as the service knows it."""
+    context_window: Tokens | None = None
+    """How many tokens the model can hold, input and output together."""
+    max_input_tokens: Tokens | None = None
+    """Cap for the input; what is over budget is reduced in the documented order
+    (`core.agents.context_builder`)."""
+    max_memory_tokens: Tokens | None = None
+    """Cap for structured memory within the input."""
+    max_output_tokens: Tokens | None = None
+    """Cap for the output, reasoning included."""
+    timeout: Seconds | None = None
+    """Seconds until the first token, and between two."""
+    temperature: Annotated[float, Field(ge=0, le=10)] | None = None
+    """Left out when None; reasoning models take none."""
+    requests_per_minute: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
+    """Rate limit for this agent; None takes the default of the provider."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
+
+
+class ProfileSettings(BaseModel):
+    """One environment: who answers, where, with which key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: ProviderName = "local"
+    base_url: str = OPENAI_BASE_URL
+    """Address of an OpenAI-compatible service; read by the provider `openai` only."""
+    api_key: SecretStr | None = None
+    """Prefer the environment or the keyring to a file."""
+    model_path: Path | None = None
+    """Another GGUF file for the provider `local`."""
+    script: Path | None = None
+    """The file of replies for the provider `scripted`."""
+    recent_context: RecentContext | None = None
+    """`exact`: a character reads the last seven prompts, and what is not in memory yet. `stable`: up to
+    seven more, so that consecutive inputs begin alike, which a prompt cache rewards. Left out, it is what
+    was measured to be better for the provider (`core.config.models`)."""
+    world_lock: AgentSettings = AgentSettings()
+    character: AgentSettings = AgentSettings()
+    context_summary: AgentSettings = AgentSettings()
+    narrative: AgentSettings = AgentSettings()
+    characters: dict[Annotated[int, Field(ge=1, le=7)], AgentSettings] = {}
+    """What one character has of its own, by its slot; the rest is `character`'s."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
+
+
+class Profiles(BaseModel):
+    """The three environments."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    local: ProfileSettings = ProfileSettings()
+    staging: ProfileSettings = ProfileSettings(provider="openai")
+    production: ProfileSettings = ProfileSettings(provider="openai")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _over_its_defaults(cls, value: object, info: ValidationInfo) -> object:
+        """Lay what is set over the defaults of this profile, which are not those of ProfileSettings."""
+        default = cls.model_fields[info.field_name or ""].default
+        return {**default.model_dump(exclude_unset=True), **value} if isinstance(value, Mapping) else value
+
+
+class Settings(BaseSettings):
+    """Everything that can be set; names of variables begin with `STORYENGINE_`, `__` goes one level down."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="STORYENGINE_",
+        env_nested_delimiter="__",
+        env_file=ENV_FILE,
+        extra="ignore",
+        frozen=True,
+    )
+
+    profile: ProfileName = "local"
+    profiles: Profiles = Profiles()
+    provider: ProviderName | None = None
+    """Overrides the profile's provider."""
+    base_url: str | None = None
+    """Overrides the profile's address."""
+    api_key: SecretStr | None = None
+    """Overrides the profile's key."""
+    model: ModelName | None = None
+    """Overrides the model of every agent."""
+    model_path: Path | None = None
+    """Overrides the profile's GGUF file."""
+    script: Path | None = None
+    """Overrides the profile's file of replies."""
+    consent: tuple[str, ...] = ()
+    """Addresses that text may be sent to, besides those granted in the app."""
+    database_url: SecretStr | None = None
+    """A PostgreSQL server; without it the private one is used."""
+    password_hash: SecretStr | None = None
+    """Argon2 hash of the password that guards the chapters; `storyengine password` sets it."""
+    password: SecretStr | None = None
+    """The password itself, for commands that nobody sits before; never in a file."""
+    summary_backoff: Seconds = 5.0
+    """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
+
+    bell: bool = False
+    """Ring the terminal's bell when a reply is done."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
+
+    def active(self) -> ProfileSettings:
+        """Return the chosen profile with the top-level overrides applied."""
+        chosen: ProfileSettings = getattr(self.profiles, self.profile)
+        changes = {
+            name: value
+            for name in ("provider", "base_url", "api_key", "model_path", "script")
+            if (value := getattr(self, name)) is not None
+        }
+        if self.model is not None:
+            for name in ("world_lock", "character", "context_summary", "narrative"):
+                changes[name] = getattr(chosen, name).model_copy(update={"model": self.model})
+            changes["characters"] = {
+                slot: own.model_copy(update={"model": self.model}) for slot, own in chosen.characters.items()
+            }
+        return chosen.model_copy(update=changes)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Environment before `.env` before `config.toml`."""
+        return (init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls))
+
+
+class InvalidSettingsError(StoryEngineError):
+    """A setting, or a file of settings, that cannot be used; no value is repeated, it may be a key."""
+
+    def __init__(self, message: str, config_file: Path) -> None:
+        hint = f"Mend it in the environment, in {ENV_FILE} or in {config_file}."
+        super().__init__(ErrorCode.ILLEGAL_COMMAND, clean_line(message), hint)
+
+
+def load_settings(config_file: Path) -> Settings:
+    """Read the settings; raise InvalidSettingsError when one of them, or a file, is not valid."""
+
+    class FromFile(Settings):
+        model_config = SettingsConfigDict(**{**Settings.model_config, "toml_file": config_file})
+
+    try:
+        for file in (config_file, Path(ENV_FILE)):
+            if file.is_file():
+                read_bounded(file)
+        return FromFile()
+    except (ValueError, RecursionError, OSError, SettingsError) as error:
+        # Not `from error`: a traceback would show what stands in the file.
+        raise InvalidSettingsError(_complaint(error, config_file), config_file) from None
+
+
+def _complaint(error: Exception, config_file: Path) -> str:
+    match error:
+        case ValidationError():
+            first = error.errors(include_input=False)[0]
+            where = _shortened(".".join(str(step) for step in first["loc"]))
+            return f"The setting {where} is not valid: {first['msg'].lower()}."
+        case tomllib.TOMLDecodeError():
+            return f"{config_file.name} is not valid TOML: {error}."
+        case UnicodeDecodeError():
+            return f"{ENV_FILE} or {config_file.name} is not UTF-8; save it as UTF-8 and try again."
+        case OSError():
+            return f"{error.filename or config_file} cannot be read: {error.strerror}."
+        case SettingsError():
+            return f"A setting of the environment or of {ENV_FILE} cannot be read: {error}."
+        case _:
+            return f"{config_file.name} has a number too long, or brackets too deep, to be read."
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"

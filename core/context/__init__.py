@@ -1,0 +1,1 @@
+"""What a model is given: segments, budgets, delimiters and the memory digest."""

@@ -1,0 +1,93 @@
+"""What a model is given: named segments, and the context that they make up (design 7)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
+from typing import Literal
+
+from core.config.models import AgentRole, PromptStyle
+from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
+from core.providers.base import Message, OutputSchema
+from core.text.delimiters import SegmentName, disarm, fence
+from core.text.graphemes import head
+
+MessageRole = Literal["system", "user", "assistant"]
+
+_FENCED_KEPT = 64
+"""How many fenced segments are remembered: identity and memory are the same from prompt to prompt."""
+
+_BAD_OUTPUT_LIMIT = 6_000
+"""How many characters of a failed output its author sees again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One part of an input. `text` is what is sent, fence included; `tokens` is an estimate."""
+
+    name: SegmentName
+    role: MessageRole
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything that one call sends, in order.
+
+    `left_out` says in words what the budget left out; `max_input_tokens` is that budget.
+    """
+
+    agent_id: int
+    role: AgentRole
+    style: PromptStyle
+    prompt_version: str
+    segments: tuple[Segment, ...]
+    max_input_tokens: int
+    schema: OutputSchema | None = None
+    left_out: tuple[str, ...] = ()
+    is_shortened: bool = False
+    """Story text that is not in memory yet was shortened: a summary of it would make room."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The chat: neighbouring segments of one role are one message."""
+        return tuple(
+            Message(role, "\n\n".join(segment.text for segment in group))
+            for role, group in groupby(self.segments, key=lambda segment: segment.role)
+        )
+
+    @property
+    def tokens(self) -> int:
+        """The estimated length of the input."""
+        return sum(segment.tokens for segment in self.segments)
+
+
+@lru_cache(maxsize=_FENCED_KEPT)
+def fenced(name: SegmentName, text: str, style: PromptStyle, role: MessageRole = "user") -> Segment:
+    """Return a segment of material between its marks."""
+    return plain(name, fence(name, text), style, role)
+
+
+def plain(name: SegmentName, text: str, style: PromptStyle, role: MessageRole) -> Segment:
+    """Return a segment whose text is sent as it is."""
+    return Segment(name, role, text, estimate_tokens(text, style) + TOKENS_PER_MESSAGE)
+
+
+def repair_context(context: Context, bad_output: str, problems: Sequence[str]) -> Context:
+    """Return `context` with the failed output and what is wrong with it: the one more try.
+
+    The output is shown as far as the budget reaches, and at most its first 6,000 characters.
+    """
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    request = (
+        "That answer could not be stored:\n"
+        f"{fence(SegmentName.PROBLEMS, listed)}\n"
+        "Answer again with the whole JSON object, corrected. Return that one object and nothing else."
+    )
+    asked = plain(SegmentName.PROBLEMS, request, context.style, "user")
+    room = context.max_input_tokens - context.tokens - asked.tokens - TOKENS_PER_MESSAGE
+    shown = head(bad_output, min(_BAD_OUTPUT_LIMIT, characters_for(room, bad_output, context.style)))
+    # Its own words, but it may repeat what the texts in its input asked for: no marks here either.
+    failed = plain(SegmentName.FAILED_OUTPUT, disarm(shown) or "{}", context.style, "assistant")
+    return replace(context, segments=(*context.segments, failed, asked))

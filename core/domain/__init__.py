@@ -1,0 +1,1 @@
+"""The words of the design: sessions, slots, events, memory, requests, and the state machine."""

@@ -1,0 +1,293 @@
+"""Structured memory: the JSON objects of agents 0 and 8, with the keys of the seed, and their blocks.
+
+The models serve two ends: the JSON schema that a model is held to, and the check of what it returned.
+Keys that they do not name are kept. How long texts and lists may be is no part of the shape: see `Bounds`.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.domain.ids import BlockId, SessionId
+from core.domain.limits import LONGEST_CORRECTION
+from core.domain.prompt_range import PromptRange
+
+Phrase = str
+Phrases = list[Phrase]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long one text and one list of memory may be."""
+
+    phrase: int
+    entries: int
+
+    def exceeded_by(self, value: object, path: str = "") -> Iterator[str]:
+        """Yield a line for every text and list at any depth of `value` that is too long."""
+        if isinstance(value, str) and len(value) > self.phrase:
+            yield f"{path[:80]}: {len(value):,} characters; write at most {self.phrase:,}"
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                yield from self.exceeded_by(inner, f"{path}.{key}" if path else str(key))
+        elif isinstance(value, list | tuple):
+            if len(value) > self.entries:
+                yield f"{path[:80]}: {len(value):,} entries; write at most {self.entries:,}"
+            for number, inner in enumerate(value):
+                yield from self.exceeded_by(inner, f"{path}.{number}")
+
+
+SMALL_BOUNDS = Bounds(phrase=400, entries=16)
+"""A very small model runs on until its output is cut: what is longer than this is refused."""
+WIDE_BOUNDS = Bounds(phrase=2_000, entries=64)
+"""Any other model is asked once to write less than this."""
+
+
+class _Memory(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class World(_Memory):
+    """What holds everywhere in the story."""
+
+    genre: Phrase
+    tone: Phrase
+    themes: Phrases
+    rules_of_reality: Phrases
+    factions_or_powers: Phrases
+    key_lore: Phrases
+    safety_or_boundaries: Phrases
+
+
+class Chapter(_Memory):
+    """Where this chapter begins."""
+
+    premise: Phrase
+    location: Phrase
+    time: Phrase
+    environment: Phrases
+    active_threats: Phrases
+    open_mysteries: Phrases
+    chapter_goals: Phrases
+
+
+class RosterEntry(_Memory):
+    """One character of the cast."""
+
+    slot: Annotated[int, Field(ge=1, le=7)]
+    color: Literal["red", "orange", "yellow", "green", "blue", "indigo", "violet"]
+    name: str
+
+
+class WorldChapterLock(_Memory):
+    """The first memory block, made by agent 0 when tab 1 is locked."""
+
+    memory_type: Literal["world_chapter_lock"]
+    world: World
+    chapter: Chapter
+    agents: Annotated[list[RosterEntry], Field(max_length=7)]
+    canon_locks: Phrases
+    assumptions: Phrases
+
+
+class DeltaRange(_Memory):
+    """Which prompts a delta covers."""
+
+    from_marker: str
+    to_marker: str
+    prompt_count_in_chunk: Annotated[int, Field(ge=1)]
+
+
+class LocationUpdates(_Memory):
+    """Where the characters are now."""
+
+    where: Phrase
+    notable_environment_changes: Phrases
+
+
+class MajorEvent(_Memory):
+    """Something that happened, with its cause and its effect."""
+
+    event: Phrase
+    cause: Phrase
+    effect: Phrase
+    participants: Phrases
+
+
+class CharacterAction(_Memory):
+    """What one character did; slot 0 is someone outside the cast."""
+
+    agent_slot: Annotated[int, Field(ge=0, le=7)]
+    name: str
+    did: Phrase
+    intent: Phrase
+    result: Phrase
+
+
+class StateChange(_Memory):
+    """Something that is now otherwise than before."""
+
+    key: Phrase
+    before: Phrase
+    after: Phrase
+    notes: Phrase
+
+
+class RelationshipShift(_Memory):
+    """A change between two."""
+
+    between: Annotated[list[Phrase], Field(min_length=2)]
+    change: Phrase
+    evidence: Phrase
+
+
+class Discovery(_Memory):
+    """An item or a clue."""
+
+    thing: Phrase
+    who_found: Phrase
+    why_it_matters: Phrase
+
+
+class UnresolvedThread(_Memory):
+    """Something that is still open."""
+
+    thread: Phrase
+    stakes: Phrase
+    next_likely_trigger: Phrase
+
+
+class TurnDelta(_Memory):
+    """What a chunk of prompts added to canon, made by agent 8."""
+
+    memory_type: Literal["turn_delta"]
+    range: DeltaRange
+    location_updates: LocationUpdates
+    major_events: list[MajorEvent]
+    character_actions: list[CharacterAction]
+    state_changes: list[StateChange]
+    relationship_shifts: list[RelationshipShift]
+    items_clues_discovered: list[Discovery]
+    unresolved_threads: list[UnresolvedThread]
+    canon_locks: Phrases
+    contradictions_or_questions: Phrases
+
+
+class Markers(_Memory):
+    """The prompts that a correction is about."""
+
+    from_marker: str
+    to_marker: str
+
+
+class CanonCorrection(_Memory):
+    """What the GM corrects of canon: it outranks what else is known of the prompts played before it."""
+
+    memory_type: Literal["canon_correction"]
+    made_after: str
+    corrects: Markers | None = None
+    correction: Annotated[str, Field(min_length=1, max_length=LONGEST_CORRECTION)]
+
+
+class BlockType(StrEnum):
+    """The kinds of memory block."""
+
+    WORLD_CHAPTER_LOCK = "world_chapter_lock"
+    TURN_DELTA = "turn_delta"
+    CANON_CORRECTION = "canon_correction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryBlock:
+    """One JSON object of structured memory; append-only.
+
+    The lock covers no prompts: its range is 0 to 0. A correction covers none either: `first` and `last` are
+    the boundary at which it was made, and `ordinal` is its number there, from 1. `payload` is what
+    validated, its keys in the order in which the model wrote them. `json_text` is the text that it was
+    parsed from; empty where that is the compact JSON of `payload`.
+    """
+
+    id: BlockId
+    session_id: SessionId
+    type: BlockType
+    first: int
+    last: int
+    payload: Mapping[str, object]
+    created_at: datetime
+    json_text: str = ""
+    ordinal: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where the block stands in memory: blocks are added, and read, in this order."""
+        return self.last, self.ordinal
+
+
+def correction_payload(text: str, made_after: int, prompts: PromptRange | None) -> dict[str, object]:
+    """Return the payload of a correction that the GM makes after prompt `made_after`, 0 for before any."""
+    about: dict[str, object] = {}
+    if prompts is not None:
+        about["corrects"] = {"from_marker": f"{prompts.first})", "to_marker": f"{prompts.last})"}
+    return {
+        "memory_type": BlockType.CANON_CORRECTION.value,
+        "made_after": f"{made_after})" if made_after else "",
+        **about,
+        "correction": text,
+    }
+
+
+def corrections_length(blocks: Iterable[MemoryBlock]) -> int:
+    """Return how many characters all corrections in `blocks` have together."""
+    return sum(
+        len(str(block.payload.get("correction", "")))
+        for block in blocks
+        if block.type is BlockType.CANON_CORRECTION
+    )
+
+
+def compact_json(value: object) -> str:
+    """Return `value` as JSON without spaces, every script as it is written."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_whole(block: MemoryBlock) -> bool:
+    """Whether the payload has everything that validated, and not its canon alone."""
+    return block.type is not BlockType.TURN_DELTA or "range" in block.payload
+
+
+def folded(blocks: Sequence[MemoryBlock], whole_from: int) -> tuple[MemoryBlock, ...]:
+    """Return the memory that inputs are made of: of deltas up to prompt `whole_from` only their canon.
+
+    One of these without canon goes, but for the first, so that what was left out can be named from its
+    beginning. No budget reaches back that far, and a session takes no more room than it did.
+    """
+    return tuple(
+        canon_of(block) if _is_old(block, whole_from) and is_whole(block) else block
+        for block in blocks
+        if not _is_old(block, whole_from) or block.first == 1 or block.payload.get("canon_locks")
+    )
+
+
+def _is_old(block: MemoryBlock, whole_from: int) -> bool:
+    return block.type is BlockType.TURN_DELTA and block.first <= whole_from
+
+
+def canon_of(block: MemoryBlock) -> MemoryBlock:
+    """Return the block with its canon alone, in the one key order that inputs are made of."""
+    canon = {"memory_type": block.type.value, "canon_locks": block.payload.get("canon_locks", [])}
+    return replace(block, payload=canon, json_text="")
+
+
+def without_empty(value: object) -> object:
+    """Return `value` without empty strings, lists and objects at any depth: memory as models see it."""
+    if isinstance(value, Mapping):
+        pruned = {key: without_empty(inner) for key, inner in value.items()}
+        return {key: inner for key, inner in pruned.items() if inner not in ("", [], {}, None)}
+    if isinstance(value, list | tuple):
+        return [inner for inner in map(without_empty, value) if inner not in ("", [], {}, None)]
+    return value

@@ -1,0 +1,118 @@
+"""A session is one chapter from set-up to narrative (design 2 and 4)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from core.domain.ids import SessionId
+from core.domain.limits import Limits
+from core.domain.prompt_range import PromptRange, due_chunk
+from core.domain.slot import Slot, first_slots
+
+
+class SessionState(StrEnum):
+    """Where a session stands; what is possible in each is the table in `core.domain.state_machine` (design
+    5)."""
+
+    DRAFT_TAB1 = "DRAFT_TAB1"
+    LOCKING = "LOCKING"
+    ACTIVE = "ACTIVE"
+    SUMMARIZING = "SUMMARIZING"
+    ENDED = "ENDED"
+    NARRATING = "NARRATING"
+    RESETTING = "RESETTING"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """The row that everything else of a chapter hangs on."""
+
+    id: SessionId
+    title: str = ""
+    """The GM's title; empty means that one is taken from the chapter text."""
+    script_key: str = ""
+    """Fingerprint of the chapter script that made this session; empty for one made by hand."""
+    state: SessionState = SessionState.DRAFT_TAB1
+    is_ending: bool = False
+    """The GM has ended the chapter, and the last summaries are still to come."""
+    prompt_index: int = 0
+    boundary: int = 0
+    """`last_summarized_prompt_index`: everything up to it is in memory."""
+    slots: tuple[Slot, ...] = first_slots(3)
+    names: Mapping[Slot, str] = field(default_factory=dict)
+    """Names that the GM gave; a slot without one has its default."""
+    tab1_locked: bool = False
+    next_slot: Slot = Slot.RED
+    definition: str = ""
+    """The GM's definition of the narrative agent."""
+    target_words: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    created_at: datetime
+    updated_at: datetime
+    archived_at: datetime | None = None
+
+    def name_of(self, slot: Slot) -> str:
+        """Return the name of the character in `slot`: the GM's, else the default."""
+        return self.names.get(slot) or slot.default_name
+
+    @property
+    def roster(self) -> tuple[tuple[Slot, str], ...]:
+        """The selected slots with their names, in slot order."""
+        return tuple((slot, self.name_of(slot)) for slot in sorted(self.slots))
+
+    @property
+    def unsummarised(self) -> int:
+        """How many prompts are beyond the boundary."""
+        return self.prompt_index - self.boundary
+
+    @property
+    def due_chunk(self) -> PromptRange | None:
+        """The next chunk to summarise, if one is due."""
+        return due_chunk(self.boundary, self.prompt_index, self.limits.chunk_size, is_ending=self.is_ending)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tab1Inputs:
+    """What the GM wrote on tab 1; editable until it is locked."""
+
+    world: str = ""
+    chapter: str = ""
+    identities: Mapping[Slot, str] = field(default_factory=dict)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is neither a world nor a chapter."""
+        return not self.world.strip() and not self.chapter.strip()
+
+    def with_identity(self, slot: Slot, text: str) -> "Tab1Inputs":
+        """Return a copy with the identity of `slot` replaced; the others are kept."""
+        return replace(self, identities={**self.identities, slot: text})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """One line of the chapter list."""
+
+    id: SessionId
+    title: str
+    state: SessionState
+    prompt_index: int
+    draft_count: int
+    created_at: datetime
+    updated_at: datetime
+    archived_at: datetime | None
+    is_readable: bool = True
+    """Whether the row holds only what this program writes; of one that does not, only `id` is meant."""
+
+
+def title_from(session_title: str, chapter: str, world: str) -> str:
+    """Return the title to show: the GM's, else the first words of the chapter or world text."""
+    if session_title.strip():
+        return session_title.strip()
+    for text in (chapter, world):
+        words = text.split()
+        if words:
+            title = " ".join(words[:8])
+            return title if len(title) <= 60 else title[:59] + "…"
+    return "Untitled chapter"

@@ -1,0 +1,1 @@
+"""Requests: the worker, what executes them, and the calls that they make."""

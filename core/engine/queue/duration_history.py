@@ -1,0 +1,47 @@
+"""How long a kind of work took last time, from the provenance of earlier calls (design 4)."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from core.domain.ids import SessionId
+from core.domain.request import Artifact
+from core.engine.queue.trial import TEST_VERSION
+from core.store import Store
+
+LOOKED_AT = 5
+"""How many other chapters are looked at, those played last first: each is a query of its own."""
+
+
+NEWEST = 64
+"""How many calls of an agent are read: what this costs is not to grow with the story."""
+
+
+def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
+    """Return the seconds that this agent's newest piece of work took with this model; None when unknown.
+
+    `artifacts` are those of a session, oldest first. Work that failed, or was tried more than once, tells
+    nothing of how long it takes; nor does a test call.
+    """
+    of_agent = [one for one in artifacts if one.agent_id == agent_id and one.prompt_version != TEST_VERSION]
+    known = None
+    for _, calls in groupby(of_agent, key=lambda one: one.request_id):
+        taken = list(calls)
+        times = [one.total_ms for one in taken if one.total_ms is not None]
+        is_plain = all(one.attempt == 1 and one.model == model for one in taken) and len(times) == len(taken)
+        if is_plain and taken[-1].error_code is None:
+            known = sum(times) / 1000
+    return known
+
+
+async def find_time_of_last(store: Store, session_id: SessionId, agent_id: int, model: str) -> float | None:
+    """Return `time_of_last` of this session, else of the one played last that knows; raise StorageError."""
+    others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
+    for one in (session_id, *others[:LOOKED_AT]):
+        calls = await store.artifacts(one, agent_id=agent_id, newest=NEWEST)
+        if len(calls) == NEWEST:
+            # Of the oldest piece of work among them, some calls may not be there.
+            calls = [call for call in calls if call.request_id != calls[0].request_id]
+        seconds = time_of_last(calls, agent_id, model)
+        if seconds is not None:
+            return seconds
+    return None

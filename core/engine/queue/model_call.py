@@ -1,0 +1,265 @@
+"""One call of a model: what goes out and what comes back, written down whatever happens (design 4 and 8)."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from core.agents.context_builder import Context
+from core.config.models import SCRIPT, ModelChoice, setting_of
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import ArtifactId, new_uuid
+from core.domain.request import Artifact, Content, Request, Usage
+from core.engine.clock import Clock
+from core.engine.outcome import Trail, failure_of
+from core.engine.queue.rate_limit import RateLimiter
+from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
+from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
+
+LONGEST_CALL = 10
+"""A call that never falls silent still ends, after this many times its time-out."""
+
+
+class Cancellation:
+    """The GM's wish to stop a request: ends the call that runs, and keeps the next from beginning."""
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        self._task: asyncio.Task[None] | None = None
+
+    def request(self) -> None:
+        """Stop now; what is being stored is not touched."""
+        self.is_requested = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def attach(self, task: asyncio.Task[None] | None) -> None:
+        """Name the task that a cancellation ends; None when no call runs."""
+        self._task = task
+        if task is not None and self.is_requested:
+            task.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What one call gave: a text, or the error that ended it, with its provenance in both cases."""
+
+    text: str
+    model: str
+    error: StoryEngineError | None
+    trail: Trail
+    finish_reason: str = ""
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the service asked us to wait."""
+        return self.error.retry_after if isinstance(self.error, ProviderError) else None
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What has come in of a call so far."""
+
+    room: int
+    """How many more characters are taken."""
+    pieces: list[str] = field(default_factory=list)
+    first_token_ms: int | None = None
+    completion: Completion | None = None
+
+
+class Caller:
+    """Calls the provider and makes an artifact of every call."""
+
+    def __init__(self, provider: Provider, limiter: RateLimiter, clock: Clock) -> None:
+        self._provider = provider
+        self._limiter = limiter
+        self._clock = clock
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs on this machine, in the program's own server."""
+        return self._provider.name == "local"
+
+    def answering(self, model: str) -> str:
+        """Return who answers where `model` is asked for."""
+        return SCRIPT if self._provider.name == "scripted" else model
+
+    async def call(
+        self,
+        context: Context,
+        choice: ModelChoice,
+        request: Request,
+        number: int,
+        cancellation: Cancellation,
+        on_text: Callable[[str], None],
+    ) -> CallResult:
+        """Make call `number` of this attempt; never raises what the model or its service did."""
+        outgoing = model_request(context, choice)
+        progress = _Progress(choice.max_answer_characters)
+        began = asyncio.get_running_loop().time()
+        task = asyncio.create_task(self._consume(context, choice, outgoing, progress, on_text))
+        cancellation.attach(task)
+        try:
+            error = await _ended(task)
+        finally:
+            cancellation.attach(None)
+            task.cancel()
+        total = round((asyncio.get_running_loop().time() - began) * 1000)
+        text = clean("".join(progress.pieces))
+        if error is None and is_blank(text):
+            error = StoryEngineError(
+                ErrorCode.LLM_ERROR,
+                "The model answered with nothing but white space; nothing is lost, retry.",
+            )
+        artifact, contents = self._provenance(
+            context, outgoing, request, number, progress, text, error, total
+        )
+        finish = progress.completion.finish_reason if progress.completion else ""
+        return CallResult(text, artifact.model, error, Trail((artifact,), contents), finish)
+
+    async def _consume(
+        self,
+        context: Context,
+        choice: ModelChoice,
+        outgoing: ModelRequest,
+        progress: _Progress,
+        on_text: Callable[[str], None],
+    ) -> None:
+        await self._limiter.wait(context.role, context.agent_id)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        cleaner = StreamCleaner()
+        async with asyncio.timeout(outgoing.timeout * LONGEST_CALL):
+            async with aclosing(self._provider.stream(outgoing)) as items:
+                async for item in items:
+                    if isinstance(item, Completion):
+                        progress.completion = item
+                        break
+                    text = self._take(item, progress, round((loop.time() - began) * 1000))
+                    if piece := cleaner.feed(text):
+                        on_text(piece)
+                    if len(text) < len(item.text):
+                        raise _too_long(context, choice)
+        if piece := cleaner.flush():
+            on_text(piece)
+
+    @staticmethod
+    def _take(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
+        """Keep what there is room for of the next piece, and return it."""
+        if progress.first_token_ms is None:
+            progress.first_token_ms = elapsed_ms
+        text = item.text[: progress.room]
+        progress.room -= len(text)
+        progress.pieces.append(text)
+        return text
+
+    def _provenance(
+        self,
+        context: Context,
+        outgoing: ModelRequest,
+        request: Request,
+        number: int,
+        progress: _Progress,
+        text: str,
+        error: StoryEngineError | None,
+        total_ms: int,
+    ) -> tuple[Artifact, tuple[Content, ...]]:
+        manifest, parts = input_contents(context)
+        output = Content.of(text) if text else None
+        completion = progress.completion
+        usage = completion.usage if completion else Usage()
+        if isinstance(error, ProviderError) and error.usage is not None:
+            usage = error.usage
+        artifact = Artifact(
+            id=ArtifactId(new_uuid()),
+            session_id=request.session_id,
+            request_id=request.id,
+            attempt=request.attempts,
+            call=number,
+            agent_id=context.agent_id,
+            provider=self._provider.name,
+            model=clean_line(completion.model) if completion else self.answering(outgoing.model),
+            prompt_version=context.prompt_version,
+            input_hash=input_hash(outgoing),
+            input_ref=manifest.hash,
+            output_ref=output.hash if output else None,
+            usage=usage,
+            first_token_ms=progress.first_token_ms,
+            total_ms=total_ms,
+            finish_reason=completion.finish_reason if completion else "",
+            error_code=error.code if error else None,
+            error_message=clean(error.message) if error else "",
+            left_out=context.left_out,
+            created_at=self._clock(),
+        )
+        return artifact, (manifest, *parts, *((output,) if output else ()))
+
+
+def _too_long(context: Context, choice: ModelChoice) -> StoryEngineError:
+    """Return the error for an answer beyond its bound, which ends the call and closes the connection."""
+    return StoryEngineError(
+        ErrorCode.LLM_TRUNCATED,
+        f"{choice.model} wrote more than {choice.max_answer_characters:,} characters, far beyond its cap of "
+        f"{choice.max_output_tokens:,} tokens; the call was stopped and nothing is lost.",
+        "Retry, or choose another model; if answers of that length are wanted, raise "
+        f"{setting_of(context.role, 'max_output_tokens')}.",
+    )
+
+
+async def _ended(task: asyncio.Task[None]) -> StoryEngineError | None:
+    """Wait for the call and return what ended it early; a bug on the way is logged."""
+    await asyncio.wait({task})
+    if task.cancelled():
+        return StoryEngineError(ErrorCode.LLM_CANCELLED)
+    match task.exception():
+        case None:
+            return None
+        case TimeoutError():
+            return StoryEngineError(ErrorCode.LLM_TIMEOUT)
+        case error:
+            return failure_of(error, "a call")
+
+
+def model_request(context: Context, choice: ModelChoice) -> ModelRequest:
+    """Return what is sent for `context`."""
+    return ModelRequest(
+        messages=context.messages,
+        model=choice.model,
+        max_output_tokens=choice.max_output_tokens,
+        timeout=choice.timeout,
+        schema=context.schema,
+        temperature=choice.temperature,
+        stop=choice.stop if context.schema is None else (),
+    )
+
+
+def input_hash(outgoing: ModelRequest) -> str:
+    """Return the SHA-256 of the canonical JSON of what is sent (design 4)."""
+    return Content.of(
+        json.dumps(
+            {
+                "messages": [[message.role, message.content] for message in outgoing.messages],
+                "model": outgoing.model,
+                "max_output_tokens": outgoing.max_output_tokens,
+                "schema": outgoing.schema and [outgoing.schema.name, outgoing.schema.schema],
+                "temperature": outgoing.temperature,
+                "stop": outgoing.stop,
+            },
+            ensure_ascii=False,
+            sort_keys=True,
+            separators=(",", ":"),
+        )
+    ).hash
+
+
+def input_contents(context: Context) -> tuple[Content, tuple[Content, ...]]:
+    """Return the manifest of an input and its parts.
+
+    Each segment is a content of its own, so that what repeats from call to call is stored once.
+    """
+    parts = [Content.of(segment.text) for segment in context.segments]
+    manifest = [
+        [segment.role, segment.name, part.hash] for segment, part in zip(context.segments, parts, strict=True)
+    ]
+    return Content.of(json.dumps(manifest, separators=(",", ":"))), tuple(parts)

@@ -1,0 +1,70 @@
+"""A test call of a model: one tiny prompt outside the queue, with the provenance of any call (design 4)."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from core.config.models import AgentRole, Choices
+from core.context.segments import Context, plain
+from core.domain.ids import RequestId, SessionId, new_uuid
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.slot import Slot
+from core.engine.queue.model_call import Caller, CallResult, Cancellation
+from core.store import Changes
+from core.text.cleaning import clean
+from core.text.delimiters import SegmentName
+
+TEST_PROMPT: Final = "Answer with one word: ready."
+TEST_TOKENS: Final = 1_000
+"""Room for the reasoning that some models do before a word; what is not used costs nothing."""
+TEST_VERSION: Final = "test@1"
+"""What an artifact names in place of the version of a system prompt."""
+
+
+def new_test(session_id: SessionId, now: datetime) -> Request:
+    """Return the request of a test call; it is stored with its outcome, and never before."""
+    return Request(
+        id=RequestId(new_uuid()),
+        session_id=session_id,
+        kind=RequestKind.TEST,
+        state=RequestState.DONE,
+        attempts=1,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+async def call_for_test(
+    caller: Caller, choices: Choices, test: Request, cancellation: Cancellation
+) -> CallResult:
+    """Make one tiny call to the model of the first character that has none of its own."""
+    slot = next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
+    choice = choices.of(AgentRole.CHARACTER, slot)
+    choice = replace(choice, max_output_tokens=min(TEST_TOKENS, choice.max_output_tokens))
+    context = Context(
+        agent_id=slot,
+        role=AgentRole.CHARACTER,
+        style=choice.style,
+        prompt_version=TEST_VERSION,
+        segments=(plain(SegmentName.USER_PROMPT, TEST_PROMPT, choice.style, "user"),),
+        max_input_tokens=choice.max_input_tokens,
+    )
+    return await caller.call(context, choice, test, 1, cancellation, lambda _: None)
+
+
+def record_of_test(test: Request, result: CallResult, now: datetime) -> Changes:
+    """Return what stores a test call; a failed one is given up at once, as nothing tries it again."""
+    settled = replace(test, updated_at=now)
+    if result.error is not None:
+        settled = replace(
+            settled,
+            state=RequestState.CANCELLED,
+            error_code=result.error.code,
+            error_message=clean(str(result.error)),
+        )
+    return Changes(
+        session_id=test.session_id,
+        requests=(settled,),
+        artifacts=result.trail.artifacts,
+        contents=result.trail.contents,
+    )

@@ -1,0 +1,292 @@
+"""Takes the requests of one open session in their order, one at a time, and settles each."""
+
+import asyncio
+import logging
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+
+from core.domain.errors import (
+    ErrorCode,
+    IllegalCommandError,
+    SessionLockedError,
+    StorageError,
+    StoryEngineError,
+)
+from core.domain.ids import RequestId
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import SessionState
+from core.engine import commands
+from core.engine.clock import Clock
+from core.engine.outcome import BUG, Failed, Outcome, Trail, failure_of, trail_without_call
+from core.engine.queue.executor import Executor
+from core.engine.queue.model_call import Cancellation
+from core.engine.recovery import recover
+from core.engine.sync.notifications import StorageTrouble
+from core.engine.sync.session_writer import Writer
+from core.engine.transitions import may_summarise_early, retry_time, settle
+from core.store import Changes, Snapshot
+
+log = logging.getLogger(__name__)
+
+LONGEST_SLEEP = 60.0
+GRACE = 10.0
+"""Seconds to settle a call that was stopped because the session is closed."""
+
+
+class Runner:
+    """One task that works through what is pending; woken by new requests and by due retries."""
+
+    def __init__(self, writer: Writer, executor: Executor, clock: Clock, backoff: float) -> None:
+        self._writer = writer
+        self._executor = executor
+        self._clock = clock
+        self._backoff = backoff
+        self._wake = asyncio.Event()
+        self._current: tuple[RequestId, Cancellation] | None = None
+        self._unwanted: set[RequestId] = set()
+        """Requests that were cancelled before they were with a model."""
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+
+    def start(self) -> None:
+        """Begin to work, or go on."""
+        self._unwanted.clear()
+        self._wake.set()
+        if self._task is not None and not self._task.done():
+            return
+        self._task = asyncio.create_task(self._run(), name="runner")
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        log.error("the runner ended with an error", exc_info=error)
+        if not isinstance(error, StoryEngineError):
+            error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
+        self._writer.listeners.publish(StorageTrouble(error))
+        self._writer.settlements.fail(error)
+
+    def wake(self) -> None:
+        """Look for work again."""
+        self._wake.set()
+
+    def cancel(self, request_id: RequestId) -> bool:
+        """Stop that request if it is with a model or about to be; return whether it was.
+
+        A prompt that only waits for its turn is none of this: its text can be taken back at once.
+        """
+        if self._current is not None and self._current[0] == request_id:
+            self._current[1].request()
+            return True
+        request = commands.find_request(self._writer.snapshot, request_id)
+        is_about_to = request.state is RequestState.PROCESSING or request.kind is not RequestKind.REPLY
+        if not (request.state.is_open and is_about_to):
+            return False
+        self._unwanted.add(request_id)
+        self._wake.set()
+        return True
+
+    async def aclose(self) -> None:
+        """Stop the call that runs, settle it, and end; what cannot be settled in time is mended when
+        the session is opened again."""
+        if self._task is None:
+            return
+        self._is_closing = True
+        if self._current is not None:
+            self._current[1].request()
+        self._wake.set()
+        done, _ = await asyncio.wait({self._task}, timeout=GRACE)
+        if not done:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=GRACE)
+
+    async def _run(self) -> None:
+        while not self._is_closing:
+            self._wake.clear()
+            try:
+                wait = await self._work()
+            except SessionLockedError:
+                log.warning("another window has taken the session")
+                continue
+            if wait > 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(wait, LONGEST_SLEEP)):
+                        await self._wake.wait()
+
+    async def _work(self) -> float:
+        """Do the next piece of work, if there is any; return the seconds until there may be more."""
+        if self._writer.lease is None:
+            return LONGEST_SLEEP
+        request = next_request(self._writer.snapshot)
+        if request is not None:
+            if not await self._summarises_early(request):
+                await self._perform(request.id)
+            return 0.0
+        now = self._clock()
+        due = next_retry(self._writer.snapshot, now)
+        if due is None:
+            return LONGEST_SLEEP
+        if due <= now:
+            # Meanwhile the GM may have ended the chapter, or tried again by hand.
+            with suppress(IllegalCommandError):
+                await self._writer.apply_patiently(lambda snapshot: commands.retry_summary(snapshot, now))
+            return 0.0
+        return (due - now).total_seconds()
+
+    async def _summarises_early(self, request: Request) -> bool:
+        """Begin an early summary where a prompt could go only with the story before it shortened."""
+        if request.kind is not RequestKind.REPLY:
+            return False
+        if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
+            return False
+        try:
+            snapshot = await self._writer.know_memory()
+        except StorageError:
+            log.warning("memory could not be read before request %s; its own try says why", request.id)
+            return False
+        if not self._executor.needs_room(snapshot, request):
+            return False
+        with suppress(IllegalCommandError):
+            await self._writer.apply_patiently(
+                lambda current: commands.summarise_early(current, self._clock())
+            )
+        return True
+
+    async def _perform(self, request_id: RequestId) -> None:
+        cancellation = Cancellation()
+        self._current = (request_id, cancellation)
+        if request_id in self._unwanted:
+            cancellation.request()
+        try:
+            try:
+                await self._begin(request_id)
+            except _NotItsTurnError:
+                return
+            request = commands.find_request(self._writer.snapshot, request_id)
+            outcome, trail = await self._outcome(request, cancellation)
+            await self._settle(request, outcome, trail)
+        finally:
+            self._current = None
+            self._unwanted.discard(request_id)
+
+    async def _begin(self, request_id: RequestId) -> None:
+        """Store that the request is processing; raise _NotItsTurnError when something else goes first."""
+        if self._writer.is_current and not _begun(self._writer.snapshot, request_id, self._clock()).requests:
+            return
+        await self._writer.apply_patiently(lambda snapshot: _begun(snapshot, request_id, self._clock()))
+
+    async def _settle(self, request: Request, outcome: Outcome, trail: Trail) -> None:
+        """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the
+        GM's text comes back and the session goes on."""
+        failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
+        for settled, stored in ((outcome, trail), (failed, trail), (failed, None), (failed, Trail())):
+            if stored is None:
+                stored = trail_without_call(request, failed.error, self._clock())
+            settlement = partial(self._settlement, request=request, outcome=settled, trail=stored)
+            try:
+                await self._writer.apply_patiently(settlement)
+            except SessionLockedError:
+                raise
+            except Exception as error:
+                log.error("request %s could not be settled", request.id, exc_info=error)
+            else:
+                return
+        await self._writer.apply_patiently(
+            lambda snapshot: (
+                recover(snapshot, self._clock(), self._backoff) or Changes(session_id=request.session_id)
+            )
+        )
+
+    async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
+        """Run the request in a task of its own, so that a bug in it settles the request and is logged."""
+        task = asyncio.create_task(self._executed(request, cancellation), name=f"request {request.id}")
+        try:
+            await asyncio.wait({task})
+        finally:
+            task.cancel()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is None:
+            return task.result()
+        failure = failure_of(error, f"request {request.id}")
+        return Failed(failure), trail_without_call(request, failure, self._clock())
+
+    async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
+        snapshot = await self._writer.know_memory()
+        return await self._executor.run(snapshot, request, cancellation, self._writer.listeners.publish)
+
+    def _settlement(self, snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail) -> Changes:
+        """Settle on the snapshot as it is now; if somebody else settled the request meanwhile, what was
+        paid for is kept as provenance."""
+        current = next((other for other in snapshot.requests if other.id == request.id), None)
+        if current is None or (current.state, current.attempts) != (request.state, request.attempts):
+            log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
+            return Changes(session_id=request.session_id, artifacts=trail.artifacts, contents=trail.contents)
+        return settle(snapshot, current, outcome, trail, self._clock(), self._backoff)
+
+
+_UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."
+
+
+class _NotItsTurnError(Exception):
+    """The request was taken back, or something else goes first now."""
+
+
+def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
+    """Begin the request if it still is the next one; one that was stored as begun stays as it is."""
+    request = next_request(snapshot)
+    if request is None or request.id != request_id:
+        raise _NotItsTurnError
+    is_begun = request.state is RequestState.PROCESSING
+    return Changes(
+        session_id=request.session_id, requests=() if is_begun else (commands.begin(request, now),)
+    )
+
+
+def next_request(snapshot: Snapshot) -> Request | None:
+    """Return the open request whose turn it is, if the state lets one go now.
+
+    Prompts wait while a summary is made, and behind a failed prompt: what was written after it may
+    rest on the reply that did not come. A request that was stored as processing is one that has not
+    been run yet: the runner settles one before it looks for the next.
+    """
+    kinds = _RUNNABLE[snapshot.session.state]
+    failed_reply = any(
+        request.kind is RequestKind.REPLY and request.state is RequestState.FAILED
+        for request in snapshot.requests
+    )
+    candidates = [
+        request
+        for request in snapshot.requests
+        if request.kind in kinds
+        and request.state.is_open
+        and not (failed_reply and request.kind is RequestKind.REPLY)
+    ]
+    return min(candidates, key=lambda request: request.order, default=None)
+
+
+_RUNNABLE: dict[SessionState, frozenset[RequestKind]] = {
+    SessionState.DRAFT_TAB1: frozenset(),
+    SessionState.LOCKING: frozenset({RequestKind.LOCK}),
+    SessionState.ACTIVE: frozenset({RequestKind.REPLY}),
+    SessionState.SUMMARIZING: frozenset({RequestKind.SUMMARY}),
+    SessionState.ENDED: frozenset(),
+    SessionState.NARRATING: frozenset({RequestKind.NARRATIVE}),
+    SessionState.RESETTING: frozenset(),
+}
+
+
+def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
+    """Return when a failed summary is to be tried again by itself; only while the chapter is played."""
+    if snapshot.session.state is not SessionState.ACTIVE:
+        return None
+    times = [
+        due
+        for request in snapshot.requests
+        if request.kind is RequestKind.SUMMARY
+        and request.state is RequestState.FAILED
+        and (due := retry_time(request, now)) is not None
+        and request.prompts is not None
+        and request.prompts.first == snapshot.session.boundary + 1
+    ]
+    return min(times, default=None)

@@ -1,0 +1,1 @@
+"""Save slots: points to which a session can be restored."""

@@ -1,0 +1,66 @@
+"""Takes a save slot at every summary, beside the play and never in its way."""
+
+import asyncio
+import logging
+
+from core.domain.errors import StoryEngineError
+from core.domain.memory import BlockType, MemoryBlock
+from core.engine.save_points.service import SaveSlots
+from core.engine.sync.notifications import MemoryAppended
+from core.engine.sync.session_writer import Writer
+
+log = logging.getLogger(__name__)
+
+LONGEST_CLOSE = 5.0
+"""Seconds that a slot may still take when the session is closed; without it only the next one is later."""
+
+
+class SlotKeeper:
+    """One task of an open session: it hears of memory, and nobody waits for it."""
+
+    def __init__(self, writer: Writer, slots: SaveSlots) -> None:
+        self._writer = writer
+        self._slots = slots
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to listen, or go on."""
+        if self._task is not None:
+            return
+        self._task = asyncio.create_task(self._run(), name="save slots")
+
+    async def take_now(self, occasion: str) -> None:
+        """Take a slot and return when it is stored; raise StorageError when it cannot be."""
+        await self._slots.take(self._writer.snapshot.session.id, occasion)
+
+    async def aclose(self) -> None:
+        """Let the slot that is being taken be completed, and end; the listeners are closed already."""
+        if self._task is None:
+            return
+        _, late = await asyncio.wait({self._task}, timeout=LONGEST_CLOSE)
+        if late:
+            self._task.cancel()
+            await asyncio.wait({self._task}, timeout=LONGEST_CLOSE)
+
+    async def _run(self) -> None:
+        with self._writer.listeners.listen() as listener:
+            async for notice in listener:
+                # A window that only reads along hears of memory too; the one that writes takes the slot.
+                if not isinstance(notice, MemoryAppended) or self._writer.lease is None:
+                    continue
+                if notice.block.type is not BlockType.CANON_CORRECTION:
+                    await self._take(notice.block)
+
+    async def _take(self, block: MemoryBlock) -> None:
+        try:
+            await self._slots.take(block.session_id, _occasion(block))
+        except StoryEngineError as error:
+            log.warning("no save slot was taken at the summary: %s", error)
+        except Exception:  # the chapter is stored all the same, and the next summary takes one again
+            log.exception("no save slot was taken at the summary")
+
+
+def _occasion(block: MemoryBlock) -> str:
+    if block.type is BlockType.WORLD_CHAPTER_LOCK:
+        return "the chapter was locked"
+    return f"summary of prompts {block.first}–{block.last}"

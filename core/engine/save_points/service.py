@@ -1,0 +1,233 @@
+"""Save slots: taken, kept under a name, let go, and made into a new session."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.event import Event
+from core.domain.ids import SessionId, new_uuid
+from core.domain.limits import LONGEST_TITLE
+from core.domain.memory import MemoryBlock
+from core.domain.request import RequestKind
+from core.domain.save_point import (
+    AUTOMATIC,
+    LINKS,
+    LONGEST_LABEL,
+    NAMED,
+    NOTHING,
+    Chains,
+    SaveSlot,
+    SlotContent,
+    SlotDamagedError,
+    chained,
+    content_of,
+    make_slot,
+    number_for_automatic,
+)
+from core.domain.session import Session, title_from
+from core.engine.clock import Clock
+from core.engine.transitions import returned_unsent
+from core.exchange.session_export import SessionBody, as_new_session
+from core.store import Changes, Snapshot, Store
+from core.text.cleaning import clean_line
+
+BATCH = 200
+"""Prompts that are read and hashed at a time, so that a long story holds nothing up."""
+
+
+class SaveSlots:
+    """The slots of every session of a store.
+
+    They need no writer's lock: a slot is no part of what a session says, and two windows that take one at
+    once take the same.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._turn = asyncio.Lock()
+
+    async def listed(self, session_id: SessionId) -> Sequence[SaveSlot]:
+        """Return the slots of a session by their numbers."""
+        return await self._store.save_slots(session_id)
+
+    async def take(
+        self, session_id: SessionId, occasion: str, *, spared: int | None = None
+    ) -> SaveSlot | None:
+        """Take an automatic slot, the oldest but `spared` giving way; None when the newest says the same."""
+        async with self._turn:
+            taken = await self._store.save_slots(session_id)
+            content = await self._content(session_id, taken)
+            number = number_for_automatic(taken, spared=spared)
+            slot = make_slot(number, occasion, content, self._clock())
+            ring = [other for other in taken if other.number in AUTOMATIC]
+            newest = max(ring, key=lambda other: (other.taken_at, other.number), default=None)
+            if newest is not None and newest.document == slot.document:
+                return None
+            await self._store.put_save_slot(slot)
+            return slot
+
+    async def keep(self, session_id: SessionId, name: str) -> SaveSlot:
+        """Keep how the session stands under a name; the same name again replaces what it stood for."""
+        name = clean_line(name)
+        if not name:
+            raise IllegalCommandError("A save slot of yours needs a name.")
+        if len(name) > LONGEST_LABEL:
+            raise LimitExceededError("name", len(name), LONGEST_LABEL)
+        async with self._turn:
+            taken = await self._store.save_slots(session_id)
+            slot = make_slot(
+                _number_for(name, taken), name, await self._content(session_id, taken), self._clock()
+            )
+            await self._store.put_save_slot(slot)
+            return slot
+
+    async def drop(self, session_id: SessionId, number: int) -> None:
+        """Let go of a slot that the GM named; the automatic ones give way by themselves."""
+        slot = await self._found(session_id, number)
+        if not slot.is_named:
+            raise IllegalCommandError(
+                f"Save slot {number} is automatic: it gives way to newer ones by itself."
+            )
+        await self._store.drop_save_slot(session_id, number)
+
+    async def restore(self, session_id: SessionId, number: int) -> SessionId:
+        """Make a new session that begins where a slot was taken, and return its id; nothing else changes.
+
+        Raises SlotDamagedError when the story up to there is not what the slot vouches for.
+        """
+        slot = await self._found(session_id, number)
+        body = await self._body(slot)
+        await self.take(session_id, f"before save slot {number} was restored", spared=number)
+        fresh = SessionId(new_uuid())
+        await self._store.create(as_new_session(body, fresh))
+        return fresh
+
+    async def _found(self, session_id: SessionId, number: int) -> SaveSlot:
+        for slot in await self._store.save_slots(session_id):
+            if slot.number == number:
+                return slot
+        raise IllegalCommandError(f"There is nothing in save slot {number}.")
+
+    async def _content(self, session_id: SessionId, taken: Sequence[SaveSlot]) -> SlotContent:
+        """Return how the session stands; of what only grows, what the newest slot knows is not read again."""
+        snapshot = _all_unsent(await self._store.load(session_id))
+        session = snapshot.session
+        known = _newest_content(taken)
+        before = known.session.prompt_index if known else 0
+        events = known.chains.events if known else NOTHING
+        async for batch in self._events(session_id, before, session.prompt_index):
+            events = await asyncio.to_thread(chained, events, batch)
+        place = (
+            (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
+        )
+        new_blocks = await self._blocks(session, snapshot.corrections, after=place)
+        blocks = await asyncio.to_thread(chained, known.chains.blocks if known else NOTHING, new_blocks)
+        drafts = known.chains.drafts if known else NOTHING
+        if (seen := known.draft_count if known else 0) < snapshot.draft_count:
+            new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
+            drafts = await asyncio.to_thread(chained, drafts, new)
+        return SlotContent(
+            session=session,
+            tab1=snapshot.tab1,
+            unsent=snapshot.unsent,
+            draft_count=snapshot.draft_count,
+            corrections=snapshot.corrections,
+            chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
+        )
+
+    async def _body(self, slot: SaveSlot) -> SessionBody:
+        """Return the story up to a slot, all of it checked."""
+        content = content_of(slot)
+        session = content.session
+        version = content.chains.version
+        chain = NOTHING
+        events: list[Event] = []
+        async for batch in self._events(slot.session_id, 0, session.prompt_index):
+            chain = await asyncio.to_thread(chained, chain, batch, version)
+            events += batch
+        blocks = await self._blocks(session, content.corrections, after=(-1, 0))
+        drafts = await self._drafts(slot.session_id, content.draft_count)
+        chains = Chains(
+            version=version,
+            events=chain,
+            blocks=await asyncio.to_thread(chained, NOTHING, blocks, version),
+            drafts=await asyncio.to_thread(chained, NOTHING, drafts, version),
+        )
+        if chains != content.chains:
+            raise SlotDamagedError(slot.number, "the story up to it is not what it was")
+        title = title_from(session.title, content.tab1.chapter, content.tab1.world)
+        return SessionBody(
+            session=replace(session, title=_title_with(title, slot.label), updated_at=self._clock()),
+            tab1=content.tab1,
+            unsent=content.unsent,
+            events=tuple(events),
+            blocks=tuple(blocks),
+            # Their requests stay with the session in which the calls were made, as provenance does.
+            drafts=tuple(replace(draft, request_id=None) for draft in drafts),
+        )
+
+    async def _events(self, session_id: SessionId, before: int, last: int) -> AsyncIterator[Sequence[Event]]:
+        for first in range(before + 1, last + 1, BATCH):
+            yield await self._store.events(session_id, first=first, last=min(last, first + BATCH - 1))
+
+    async def _blocks(
+        self, session: Session, corrections: int, *, after: tuple[int, int]
+    ) -> list[MemoryBlock]:
+        """Return the blocks behind that place, up to correction number `corrections` at the boundary."""
+        if not session.tab1_locked:
+            return []
+        blocks = await self._store.blocks(session.id, after=after[0], corrections=after[1])
+        return [block for block in blocks if block.place <= (session.boundary, corrections)]
+
+    async def _drafts(self, session_id: SessionId, count: int) -> list[NarrativeDraft]:
+        return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]
+
+
+def _title_with(title: str, label: str) -> str:
+    """Restored from what was restored, a title would grow beyond what a title may have."""
+    label = f" ({label})"
+    return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"
+
+
+def _newest_content(taken: Sequence[SaveSlot]) -> SlotContent | None:
+    """Return the content of the slot that has come furthest, if it is whole and has links of today."""
+    for slot in sorted(taken, key=lambda slot: (slot.prompt_index, slot.taken_at), reverse=True):
+        try:
+            content = content_of(slot)
+        except SlotDamagedError:
+            continue
+        if content.chains.version == LINKS:
+            return content
+    return None
+
+
+def _all_unsent(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with the texts of open prompts in their composers: their calls are not saved."""
+    prompts = [
+        request
+        for request in snapshot.requests
+        if request.kind is RequestKind.REPLY and request.state.is_open
+    ]
+    for request in reversed(prompts):
+        if request.slot is not None:
+            text = returned_unsent(snapshot, request.slot, request.text)
+            snapshot = snapshot.after(Changes(session_id=snapshot.session.id, unsent={request.slot: text}))
+    return snapshot
+
+
+def _number_for(name: str, taken: Sequence[SaveSlot]) -> int:
+    named = {slot.number: slot for slot in taken if slot.is_named}
+    for number, slot in named.items():
+        if slot.label.casefold() == name.casefold():
+            return number
+    for number in NAMED:
+        if number not in named:
+            return number
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND,
+        f"All {len(NAMED)} save slots of yours are taken; nothing was changed.",
+        "Let one go, or use the name of one to replace it.",
+    )

@@ -1,0 +1,228 @@
+"""The headless player: a chapter script from wherever the session stands to a finished draft.
+
+It only calls what the GM can call, so a second run after a crash goes on where the first one stopped.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
+from core.domain.event import Role
+from core.domain.ids import RequestId
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import SessionState
+from core.engine.clock import utc_now
+from core.engine.commands import Tab1Edit
+from core.engine.session_handle import OpenSession
+from core.exchange.chapter_script import ChapterScript
+
+RETRIES = 3
+"""How often a call that failed for a passing reason is tried again before the play stops."""
+
+LONGEST_WAIT = 120.0
+"""Seconds for which the play waits at most because a service asked it to; for more it stops."""
+
+_PASSING = frozenset(
+    {
+        ErrorCode.LLM_RATE_LIMITED,
+        ErrorCode.LLM_TIMEOUT,
+        ErrorCode.LLM_SERVER_ERROR,
+        ErrorCode.LLM_INVALID_JSON,
+        ErrorCode.LLM_TRUNCATED,
+        ErrorCode.LLM_ERROR,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Where the play stands, for whoever shows progress."""
+
+    text: str
+    done: int
+    total: int
+
+
+class ScriptMismatchError(StoryEngineError):
+    """The session was played with other prompts than the script now has.
+
+    `why` is a sentence without its end.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            ErrorCode.ILLEGAL_COMMAND,
+            f"{why}; nothing was changed.",
+            "Start over with --new, or undo the edit.",
+        )
+
+
+class Player:
+    """Plays one script in one open session."""
+
+    def __init__(
+        self,
+        session: OpenSession,
+        script: ChapterScript,
+        on_step: Callable[[Step], None],
+        *,
+        retry_wait: float = 2.0,
+    ) -> None:
+        self._session = session
+        self._script = script
+        self._on_step = on_step
+        self._retry_wait = retry_wait
+        self._total = len(script.prompts) + 3
+
+    async def play(self) -> None:
+        """Play to a stored draft; raises the error that stops it, with everything before it stored."""
+        await self._session.wait_idle()
+        if self._state is SessionState.DRAFT_TAB1:
+            await self._set_up()
+        if not self._script.prompts:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND,
+                "World and cast are locked; the script has no prompt to play yet.",
+                "Add a [[prompt]] to it and run it again, or play on in the screen.",
+            )
+        await self._check_played()
+        if self._state is not SessionState.ENDED:
+            await self._prompts()
+            await self._end()
+        if self._session.snapshot.draft_count == 0:
+            await self._define()
+            self._step("Writing the chapter", len(self._script.prompts) + 2)
+            await self._insist(await self._session.build_narrative())
+        self._step("The chapter is written", self._total)
+
+    @property
+    def _state(self) -> SessionState:
+        return self._session.snapshot.session.state
+
+    def _step(self, text: str, done: int) -> None:
+        self._on_step(Step(text, done, self._total))
+
+    async def _set_up(self) -> None:
+        script = self._script
+        self._step("Setting up world and cast", 0)
+        await self._keep_what_the_script_did_not_write()
+        await self._session.edit_tab1(
+            Tab1Edit(
+                title=script.title,
+                world=script.world,
+                chapter=script.chapter,
+                agent_count=len(script.agents),
+                names=script.names,
+                identities={agent.slot: agent.identity for agent in script.agents},
+            )
+        )
+        await self._define()
+        self._step("Locking world and cast into memory", 0)
+        await self._insist(await self._session.lock())
+
+    async def _keep_what_the_script_did_not_write(self) -> None:
+        """After a lock that failed, the GM may have gone on writing in the screen: that goes into a slot."""
+        tab1, script = self._session.snapshot.tab1, self._script
+        pairs = [(tab1.world, script.world), (tab1.chapter, script.chapter)]
+        pairs += [(tab1.identities.get(agent.slot, ""), agent.identity) for agent in script.agents]
+        if any(stands.strip() and stands != written for stands, written in pairs):
+            await self._session.take_slot("before the script was played again")
+
+    async def _define(self) -> None:
+        """Tell the engine how the chapter is to be told; a script may change that until it is."""
+        session, script = self._session.snapshot.session, self._script
+        if (session.definition, session.target_words) != (script.definition, script.target_words):
+            await self._session.define_narrative(script.definition, script.target_words)
+
+    async def _check_played(self) -> None:
+        session, prompts = self._session.snapshot.session, self._script.prompts
+        played = session.prompt_index
+        if played > len(prompts):
+            raise ScriptMismatchError(f"The chapter has {played} prompts and the script only {len(prompts)}")
+        if self._state is SessionState.ENDED and played < len(prompts):
+            raise ScriptMismatchError(
+                f"The chapter was ended after prompt {played}, and the script has {len(prompts)}"
+            )
+        events = await self._session.events(last=played) if played else ()
+        for event in events:
+            index = event.prompt_index
+            wanted = prompts[index - 1]
+            if event.role is Role.USER and event.text != wanted.text.strip():
+                raise ScriptMismatchError(f"Prompt {index} of the script is not what was played before")
+            if event.role is Role.AGENT and event.slot is not None and event.slot is not wanted.slot:
+                name = session.name_of(event.slot)
+                raise ScriptMismatchError(f"Prompt {index} of the script was played to {name} before")
+
+    async def _prompts(self) -> None:
+        start = self._session.snapshot.session.prompt_index
+        for index, prompt in enumerate(self._script.prompts[start:], start + 1):
+            name = self._session.snapshot.session.name_of(prompt.slot)
+            self._step(f"Prompt {index} to {name}", index)
+            await self._insist(await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False))
+
+    async def _end(self) -> None:
+        self._step("Ending the chapter", len(self._script.prompts) + 1)
+        await self._session.wait_idle()
+        failed = self._failed_summary()
+        if failed is not None and self._session.time_of_service(failed) is not None:
+            await asyncio.sleep(self._wait_before_retry(failed))
+        for tries_left in range(RETRIES, -1, -1):
+            await self._session.wait_idle()
+            await self._want_end()
+            if self._state is SessionState.ENDED:
+                return
+            failed = self._failed_summary()
+            if failed is None or not tries_left or failed.error_code not in _PASSING:
+                raise _stopped(failed)
+            await asyncio.sleep(self._wait_before_retry(failed))
+
+    async def _want_end(self) -> None:
+        """End the chapter. A summary that had failed may become due again at this very instant, and then
+        it goes first."""
+        is_wanted = False
+        for tries_left in range(RETRIES, -1, -1):
+            if is_wanted or self._state is not SessionState.ACTIVE:
+                return
+            try:
+                await self._session.end_chapter()
+                is_wanted = True
+            except IllegalCommandError:
+                if not tries_left:
+                    raise
+            await self._session.wait_idle()
+
+    def _failed_summary(self) -> Request | None:
+        requests = self._session.snapshot.requests
+        return next((request for request in requests if request.kind is RequestKind.SUMMARY), None)
+
+    async def _insist(self, request_id: RequestId) -> None:
+        """Wait for a request, and retry it when it fails for a passing reason."""
+        for tries_left in range(RETRIES, -1, -1):
+            request = await self._session.wait(request_id)
+            if request.state is RequestState.DONE:
+                return
+            if not tries_left or request.error_code not in _PASSING:
+                raise _stopped(request)
+            await asyncio.sleep(self._wait_before_retry(request))
+            request_id = await self._session.retry(request_id)
+
+    def _wait_before_retry(self, request: Request) -> float:
+        """Seconds: what the service asked for, if that is longer than our own wait.
+
+        Raises:
+            StoryEngineError: It is more than `LONGEST_WAIT`. A service is never asked before its time.
+        """
+        time = self._session.time_of_service(request)
+        if time is None:
+            return self._retry_wait
+        asked_for = (time - utc_now()).total_seconds()
+        if asked_for > LONGEST_WAIT:
+            raise _stopped(request)
+        return max(self._retry_wait, asked_for)
+
+
+def _stopped(request: Request | None) -> StoryEngineError:
+    code = (request and request.error_code) or ErrorCode.LLM_ERROR
+    message = request.error_message if request else ""
+    return StoryEngineError(code, message, "Everything up to here is stored; run the same command to go on.")

@@ -1,0 +1,1 @@
+"""The writer of a session, the followers of other windows, and notifications."""

@@ -1,0 +1,132 @@
+"""What is new in a session, as notices: of changes that were made here, and of what another window made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.event import Event
+from core.domain.memory import MemoryBlock, folded
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.slot import Slot
+from core.engine.sync.notifications import (
+    DraftStored,
+    EventsAppended,
+    MemoryAppended,
+    Notice,
+    RequestBegun,
+    RequestFailed,
+    RequestQueued,
+    RequestSettled,
+    SessionChanged,
+    UnsentChanged,
+)
+from core.store import Changes, Snapshot, Store, whole_from
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A snapshot that was read again, what listeners hear of it, and the requests that changed."""
+
+    snapshot: Snapshot
+    notices: tuple[Notice, ...]
+    requests: tuple[Request, ...]
+
+
+def notices_of(before: Snapshot, changes: Changes) -> list[Notice]:
+    """Return what listeners hear of changes: data first, then the state, then what was settled."""
+    notices: list[Notice] = []
+    if changes.events:
+        notices.append(EventsAppended(changes.events))
+    notices += [MemoryAppended(block) for block in changes.blocks]
+    notices += [DraftStored(draft) for draft in changes.drafts]
+    notices += [UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
+    if changes.session is not None and changes.session != before.session:
+        notices.append(SessionChanged(changes.session))
+    for request in changes.requests:
+        notices += _notices_of_request(request)
+    return notices
+
+
+async def read_news(store: Store, before: Snapshot) -> News:
+    """Read the session again and return what became of it since `before`; raises StorageError."""
+    now = await store.load(before.session.id)
+    first, last = before.session.prompt_index + 1, now.session.prompt_index
+    events = await store.events(now.session.id, first=first, last=last) if last >= first else ()
+    blocks = await _new_blocks(store, before, now)
+    if before.is_memory_known:
+        known = folded((*before.blocks, *blocks), whole_from(now.session))
+        now = replace(now, blocks=known, is_memory_known=True)
+    drafts: Sequence[NarrativeDraft] = ()
+    if now.draft_count > before.draft_count:
+        drafts = (await store.drafts(now.session.id))[before.draft_count : now.draft_count]
+    return news_between(before, now, events, blocks, drafts)
+
+
+async def _new_blocks(store: Store, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
+    old, new = before.session, now.session
+    is_same = (new.boundary, new.tab1_locked) == (old.boundary, old.tab1_locked)
+    if is_same and now.corrections == before.corrections:
+        return ()
+    after = old.boundary if old.tab1_locked else -1
+    return await store.blocks(new.id, after=after, corrections=before.corrections)
+
+
+def news_between(
+    before: Snapshot,
+    now: Snapshot,
+    events: Sequence[Event],
+    blocks: Sequence[MemoryBlock],
+    drafts: Sequence[NarrativeDraft],
+) -> News:
+    """Return the news that lie between two snapshots, given what was added."""
+    known = {request.id: request for request in before.requests}
+    kept = {request.id for request in now.requests}
+    changed = [request for request in now.requests if known.get(request.id) != request]
+    gone = [_ended(request, now, events, drafts) for request in before.requests if request.id not in kept]
+    requests = (*gone, *changed)
+    changes = Changes(
+        session_id=now.session.id,
+        session=now.session,
+        events=tuple(events),
+        blocks=tuple(blocks),
+        drafts=tuple(drafts),
+        unsent={
+            slot: now.unsent.get(slot, "")
+            for slot in Slot
+            if now.unsent.get(slot, "") != before.unsent.get(slot, "")
+        },
+        requests=requests,
+    )
+    return News(now, tuple(notices_of(before, changes)), requests)
+
+
+def _notices_of_request(request: Request) -> list[Notice]:
+    match request.state:
+        case RequestState.PENDING:
+            return [RequestQueued(request)]
+        case RequestState.PROCESSING:
+            return [RequestBegun(request)]
+        case RequestState.FAILED:
+            error = StoryEngineError(request.error_code or ErrorCode.LLM_ERROR, request.error_message)
+            return [RequestFailed(request, error), RequestSettled(request)]
+        case RequestState.DONE | RequestState.CANCELLED:
+            return [RequestSettled(request)]
+
+
+def _ended(
+    request: Request, now: Snapshot, events: Sequence[Event], drafts: Sequence[NarrativeDraft]
+) -> Request:
+    """Return a request that is no longer kept as it ended: done if what it asked for is there."""
+    match request.kind:
+        case RequestKind.LOCK:
+            is_done = now.session.tab1_locked
+        case RequestKind.REPLY:
+            is_done = any(event.metadata.get("request_id") == str(request.id) for event in events)
+        case RequestKind.SUMMARY:
+            is_done = request.prompts is not None and request.prompts.last <= now.session.boundary
+        case RequestKind.NARRATIVE:
+            is_done = any(draft.request_id == request.id for draft in drafts)
+        case RequestKind.TEST:
+            raise ValueError("a snapshot has no test call")
+    return replace(request, state=RequestState.DONE if is_done else RequestState.CANCELLED)

@@ -1,0 +1,54 @@
+"""Follows a session that another window writes, by reading what is new after each of its commits."""
+
+import asyncio
+import logging
+
+from core.domain.errors import StorageError
+from core.engine.sync.notifications import StorageTrouble
+from core.engine.sync.session_writer import Writer
+from core.store import Store
+
+log = logging.getLogger(__name__)
+
+WAIT = 2.0
+"""Seconds until following begins again after the store was lost."""
+
+
+class Follower:
+    """One task that reads along; it tells the listeners what changed and never writes."""
+
+    def __init__(self, store: Store, writer: Writer) -> None:
+        self._store = store
+        self._writer = writer
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to follow; does nothing when it does already."""
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep_following(), name="follower")
+
+    async def aclose(self) -> None:
+        """Stop following."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.wait({self._task})
+        if not self._task.cancelled() and (error := self._task.exception()):
+            log.error("the follower ended with an error", exc_info=error)
+        self._task = None
+
+    async def _keep_following(self) -> None:
+        while True:
+            try:
+                await self._follow()
+            except StorageError as error:
+                log.warning("following was interrupted", exc_info=error)
+                self._writer.listeners.publish(StorageTrouble(error))
+            await asyncio.sleep(WAIT)
+
+    async def _follow(self) -> None:
+        async with self._store.follow(self._writer.snapshot.session.id) as commits:
+            # What was stored between the first read and the start of listening.
+            await self._writer.read_along()
+            async for _ in commits:
+                await self._writer.read_along()

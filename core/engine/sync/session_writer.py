@@ -1,0 +1,274 @@
+"""The one way in which an open session's changes become durable, and known to whoever listens.
+
+Changes are decided on the snapshot, stored, and only then adopted: what a listener hears is stored.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.ids import RequestId
+from core.domain.request import Request
+from core.engine.clock import Clock
+from core.engine.recovery import disowned
+from core.engine.sync.change_feed import News, notices_of, read_news
+from core.engine.sync.completion_waiters import Settlements
+from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
+from core.engine.sync.subscriptions import Listeners
+from core.store import Changes, Holder, Lease, Snapshot, Store
+
+Decide = Callable[[Snapshot], Changes]
+
+FIRST_WAIT = 0.2
+LONGEST_WAIT = 5.0
+CONTENTS_REMEMBERED = 512
+
+
+def _nothing() -> None:
+    """What a writer without hooks does."""
+
+
+@dataclass(kw_only=True)
+class Writer:
+    """Holds the snapshot of one session and the right to write it; hands both over to nobody.
+
+    `label` names this window to others; no two windows share one. `on_adopted` is called after every
+    change of the snapshot, `on_locked_out` when another window has become the writer.
+    """
+
+    store: Store
+    listeners: Listeners
+    label: str
+    snapshot: Snapshot
+    clock: Clock
+    lease: Lease | None = None
+    holder: Holder | None = None
+    on_adopted: Callable[[], None] = _nothing
+    on_locked_out: Callable[[], None] = _nothing
+
+    def __post_init__(self) -> None:
+        self.settlements = Settlements()
+        self._mutex = asyncio.Lock()
+        self._trouble: StorageError | None = None
+        """Why the one whose turn it is waits for the store."""
+        self._is_troubled = asyncio.Event()
+        self._tasks: set[asyncio.Task[Changes]] = set()
+        self._stored: dict[str, None] = {}
+        """Hashes of contents that are stored, the oldest first."""
+        self._is_outdated = False
+        """What is stored may differ from the snapshot; read it before the next decision."""
+        self._is_fenced = False
+        """Another window has written since our lock was taken."""
+        self._in_doubt: dict[RequestId, Request] = {}
+        """Requests that may be stored although their asker was told that they are not."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether, as far as can be known without asking, the snapshot is what is stored and we write."""
+        return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._is_fenced)
+
+    async def apply(self, decide: Decide) -> Changes:
+        """Decide on the snapshot as it is, store, adopt; what the store cannot do now is raised.
+
+        Cancelling the caller does not stop what has begun.
+        """
+        return await self._in_own_task(self._apply(decide, is_patient=False))
+
+    async def apply_patiently(self, decide: Decide) -> Changes:
+        """As `apply`, but wait for the store to come back: what was paid for is not given up (promise 1).
+
+        Raises SessionLockedError when another window took the session meanwhile.
+        """
+        return await self._in_own_task(self._apply(decide, is_patient=True))
+
+    async def take(self, lease: Lease) -> None:
+        """Become the writer: read the session again, now that nobody else can change it.
+
+        Raises StorageError, and has given the lock back then.
+        """
+        async with self._mutex:
+            try:
+                self._tell(await read_news(self.store, self.snapshot))
+            except BaseException:  # cancelled too: the lock is nobody's else
+                await lease.aclose()
+                raise
+            self.lease, self.holder = lease, None
+            self._is_outdated = self._is_fenced = False
+            self._in_doubt.clear()
+
+    async def read_along(self) -> None:
+        """Take over what another window has stored; does nothing in the window that writes."""
+        async with self._mutex:
+            if self.lease is None:
+                self._tell(await read_news(self.store, self.snapshot))
+
+    async def hear_of_writer(self, holder: Holder) -> None:
+        """Stop writing when the lock is lost here and another window has it."""
+        async with self._mutex:
+            if self.lease is not None and self.lease.is_lost and holder.label != self.label:
+                self._lock_out(holder)
+
+    async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
+        """Read the memory that inputs are made of, once it is needed, and return the snapshot with it."""
+        async with self._turn(is_patient=is_patient):
+            if not self.snapshot.is_memory_known:
+                blocks = tuple(await self.store.memory(self.snapshot.session.id))
+                self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
+            return self.snapshot
+
+    async def finish(self, within: float) -> None:
+        """Return when everything that is being stored is stored, or after so many seconds."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=within)
+
+    async def aclose(self, error: BaseException) -> None:
+        """Give the lock back; whoever still waits for a request hears `error`."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self.settlements.fail(error)
+        lease, self.lease = self.lease, None
+        if lease is not None:
+            await lease.aclose()
+
+    async def _in_own_task(self, work: Coroutine[object, object, Changes]) -> Changes:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
+        async with self._turn(is_patient=is_patient):
+            changes: Changes | None = None
+            wait = FIRST_WAIT
+            while True:
+                try:
+                    lease = await self._require_lease()
+                    if self._is_outdated:
+                        changes = None
+                        await self._make_current(lease)
+                    if changes is None:
+                        changes = decide(self.snapshot)
+                    await self._store_and_adopt(changes, lease)
+                except StorageError as error:
+                    if not error.is_transient:
+                        raise
+                    if not is_patient:
+                        self._doubt(changes)
+                        raise
+                    if wait == FIRST_WAIT:
+                        self.listeners.publish(StorageTrouble(error))
+                    self._trouble = error
+                    self._is_troubled.set()
+                    await asyncio.sleep(wait)
+                    wait = min(LONGEST_WAIT, wait * 2)
+                except SessionLockedError:
+                    if self.lease is None:
+                        raise
+                    # The store knows of a later writer. If that one is gone again, we go on after it.
+                    self._is_fenced = True
+                else:
+                    if wait != FIRST_WAIT:
+                        self.listeners.publish(StorageRecovered())
+                    return changes
+
+    @asynccontextmanager
+    async def _turn(self, *, is_patient: bool) -> AsyncIterator[None]:
+        """Have the session to oneself.
+
+        Who is not patient does not wait behind one who waits for a store that is away: an outage may be
+        long, and the GM is to hear of it at once and to be able to leave.
+        """
+        if is_patient or not self._mutex.locked():
+            await self._mutex.acquire()
+        else:
+            await self._turn_unless_troubled()
+        try:
+            yield
+        finally:
+            self._trouble = None
+            self._is_troubled.clear()
+            self._mutex.release()
+
+    async def _turn_unless_troubled(self) -> None:
+        turn = asyncio.ensure_future(self._mutex.acquire())
+        trouble = asyncio.ensure_future(self._is_troubled.wait())
+        try:
+            await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            trouble.cancel()
+            turn.cancel()  # does nothing when the turn has come
+        if turn.done():
+            return
+        error = self._trouble or StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+        raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint=error.hint) from error
+
+    async def _require_lease(self) -> Lease:
+        """Return the writer's lock, and take it again when its connection was lost."""
+        if self.lease is None:
+            raise SessionLockedError()
+        if not (self.lease.is_lost or self._is_fenced):
+            return self.lease
+        if not self.lease.is_lost:
+            await self.lease.aclose()
+        taken = await self.store.acquire(self.snapshot.session.id, self.label)
+        if isinstance(taken, Holder):
+            if taken.label == self.label:
+                # The server has not noticed yet that our own connection is gone.
+                raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
+            self._lock_out(taken)
+            raise SessionLockedError()
+        # Every writer takes the next number: a gap means that another window wrote in between.
+        self._is_outdated |= taken.epoch != self.lease.epoch + 1
+        self._is_fenced = False
+        self.lease = taken
+        return taken
+
+    def _lock_out(self, holder: Holder) -> None:
+        self.lease, self.holder = None, holder
+        self._is_fenced = False
+        self.settlements.fail(SessionLockedError())
+        self.settlements.reopen()
+        self.listeners.publish(WriterChanged(holder))
+        self.on_locked_out()
+
+    def _doubt(self, changes: Changes | None) -> None:
+        """Remember what may be stored although it is reported as not stored."""
+        if changes is not None:
+            self._is_outdated = True
+            self._in_doubt |= {request.id: request for request in changes.requests if request.state.is_open}
+
+    async def _make_current(self, lease: Lease) -> None:
+        """Read what is stored, and take back prompts that were stored after all though the GM was told
+        otherwise, so that sending them again does not send them twice."""
+        self._tell(await read_news(self.store, self.snapshot))
+        mended = disowned(self.snapshot, self._in_doubt, self.clock())
+        if mended is not None:
+            await self._store_and_adopt(mended, lease)
+        self._in_doubt.clear()
+        self._is_outdated = False
+
+    async def _store_and_adopt(self, changes: Changes, lease: Lease) -> None:
+        fresh = tuple(content for content in changes.contents if content.hash not in self._stored)
+        await self.store.commit(replace(changes, contents=fresh), lease)
+        self._remember(changes)
+        before = self.snapshot
+        self._tell(News(before.after(changes), tuple(notices_of(before, changes)), changes.requests))
+
+    def _remember(self, changes: Changes) -> None:
+        """Most of an input is stored already: system prompt, identity and memory are sent once."""
+        for content in changes.contents:
+            self._stored.pop(content.hash, None)
+            self._stored[content.hash] = None
+        while len(self._stored) > CONTENTS_REMEMBERED:
+            del self._stored[next(iter(self._stored))]
+
+    def _tell(self, news: News) -> None:
+        """Take stored changes into the snapshot and tell whoever listens or waits."""
+        self.snapshot = news.snapshot
+        self.listeners.publish(*news.notices)
+        self.settlements.settle(news.requests)
+        self.on_adopted()

@@ -1,0 +1,77 @@
+"""Who listens to a session, and the delivery of notices without ever waiting for a listener."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+from core.engine.sync.notifications import Notice, TextArrived
+
+
+class Listener:
+    """One reader of notices, in order; text it has not read yet is joined, so a slow one never lags far."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Notice] = deque()
+        self._arrived = asyncio.Event()
+        self._is_closed = False
+
+    def put(self, notice: Notice) -> None:
+        """Add a notice; returns at once."""
+        last = self._waiting[-1] if self._waiting else None
+        if (
+            isinstance(notice, TextArrived)
+            and isinstance(last, TextArrived)
+            and last.request_id == notice.request_id
+        ):
+            self._waiting[-1] = TextArrived(notice.request_id, last.text + notice.text)
+        else:
+            self._waiting.append(notice)
+        self._arrived.set()
+
+    def close(self) -> None:
+        """End the iteration once everything that waits has been read."""
+        self._is_closed = True
+        self._arrived.set()
+
+    async def __aiter__(self) -> AsyncIterator[Notice]:
+        while True:
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self._is_closed:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+
+class Listeners:
+    """The listeners of one open session."""
+
+    def __init__(self) -> None:
+        self._listeners: set[Listener] = set()
+        self._is_closed = False
+
+    def publish(self, *notices: Notice) -> None:
+        """Tell every listener."""
+        for listener in self._listeners:
+            for notice in notices:
+                listener.put(notice)
+
+    @contextmanager
+    def listen(self) -> Iterator[Listener]:
+        """Hear everything that is published inside the `with` block."""
+        listener = Listener()
+        self._listeners.add(listener)
+        if self._is_closed:
+            listener.close()
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+            listener.close()
+
+    def close(self) -> None:
+        """End every listener's iteration, now and from now on."""
+        self._is_closed = True
+        for listener in self._listeners:
+            listener.close()

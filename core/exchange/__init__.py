@@ -1,0 +1,1 @@
+"""Files in and out: exports, chapter scripts and chapter files."""

@@ -1,0 +1,336 @@
+"""A chapter as a TOML file: set-up, cast and prompts, to be played without a screen.
+
+A file is read and checked as a whole, so that a GM who wrote three mistakes hears of three at once.
+TOML's own errors name line and column; every other problem names its field, as in `prompt 4: to`.
+Text is cleaned before it is measured, and white space around it is taken for the file's layout.
+"""
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+
+from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.limits import Limits
+from core.domain.session import Tab1Inputs
+from core.domain.slot import Slot, first_slots, following
+from core.text.cleaning import clean, clean_line, is_blank
+
+MAX_FILE_BYTES = 5_000_000
+MAX_TITLE = 120
+_SHOWN_PROBLEMS = 20
+_LIMITS = Limits()
+_FILE_KEYS = ("title", "world", "chapter", "narrative", "target_words", "agent", "prompt")
+_AGENT_KEYS = ("name", "identity")
+_PROMPT_KEYS = ("to", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptProblem:
+    """One thing that must be mended: `location` is a field, a line or the file, `message` says it of that."""
+
+    location: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.location} {self.message}"
+
+
+class ChapterScriptError(StoryEngineError):
+    """A chapter script that cannot be played; `problems` has all that was found, in reading order."""
+
+    def __init__(
+        self,
+        problems: Sequence[ScriptProblem],
+        source: str = "The chapter script",
+        code: ErrorCode = ErrorCode.ILLEGAL_COMMAND,
+    ) -> None:
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            super().__init__(code, f"{source} cannot be played: {self.problems[0]}")
+            return
+        lines = [str(problem) for problem in self.problems[:_SHOWN_PROBLEMS]]
+        if len(self.problems) > _SHOWN_PROBLEMS:
+            lines.append(f"… and {len(self.problems) - _SHOWN_PROBLEMS:,} more")
+        message = f"{source} cannot be played: {len(self.problems):,} problems in it."
+        super().__init__(code, message, "\n" + "\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptAgent:
+    """A character of the script; `name` is never blank, the slot's default stands in."""
+
+    slot: Slot
+    name: str
+    identity: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptPrompt:
+    """What the GM says, and to whom; the rotation is already worked out."""
+
+    slot: Slot
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChapterScript:
+    """A chapter script that passed every check."""
+
+    title: str
+    world: str
+    chapter: str
+    definition: str
+    """The GM's definition of the narrative agent (`narrative` in the file); may be empty."""
+    target_words: int | None
+    agents: tuple[ScriptAgent, ...]
+    prompts: tuple[ScriptPrompt, ...]
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The selected slots: the first ones, as many as there are agents."""
+        return tuple(agent.slot for agent in self.agents)
+
+    @property
+    def names(self) -> Mapping[Slot, str]:
+        """Names that the GM gave; slots with their default are left out, as in a session."""
+        return {agent.slot: agent.name for agent in self.agents if agent.name != agent.slot.default_name}
+
+    @property
+    def tab1_inputs(self) -> Tab1Inputs:
+        """World, chapter and identities as the engine takes them."""
+        identities = {agent.slot: agent.identity for agent in self.agents}
+        return Tab1Inputs(world=self.world, chapter=self.chapter, identities=identities)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the set-up, as 64 hexadecimal digits; it tells which session a second run continues.
+
+        Prompts, narrative definition and target are not part of it: they may be added to or changed
+        while the chapter is under way.
+        """
+        setup = {
+            "title": self.title,
+            "world": self.world,
+            "chapter": self.chapter,
+            "agents": [[agent.name, agent.identity] for agent in self.agents],
+        }
+        canonical = json.dumps(setup, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+
+
+def load_chapter_script(path: Path) -> ChapterScript:
+    """Read and check the file at `path`; blocking. Raise ChapterScriptError with all that is wrong."""
+    source = clean_line(path.name) or "The chapter script"
+    try:
+        content = read_bounded(path, MAX_FILE_BYTES)
+    except FileTooLargeError as error:
+        problem = ScriptProblem("the file", f"is larger than {MAX_FILE_BYTES // 1_000_000} MB.")
+        raise ChapterScriptError([problem], source) from error
+    except OSError as error:
+        problem = ScriptProblem("the file", f"cannot be read ({error.strerror or error}).")
+        raise ChapterScriptError([problem], source, ErrorCode.STORAGE_LOAD_FAILED) from error
+    try:
+        return parse_chapter_script(_decode(content))
+    except ChapterScriptError as error:
+        raise ChapterScriptError(error.problems, source) from error
+
+
+def parse_chapter_script(text: str) -> ChapterScript:
+    """Check the TOML in `text`; raise ChapterScriptError with all that is wrong."""
+    text = text.removeprefix("\ufeff")
+    if is_blank(text):
+        raise ChapterScriptError([ScriptProblem("the file", "is empty.")])
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ChapterScriptError([_toml_problem(error)]) from error
+    except (ValueError, RecursionError) as error:
+        # Not TOML's grammar but Python's own bounds: digits of a number, depth of nested brackets.
+        problem = ScriptProblem("the file", "has a number too long, or brackets too deep, to be read.")
+        raise ChapterScriptError([problem]) from error
+    return _Reader().script(document)
+
+
+def _decode(content: bytes) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        problem = ScriptProblem("the file", "is UTF-16; save it as UTF-8 and try again.")
+        raise ChapterScriptError([problem])
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        problem = ScriptProblem(f"line {line}", "is not UTF-8; save the file as UTF-8 and try again.")
+        raise ChapterScriptError([problem]) from error
+
+
+def _toml_problem(error: tomllib.TOMLDecodeError) -> ScriptProblem:
+    """Split tomllib's message, such as `Invalid value (at line 3, column 5)`, into place and cause."""
+    cause, _, place = str(error).rpartition(" (at ")
+    location = place.removesuffix(")")
+    if location == "end of document":
+        location = "the end of the file"
+    return ScriptProblem(location or "the file", f"is not valid TOML: {clean_line(cause)}.")
+
+
+class _Reader:
+    """Walks a parsed document and collects problems; a faulty field reads as empty, so that it can go on."""
+
+    def __init__(self) -> None:
+        self._problems: list[ScriptProblem] = []
+
+    def script(self, document: Mapping[str, object]) -> ChapterScript:
+        self._refuse_unknown(document, _FILE_KEYS, "")
+        title = clean_line(self._text(document, "title", "title", MAX_TITLE))
+        world = self._text(document, "world", "world", _LIMITS.world, is_required=True)
+        chapter = self._text(document, "chapter", "chapter", _LIMITS.chapter, is_required=True)
+        definition = self._text(document, "narrative", "narrative", _LIMITS.definition)
+        target_words = self._target_words(document.get("target_words"))
+        agents = self._agents(self._tables(document, "agent"))
+        prompts = self._prompts(self._tables(document, "prompt") or [], agents)
+        if self._problems:
+            raise ChapterScriptError(self._problems)
+        return ChapterScript(
+            title=title,
+            world=world,
+            chapter=chapter,
+            definition=definition,
+            target_words=target_words,
+            agents=agents,
+            prompts=prompts,
+        )
+
+    def _report(self, location: str, message: str) -> None:
+        self._problems.append(ScriptProblem(location, message))
+
+    def _refuse_unknown(self, table: Mapping[str, object], known: tuple[str, ...], owner: str) -> None:
+        for key in table:
+            if key not in known:
+                near = get_close_matches(key, known, n=1)
+                advice = f"did you mean {near[0]}?" if near else f"the keys here are {', '.join(known)}."
+                self._report(f"{owner}{_quoted(key)}", f"is not a known key; {advice}")
+
+    def _tables(self, document: Mapping[str, object], key: str) -> list[Mapping[str, object]] | None:
+        value = document.get(key, [])
+        if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            return value
+        self._report(key, f"must be written as a table for each one, headed [[{key}]].")
+        return None
+
+    def _text(
+        self,
+        table: Mapping[str, object],
+        key: str,
+        location: str,
+        limit: int,
+        *,
+        is_required: bool = False,
+    ) -> str:
+        value = table.get(key, "")
+        if not isinstance(value, str):
+            self._report(location, f"must be text in quotes, not {_kind(value)}.")
+            return ""
+        text = clean(value).strip()
+        if is_blank(text):
+            if is_required:
+                self._report(location, "is missing." if key not in table else "is blank.")
+            return ""
+        if len(text) > limit:
+            self._report(location, f"has {len(text):,} characters, and {limit:,} fit.")
+        return text
+
+    def _target_words(self, value: object) -> int | None:
+        if value is None:
+            return None
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LIMITS.draft_words:
+            return value
+        self._report("target_words", f"must be a whole number from 1 to {_LIMITS.draft_words:,}.")
+        return None
+
+    def _agents(self, tables: list[Mapping[str, object]] | None) -> tuple[ScriptAgent, ...]:
+        if tables is None:
+            return ()
+        if not 1 <= len(tables) <= len(Slot):
+            found = f"occurs {len(tables)} times" if tables else "is missing"
+            self._report("[[agent]]", f"{found}; a chapter has 1 to {len(Slot)} characters.")
+        agents: list[ScriptAgent] = []
+        # Characters beyond the seventh are one problem, named above; what is wrong inside them is moot.
+        for slot, table in zip(Slot, tables, strict=False):
+            owner = f"agent {slot.value}: "
+            self._refuse_unknown(table, _AGENT_KEYS, owner)
+            name = self._name(table, slot, agents)
+            identity = self._text(table, "identity", f"{owner}identity", _LIMITS.identity)
+            agents.append(ScriptAgent(slot=slot, name=name, identity=identity))
+        return tuple(agents)
+
+    def _name(self, table: Mapping[str, object], slot: Slot, earlier: Sequence[ScriptAgent]) -> str:
+        location = f"agent {slot.value}: name"
+        name = self._text(table, "name", location, _LIMITS.name)
+        if "\n" in name:
+            self._report(location, "must be on one line.")
+        name = clean_line(name) or slot.default_name
+        for agent in earlier:
+            if agent.name.casefold() == name.casefold():
+                self._report(location, f"= {_quoted(name)} is already the name of agent {agent.slot.value}.")
+        return name
+
+    def _prompts(
+        self, tables: list[Mapping[str, object]], agents: tuple[ScriptAgent, ...]
+    ) -> tuple[ScriptPrompt, ...]:
+        slots = tuple(agent.slot for agent in agents) or first_slots(1)
+        next_slot = slots[0]
+        prompts: list[ScriptPrompt] = []
+        for number, table in enumerate(tables, start=1):
+            owner = f"prompt {number}: "
+            self._refuse_unknown(table, _PROMPT_KEYS, owner)
+            slot = self._addressee(table["to"], agents, f"{owner}to") if "to" in table else next_slot
+            text = self._text(table, "text", f"{owner}text", _LIMITS.prompt, is_required=True)
+            prompts.append(ScriptPrompt(slot=slot or next_slot, text=text))
+            next_slot = following(slot or next_slot, slots)
+        return tuple(prompts)
+
+    def _addressee(self, to: object, agents: tuple[ScriptAgent, ...], location: str) -> Slot | None:
+        if isinstance(to, int) and not isinstance(to, bool):
+            slot = next((agent.slot for agent in agents if agent.slot == to), None)
+        elif isinstance(to, str):
+            name = clean_line(to).casefold()
+            slot = next((agent.slot for agent in agents if agent.name.casefold() == name), None)
+        else:
+            self._report(location, f"must be a name or a slot number, not {_kind(to)}.")
+            return None
+        if slot is None and agents:
+            cast = ", ".join(agent.name for agent in agents)
+            # A number from a file may have more digits than Python is willing to print.
+            shown = _quoted(to) if isinstance(to, str) else str(to) if abs(to) < 1_000_000 else "that number"
+            self._report(location, f"= {shown} names no character; the cast is {cast}.")
+        return slot
+
+
+def _kind(value: object) -> str:
+    """Say in the GM's words what a TOML value is."""
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return "a date or time"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _quoted(text: str) -> str:
+    return f'"{_shortened(clean_line(text))}"'

@@ -1,0 +1,246 @@
+"""A session as one JSON document, versioned and hash-checked, and as its rows for a new one."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import FailFast, TypeAdapter, ValidationError
+
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import ErrorCode, StorageError, StoryEngineError
+from core.domain.event import Event
+from core.domain.ids import SessionId
+from core.domain.memory import MemoryBlock
+from core.domain.request import Artifact, Content, Request
+from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot
+from core.exchange.export_format import FORMAT, VERSION, is_known, upgraded
+from core.exchange.import_bounds import BoundExceededError, parse
+from core.exchange.session_integrity import (
+    problems_of_calls,
+    problems_of_drafts,
+    problems_of_ids,
+    problems_of_memory,
+    problems_of_play,
+    problems_of_requests,
+    problems_of_setting,
+    problems_of_times,
+)
+from core.store import Changes, Snapshot, Store
+from core.text.canonical_json import canonical, checksum
+from core.text.cleaning import clean, clean_line
+
+_TRIES = 5
+_LONGEST_REASON = 300
+
+
+class ImportRefusedError(StoryEngineError):
+    """A file that is not an export of this program, or was changed since."""
+
+    def __init__(self, reason: str) -> None:
+        # A reason repeats what stands in the file: that is data, and may be long.
+        reason = clean_line(reason)
+        if len(reason) > _LONGEST_REASON:
+            reason = f"{reason[:_LONGEST_REASON]}…"
+        super().__init__(
+            ErrorCode.STORAGE_LOAD_FAILED,
+            f"The file cannot be imported: {reason}; nothing was changed.",
+            "Use a file written by `storyengine export SESSION --format json`.",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionBody:
+    """Everything that is stored of one session."""
+
+    session: Session
+    tab1: Tab1Inputs
+    unsent: Mapping[Slot, str] = field(default_factory=dict)
+    events: Annotated[tuple[Event, ...], FailFast()] = ()
+    blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
+    drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
+    requests: Annotated[tuple[Request, ...], FailFast()] = ()
+    artifacts: Annotated[tuple[Artifact, ...], FailFast()] = ()
+    contents: Annotated[tuple[Content, ...], FailFast()] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionExport:
+    """The document: what it is, its version, and the SHA-256 of its body's canonical JSON."""
+
+    format: Literal["storyengine-session"] = "storyengine-session"
+    version: Literal[2] = 2
+    sha256: str
+    body: SessionBody
+
+
+T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
+
+_BODY = TypeAdapter(SessionBody)
+_EXPORT = TypeAdapter(SessionExport)
+
+
+async def read_body(store: Store, session_id: SessionId) -> SessionBody:
+    """Read everything that is stored of a session, as it is at one moment, while others may write.
+
+    Raises StorageError when there is none, or when it never holds still.
+    """
+    for _ in range(_TRIES):
+        snapshot = await store.load(session_id)
+        body = await _read_body(store, snapshot)
+        if await store.load(session_id) == snapshot:
+            return body
+    raise StorageError(
+        ErrorCode.STORAGE_LOAD_FAILED,
+        "The chapter changes faster than it can be read; nothing was written.",
+        "Try again when the call that runs there has ended.",
+    )
+
+
+async def _read_body(store: Store, snapshot: Snapshot) -> SessionBody:
+    session_id = snapshot.session.id
+    artifacts = await store.artifacts(session_id)
+    manifests = {artifact.input_ref for artifact in artifacts}
+    inputs = await store.contents(session_id, manifests)
+    parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
+    outputs = {artifact.output_ref for artifact in artifacts if artifact.output_ref}
+    contents = {**inputs, **await store.contents(session_id, parts | outputs)}
+    return SessionBody(
+        session=snapshot.session,
+        tab1=snapshot.tab1,
+        unsent=snapshot.unsent,
+        events=tuple(await store.events(session_id)),
+        blocks=tuple(await store.blocks(session_id)),
+        drafts=tuple(await store.drafts(session_id)),
+        requests=tuple(await store.requests(session_id)),
+        artifacts=tuple(artifacts),
+        contents=tuple(Content(hash, text) for hash, text in sorted(contents.items())),
+    )
+
+
+def to_json(body: SessionBody) -> bytes:
+    """Return the export as UTF-8 JSON; the same session gives the same bytes."""
+    plain = json.loads(_BODY.dump_json(body))
+    return _EXPORT.dump_json(SessionExport(sha256=checksum(canonical(plain)), body=body), indent=1)
+
+
+def from_json(document: bytes) -> SessionBody:
+    """Read an export of any version; raise ImportRefusedError when it is none, or not as it was written."""
+    header = _header(document)
+    version, plain = header.get("version"), header.get("body")
+    if not is_known(version):
+        raise ImportRefusedError(f"its version is {version!r}, and this program reads 1 to {VERSION}")
+    if not isinstance(plain, dict):
+        raise ImportRefusedError("it has no body")
+    try:
+        written = canonical(plain)
+    except ValueError as error:
+        raise ImportRefusedError("it holds characters that UTF-8 does not have") from error
+    if header.get("sha256") != checksum(written):
+        raise ImportRefusedError("its content does not match its checksum")
+    try:
+        body = _BODY.validate_json(json.dumps(upgraded(version, plain)))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ImportRefusedError(f"{where}: {first['msg'].lower()}") from error
+    _refuse_what_we_never_write(plain, body)
+    return body
+
+
+def _header(document: bytes) -> dict[str, Any]:
+    try:
+        header = parse(document)
+    except BoundExceededError as error:
+        raise ImportRefusedError(str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise ImportRefusedError("it is not JSON") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ImportRefusedError("it is not an export of Story Engine")
+    return header
+
+
+def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
+    """A checksum only shows that a file is whole: whoever made one can make the other."""
+    if not all(clean(text) == text for text in _texts(plain)):
+        raise ImportRefusedError("it holds control characters or escape sequences")
+    if not all(Content.of(content.text) == content for content in body.contents):
+        raise ImportRefusedError("a content does not match its own checksum")
+    owners = {body.session.id, *(thing.session_id for thing in _things(body))}
+    if len(owners) > 1:
+        raise ImportRefusedError("it holds parts of more than one session")
+    problem = next(_problems(body), None)
+    if problem is not None:
+        raise ImportRefusedError(problem)
+
+
+def _problems(body: SessionBody) -> Iterator[str]:
+    session = body.session
+    return chain(
+        problems_of_times(_times(body)),
+        problems_of_ids(_ids(body)),
+        problems_of_setting(session, body.tab1, body.unsent),
+        problems_of_play(session, body.events),
+        problems_of_memory(session, body.blocks),
+        problems_of_requests(session, body.requests, body.events),
+        problems_of_drafts(session, body.drafts, body.blocks, body.requests),
+        problems_of_calls(body.artifacts, body.contents, body.requests),
+    )
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _texts(inner)
+    elif isinstance(value, Sequence):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
+    return chain(body.events, body.blocks, body.drafts, body.requests, body.artifacts)
+
+
+def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
+    for records in (body.events, body.blocks, body.drafts, body.requests, body.artifacts):
+        yield [record.id for record in records]
+    yield [content.hash for content in body.contents]
+    yield [(call.request_id, call.attempt, call.call) for call in body.artifacts]
+
+
+def _times(body: SessionBody) -> Iterator[datetime | None]:
+    session = body.session
+    yield from (session.created_at, session.updated_at, session.archived_at)
+    yield from (thing.created_at for thing in _things(body))
+    for request in body.requests:
+        yield from (request.updated_at, request.retry_after)
+
+
+def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
+    """Return what stores `body` under a new id.
+
+    It is no longer the session that a chapter script goes on with, and not archived; nothing else of it
+    changes.
+    """
+    return Changes(
+        session_id=session_id,
+        session=replace(body.session, id=session_id, script_key="", archived_at=None),
+        tab1=body.tab1,
+        unsent=body.unsent,
+        events=_moved(body.events, session_id),
+        blocks=_moved(body.blocks, session_id),
+        drafts=_moved(body.drafts, session_id),
+        requests=_moved(body.requests, session_id),
+        artifacts=_moved(body.artifacts, session_id),
+        contents=body.contents,
+    )
+
+
+def _moved(things: Sequence[T], session_id: SessionId) -> tuple[T, ...]:
+    return tuple(replace(thing, session_id=session_id) for thing in things)

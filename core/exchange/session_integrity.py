@@ -1,0 +1,298 @@
+"""What holds of every session that this program wrote: an import is refused unless it does.
+
+Commands refuse what breaks a rule before it is stored (`core.engine.commands`), and settling keeps pointer,
+boundary and memory together (design 4 to 6). What comes from a file has passed neither.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from itertools import groupby, pairwise
+
+from pydantic import BaseModel
+
+from core.agents.json_output import MAX_OUTPUT
+from core.domain.draft import NarrativeDraft
+from core.domain.event import Event, Role
+from core.domain.limits import (
+    EARLIEST_TIME,
+    LATEST_TIME,
+    LONGEST_CORRECTIONS,
+    LONGEST_TITLE,
+    Limits,
+    is_storable_time,
+)
+from core.domain.memory import (
+    BlockType,
+    CanonCorrection,
+    MemoryBlock,
+    TurnDelta,
+    WorldChapterLock,
+    compact_json,
+    corrections_length,
+)
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Artifact, Content, Request, RequestKind, RequestState
+from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.slot import Slot, first_slots
+from core.text.cleaning import clean_line, has_controls, is_blank
+
+_WAITING = 50
+"""How many prompts' length a composer may hold: those that failed come back to what was typed since."""
+_SHAPES: Mapping[BlockType, type[BaseModel]] = {
+    BlockType.WORLD_CHAPTER_LOCK: WorldChapterLock,
+    BlockType.TURN_DELTA: TurnDelta,
+    BlockType.CANON_CORRECTION: CanonCorrection,
+}
+_STATE_OF = {
+    RequestKind.LOCK: (SessionState.LOCKING,),
+    RequestKind.SUMMARY: (SessionState.SUMMARIZING,),
+    RequestKind.NARRATIVE: (SessionState.NARRATING,),
+    RequestKind.REPLY: (SessionState.ACTIVE, SessionState.SUMMARIZING),
+    RequestKind.TEST: (),
+}
+_BEFORE_LOCK = (RequestKind.LOCK, RequestKind.TEST)
+_FINISHED = (SessionState.ENDED, SessionState.NARRATING)
+_UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+
+Problems = Iterator[str]
+
+
+def problems_of_times(times: Iterable[datetime | None]) -> Problems:
+    """Yield times that no list of chapters could show."""
+    if not all(time is None or is_storable_time(time) for time in times):
+        first, last = EARLIEST_TIME.year, LATEST_TIME.year - 1
+        yield f"it holds a time without a zone, or one that is not between {first} and {last}"
+
+
+def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot, str]) -> Problems:
+    """Yield what the GM could not have entered: names, title, texts, cast, limits."""
+    limits, most = session.limits, asdict(Limits())
+    if session.state is SessionState.RESETTING:
+        yield "it was written in the middle of a reset"
+    if not all(1 <= value <= most[name] for name, value in asdict(limits).items()):
+        yield "its limits are not those of this program"
+    if not _is_line(session.title, LONGEST_TITLE) or not _is_line(session.script_key, LONGEST_TITLE):
+        yield f"its title is not one line of at most {LONGEST_TITLE} characters"
+    if not all(name and _is_line(name, limits.name) for name in session.names.values()):
+        yield f"a name is not one line of at most {limits.name} characters"
+    if len({session.name_of(slot).casefold() for slot in Slot}) < len(Slot):
+        yield "two characters have the same name"
+    if session.slots not in [first_slots(count) for count in Slot]:
+        yield "its cast has gaps"
+    if session.next_slot not in session.slots:
+        yield "its next character does not play"
+    fields = [(tab1.world, limits.world), (tab1.chapter, limits.chapter)]
+    fields += [(text, limits.identity) for text in tab1.identities.values()]
+    fields += [(session.definition, limits.definition)]
+    fields += [(text, limits.prompt * _WAITING) for text in unsent.values()]
+    if any(len(text) > limit for text, limit in fields):
+        yield "a text is longer than its field"
+    if not _is_length(session.target_words, limits):
+        yield "its length in words is none"
+
+
+def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:
+    """Yield where the pointer and what was played do not belong together.
+
+    A prompt has the GM's text, then replies and events of the system in any number, one reply at least.
+    """
+    played = 0
+    for index, at_index in groupby(events, key=lambda event: event.prompt_index):
+        prompt, *others = at_index
+        played += 1
+        if index != played or [prompt.ordinal, *(event.ordinal for event in others)] != list(
+            range(len(others) + 1)
+        ):
+            yield "its prompts and replies are not numbered in order"
+            return
+        yield from _problems_of_prompt(session, prompt, others)
+    if played != session.prompt_index:
+        yield "its pointer does not count its prompts and replies"
+
+
+def _problems_of_prompt(session: Session, prompt: Event, others: Sequence[Event]) -> Problems:
+    name = f"prompt {prompt.prompt_index}"
+    replies = [event for event in others if event.role is Role.AGENT]
+    if prompt.role is not Role.USER or any(event.role is Role.USER for event in others):
+        yield f"{name} and its replies are not by the GM and a character"
+    elif prompt.slot is not None or not replies or any(event.slot not in session.slots for event in replies):
+        yield f"{name} was not answered by a character of the cast"
+    elif any(event.slot is not None for event in others if event.role is Role.SYSTEM):
+        yield f"{name} has an event of the system that names a character"
+    if is_blank(prompt.text) or len(prompt.text) > session.limits.prompt:
+        yield f"{name} is empty or too long"
+
+
+def problems_of_ids(ids: Iterable[Sequence[object]]) -> Problems:
+    """Yield where two records of one kind have the same id."""
+    if any(len(set(same)) < len(same) for same in ids):
+        yield "two of its records have the same id"
+
+
+def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Problems:
+    """Yield where memory, boundary and state do not belong together."""
+    state, chunk = session.state, session.limits.chunk_size
+    if session.tab1_locked == (state in _UNLOCKED):
+        yield "its state and its lock do not belong together"
+    if session.is_ending and state not in (SessionState.SUMMARIZING, SessionState.ACTIVE):
+        yield "it is ending, and its state says otherwise"
+    corrections = [block for block in blocks if block.type is BlockType.CANON_CORRECTION]
+    chain = [block for block in blocks if block.type is not BlockType.CANON_CORRECTION]
+    spans = [(block.type, block.first, block.last) for block in chain]
+    if spans[:1] != [(BlockType.WORLD_CHAPTER_LOCK, 0, 0)][: int(session.tab1_locked)]:
+        yield "its memory does not begin with its lock"
+    deltas = spans[1:]
+    ends = [0, *(last for _, _, last in deltas)]
+    is_run = all(
+        kind is BlockType.TURN_DELTA and begin == before + 1 and begin <= last
+        for (kind, begin, last), before in zip(deltas, ends, strict=False)
+    )
+    if not is_run or session.boundary != ends[-1] or session.boundary > session.prompt_index:
+        yield "its memory does not reach to its boundary"
+    elif any(before // chunk != (after - 1) // chunk for before, after in pairwise(ends)):
+        yield "its memory is not of whole chunks, or of parts of them"
+    elif state in _FINISHED and session.boundary != session.prompt_index:
+        yield "it is ended, and not all of it is in memory"
+    if not _are_in_place(blocks):
+        yield "its corrections of canon are not behind what they correct, one after the other"
+    if any(is_blank(str(block.payload.get("correction", ""))) for block in corrections):
+        yield "a correction of canon has no text"
+    if corrections_length(blocks) > LONGEST_CORRECTIONS:
+        yield "its corrections of canon are too long together"
+    for block in blocks:
+        try:
+            _SHAPES[block.type].model_validate(block.payload)
+            texts = (compact_json(block.payload), block.json_text)
+            is_read = max(map(len, texts)) <= MAX_OUTPUT
+            is_read = is_read and (not block.json_text or json.loads(block.json_text) == block.payload)
+        except (ValueError, RecursionError):
+            is_read = False
+        if not is_read:
+            yield f"the memory of prompts {block.first} to {block.last} is none"
+
+
+def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
+    """Whether each correction stands right behind the block at whose end it was made, in order."""
+    last, ordinal = -1, 0
+    for block in blocks:
+        if block.type is not BlockType.CANON_CORRECTION:
+            last, ordinal = block.last, 0
+        else:
+            ordinal += 1
+        if block.place != (last, ordinal) or (ordinal and block.first != last):
+            return False
+    return True
+
+
+def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:
+    """Yield requests that this session could not have made."""
+    played = {event.metadata.get("request_id"): event.text for event in events if event.ordinal == 0}
+    live = [request for request in requests if request.state.is_open]
+    for kind, same in groupby(sorted(live, key=lambda request: request.kind), lambda one: one.kind):
+        if session.state not in _STATE_OF[kind] or (kind is not RequestKind.REPLY and len(list(same)) > 1):
+            yield "a call is open that its state does not know"
+    if sum(request.state is RequestState.PROCESSING for request in live) > 1:
+        yield "two calls run at once"
+    for request in requests:
+        is_reply = request.kind is RequestKind.REPLY
+        if request.attempts < 0 or not _is_range(request.prompts):
+            yield "a call has a number of attempts, or a range of prompts, that cannot be"
+        if request.kind not in _BEFORE_LOCK and not session.tab1_locked:
+            yield "a call was made before the lock"
+        if request.kind is RequestKind.TEST and request.state is RequestState.FAILED:
+            yield "a test call is neither done nor given up"
+        if is_reply != (request.slot is not None) or not (is_reply or request.text == ""):
+            yield "a call has the text or the character of another kind"
+        elif is_reply and (
+            request.slot not in session.slots
+            or is_blank(request.text)
+            or len(request.text) > session.limits.prompt
+        ):
+            yield "a prompt that was sent is none"
+        if is_reply and request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
+            yield "a prompt that was answered is not among its prompts"
+        if request.kind is RequestKind.SUMMARY and not _is_summary_of(session, request):
+            yield "a summary is due of what is not there"
+
+
+def _is_range(prompts: PromptRange | None) -> bool:
+    return prompts is None or 1 <= prompts.first <= prompts.last
+
+
+def _is_summary_of(session: Session, request: Request) -> bool:
+    if request.prompts is None:
+        return False
+    if request.state is RequestState.DONE:
+        return request.prompts.last <= session.boundary
+    if request.state is RequestState.CANCELLED:
+        return request.prompts.last <= session.prompt_index
+    return session.boundary + 1 == request.prompts.first and request.prompts.last <= session.prompt_index
+
+
+def problems_of_drafts(
+    session: Session,
+    drafts: Sequence[NarrativeDraft],
+    blocks: Sequence[MemoryBlock],
+    requests: Sequence[Request],
+) -> Problems:
+    """Yield drafts that were not built from this session."""
+    memory = {block.id for block in blocks}
+    builds = {None, *(request.id for request in requests if request.kind is RequestKind.NARRATIVE)}
+    if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
+        yield "its drafts are not numbered from 1"
+    if drafts and session.state not in _FINISHED:
+        yield "it has drafts, and is not ended"
+    for draft in drafts:
+        if len(draft.definition) > session.limits.definition or has_controls(draft.model):
+            yield f"draft {draft.version} has a definition or a model that is none"
+        if is_blank(draft.text):
+            yield f"draft {draft.version} is empty"
+        is_played = 0 <= draft.source.prompt_index <= session.prompt_index
+        is_built = is_played and memory.issuperset(draft.source.block_ids)
+        if not is_built or draft.request_id not in builds:
+            yield f"draft {draft.version} was built from what is not there"
+        if not _is_length(draft.target_words, session.limits):
+            yield f"draft {draft.version} has a length in words that is none"
+
+
+def problems_of_calls(
+    artifacts: Sequence[Artifact], contents: Sequence[Content], requests: Sequence[Request]
+) -> Problems:
+    """Yield calls whose inputs or outputs are not there, so that no export could be made of them again."""
+    if not {artifact.request_id for artifact in artifacts} <= {request.id for request in requests}:
+        yield "a call was made for nothing that is there"
+    texts = {content.hash: content.text for content in contents}
+    for artifact in artifacts:
+        if not (0 <= artifact.agent_id <= 9 and artifact.attempt >= 1 and artifact.call >= 0):
+            yield "a call was made by an agent, or at an attempt, that cannot be"
+        if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):
+            yield "a call names a model that is none"
+        if artifact.output_ref is not None and artifact.output_ref not in texts:
+            yield "what a call returned is not there"
+    for manifest in {artifact.input_ref for artifact in artifacts}:
+        if not _is_manifest(texts.get(manifest, ""), texts.__contains__):
+            yield "what a call sent is not there"
+
+
+def _is_manifest(text: str, is_there: Callable[[object], bool]) -> bool:
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parts, list) and all(
+        isinstance(part, list)
+        and len(part) == 3
+        and all(isinstance(word, str) for word in part)
+        and is_there(part[2])
+        for part in parts
+    )
+
+
+def _is_line(text: str, limit: int) -> bool:
+    return clean_line(text) == text and len(text) <= limit
+
+
+def _is_length(words: int | None, limits: Limits) -> bool:
+    return words is None or 1 <= words <= limits.draft_words

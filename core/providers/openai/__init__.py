@@ -1,0 +1,1 @@
+"""Any service that speaks OpenAI's protocol."""

@@ -1,0 +1,87 @@
+"""Reads the chunks of a stream, which the SDK hands over without having checked them."""
+
+from collections.abc import Sequence
+
+from core.domain.request import Usage
+from core.providers.answer import Piece
+from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS
+from core.text.cleaning import clean_line
+
+
+class ChunkReader:
+    """Turns chunks into pieces; one reader for each stream.
+
+    Some servers cut an emoji in two and send each half as an escaped surrogate: a half waits here
+    for the other.
+    """
+
+    def __init__(self) -> None:
+        self._half = ""
+        self.has_read = False
+        """Whether any chunk came at all."""
+
+    def read(self, chunk: object) -> Piece:
+        """Return what `chunk` brought; fields that are missing or of a strange type count as absent.
+
+        Raises ValueError for what is no chunk at all: text may have been lost with it.
+        """
+        choices = getattr(chunk, "choices", None)
+        if not hasattr(chunk, "model_fields_set") or not isinstance(choices, list | None):
+            raise ValueError("not a chunk")
+        self.has_read = True
+        choice = _first_answer(choices or ())
+        delta = getattr(choice, "delta", None)
+        if choice is not _NO_CHOICE and not hasattr(delta, "model_fields_set"):
+            raise ValueError("not a chunk")
+        finish_reason = _text(choice, "finish_reason") or None
+        return Piece(
+            text=self._joined(_text(delta, "content"), is_last=finish_reason is not None),
+            has_reasoning=bool(_text(delta, "reasoning_content") or _text(delta, "reasoning")),
+            refusal=_text(delta, "refusal"),
+            finish_reason=finish_reason,
+            usage=_usage(getattr(chunk, "usage", None)),
+            model=_name(chunk, "model"),
+            response_id=_name(chunk, "id"),
+        )
+
+    def _joined(self, text: str, *, is_last: bool) -> str:
+        text, self._half = self._half + text, ""
+        if text and not is_last and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        if not any("\ud800" <= character <= "\udfff" for character in text):
+            return text
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+_NO_CHOICE = object()
+
+
+def _first_answer(choices: Sequence[object]) -> object:
+    """Return the choice with the index 0: some services send more answers than the one that was asked for."""
+    return next((choice for choice in choices if getattr(choice, "index", 0) in (0, None)), _NO_CHOICE)
+
+
+def _name(source: object, name: str) -> str:
+    text = clean_line(_text(source, name)[: 4 * MAX_NAME_LENGTH])
+    return text if len(text) <= MAX_NAME_LENGTH else f"{text[: MAX_NAME_LENGTH - 1]}…"
+
+
+def _text(source: object, name: str) -> str:
+    value = getattr(source, name, None)
+    return value if isinstance(value, str) else ""
+
+
+def _usage(source: object) -> Usage | None:
+    if source is None:
+        return None
+    return Usage(
+        input_tokens=_count(source, "prompt_tokens"),
+        output_tokens=_count(source, "completion_tokens"),
+        cached_tokens=_count(getattr(source, "prompt_tokens_details", None), "cached_tokens"),
+        reasoning_tokens=_count(getattr(source, "completion_tokens_details", None), "reasoning_tokens"),
+    )
+
+
+def _count(source: object, name: str) -> int | None:
+    value = source.get(name) if isinstance(source, dict) else getattr(source, name, None)
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS else None

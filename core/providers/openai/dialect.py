@@ -1,0 +1,126 @@
+"""How OpenAI-compatible services differ, and how a difference is learned from a refusal (design 8).
+
+Servers that speak the same protocol refuse each other's fields. A dialect says which fields a model is
+sent; when a refusal names one, `adapted` gives the next simpler dialect to try.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+from core.providers.base import Message, ModelRequest, OutputSchema
+from core.providers.openai.errors import ServiceFault
+
+# Reasoning models of OpenAI by name, also behind a vendor's prefix; the chat variants are ordinary ones.
+_REASONING = re.compile(r"(?:^|/)(?:o\d|gpt-5)(?!.*-chat)")
+_REFUSING_STATUS = frozenset({400, 404, 422, 501})
+_REFUSAL = re.compile(
+    r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|unexpected|extra (?:inputs|fields)"
+    r"|not permitted|not allowed|not available|no endpoints|extra_forbidden"
+)
+
+
+class SchemaMode(IntEnum):
+    """How an answer in JSON is asked for, the strictest way first."""
+
+    JSON_SCHEMA = 0
+    JSON_OBJECT = 1
+    NOTE = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """Which fields a model is sent."""
+
+    cap_field: str = "max_tokens"
+    takes_temperature: bool = True
+    takes_stop: bool = True
+    takes_stream_options: bool = True
+    schema_mode: SchemaMode = SchemaMode.JSON_SCHEMA
+
+    @classmethod
+    def of(cls, model: str) -> "Dialect":
+        """Return what is known of a model by its name alone."""
+        if _REASONING.search(model.lower()):
+            return cls(cap_field="max_completion_tokens", takes_temperature=False, takes_stop=False)
+        return cls()
+
+
+def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dialect | None:
+    """Return the dialect to try after `fault`; None when the fault is not about a field that was sent."""
+    if fault.status not in _REFUSING_STATUS:
+        return None
+    names = f"{fault.param} {fault.words}".lower()
+    if request.schema is not None and _is_about_schema(names) and dialect.schema_mode < SchemaMode.NOTE:
+        return replace(dialect, schema_mode=SchemaMode(dialect.schema_mode + 1))
+    if not _REFUSAL.search(names):
+        return None
+    if dialect.takes_stream_options and re.search(r"stream_options|include_usage", names):
+        return replace(dialect, takes_stream_options=False)
+    if dialect.takes_temperature and request.temperature is not None and "temperature" in names:
+        return replace(dialect, takes_temperature=False)
+    if dialect.takes_stop and request.stop and re.search(r"['\"`]?\bstop\b", names):
+        return replace(dialect, takes_stop=False)
+    if dialect.cap_field == "max_tokens" and "max_tokens" in names:
+        return replace(dialect, cap_field="max_completion_tokens")
+    if dialect.cap_field == "max_completion_tokens" and "max_completion_tokens" in names:
+        return replace(dialect, cap_field="max_tokens")
+    return None
+
+
+def _is_about_schema(names: str) -> bool:
+    return bool(re.search(r"response_format|json_schema|json_object|structured output|guided|grammar", names))
+
+
+def parameters(request: ModelRequest, dialect: Dialect) -> dict[str, object]:
+    """Return the fields of the call, without `stream` and what a caller adds of its own."""
+    fields: dict[str, object] = {
+        "model": request.model,
+        "messages": [
+            {"role": message.role, "content": encodable(message.content)}
+            for message in _with_note(request, dialect)
+        ],
+        dialect.cap_field: request.max_output_tokens,
+    }
+    if request.temperature is not None and dialect.takes_temperature:
+        fields["temperature"] = request.temperature
+    if request.stop and dialect.takes_stop:
+        fields["stop"] = list(request.stop)
+    if dialect.takes_stream_options:
+        fields["stream_options"] = {"include_usage": True}
+    if request.schema is not None and dialect.schema_mode is not SchemaMode.NOTE:
+        fields["response_format"] = _response_format(request.schema, dialect.schema_mode)
+    return fields
+
+
+def _response_format(schema: OutputSchema, mode: SchemaMode) -> Mapping[str, object]:
+    if mode is SchemaMode.JSON_OBJECT:
+        return {"type": "json_object"}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": schema.name, "strict": True, "schema": dict(schema.schema)},
+    }
+
+
+def _with_note(request: ModelRequest, dialect: Dialect) -> tuple[Message, ...]:
+    """Add the schema in words for a server that cannot be held to it.
+
+    The note joins the first system message, because many chat templates take only one.
+    """
+    if request.schema is None or dialect.schema_mode is SchemaMode.JSON_SCHEMA:
+        return request.messages
+    note = (
+        "Answer with one JSON object and nothing else: no prose around it and no code fence. "
+        f"It must follow this JSON schema:\n{json.dumps(request.schema.schema, ensure_ascii=False)}"
+    )
+    first, *rest = request.messages
+    if first.role == "system":
+        return (Message("system", f"{first.content}\n\n{note}"), *rest)
+    return (Message("system", note), *request.messages)
+
+
+def encodable(text: str) -> str:
+    """Return `text` with each lone surrogate, which UTF-8 cannot carry, as a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

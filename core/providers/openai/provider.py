@@ -1,0 +1,266 @@
+"""Any service that speaks OpenAI's chat protocol, through the official SDK (design 8).
+
+This is the only file that imports `openai`. The import takes more than a second, so it happens at the
+first call, in a thread; `preload` lets an application have it done before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import SecretStr
+
+from core.config.consent import Consent, is_loopback, may_use_proxy, normalise_base_url
+from core.domain.errors import ErrorCode
+from core.providers.answer import Answer, Piece, cut_off
+from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
+from core.providers.openai.chunks import ChunkReader
+from core.providers.openai.dialect import Dialect, adapted, parameters
+from core.providers.openai.errors import ServiceFault, not_a_stream, provider_error, read_fault
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+    from openai.types.chat import ChatCompletionChunk
+
+    ChunkStream = openai.AsyncStream[ChatCompletionChunk]
+
+T = TypeVar("T")
+
+_PLACEHOLDER_KEY = "none"
+"""Keeps the SDK from looking for a key of its own; it never leaves, because our hook sets the header."""
+_END = object()
+_MOST_TRIES = 8
+"""One more than there are fields to be refused, and one to spare."""
+_TAIL_SECONDS = 5.0
+"""How long the token counts are waited for once the answer is complete."""
+_CONNECT_SECONDS = 15.0
+_OUR_HEADERS = frozenset(
+    {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
+)
+
+
+def preload() -> None:
+    """Import the SDK; slow, so call it in a thread behind the first paint."""
+    import openai.resources.chat.completions  # noqa: F401 - to have it imported is all
+
+
+class OpenAIProvider:
+    """Streams chat completions from one address.
+
+    `find_key` is asked outside the event loop, at the first call and again after a refused key.
+    `extra_body` is added to every call as it is, for servers known to take it.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        consent: Consent,
+        find_key: Callable[[], SecretStr | None],
+        name: str = "openai",
+        extra_body: Mapping[str, object] | None = None,
+    ) -> None:
+        self._url = normalise_base_url(base_url)
+        self._consent = consent
+        self._find_key = find_key
+        self._name = name
+        self._extra_body = dict(extra_body or {})
+        self._client: openai.AsyncOpenAI | None = None
+        self._key: str | None = None
+        """Empty when there is none; None until it was looked for."""
+        self._preparing = asyncio.Lock()
+        self._dialects: dict[str, Dialect] = {}
+        """What was learned of each model at this address."""
+
+    @property
+    def name(self) -> str:
+        """What an artifact names."""
+        return self._name
+
+    @property
+    def base_url(self) -> str | None:
+        """The address, normalised; None for one on this machine."""
+        return None if is_loopback(self._url) else self._url
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        """Yield the deltas and the completion; see `Provider.stream`.
+
+        Raises StoryEngineError with CONSENT_REQUIRED, before anything is sent, when the address has none.
+        """
+        answer, reader = Answer(request.model), ChunkReader()
+        stream = await self._open(request)
+        try:
+            deadline = _now() + request.timeout
+            while (piece := await self._next(stream, reader, deadline, answer)) is not None:
+                answer.add(piece)
+                if piece.text:
+                    yield TextDelta(piece.text)
+                if piece.is_progress:
+                    deadline = _now() + (_TAIL_SECONDS if answer.is_finished else request.timeout)
+        finally:
+            await stream.close()
+        if not reader.has_read and (error := not_a_stream(stream.response.headers.get("content-type", ""))):
+            raise error
+        yield answer.completion()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    async def _open(self, request: ModelRequest) -> ChunkStream:
+        """Start the call, in simpler and simpler dialects while the service refuses a field."""
+        dialect: Dialect | None = self._dialects.get(request.model) or Dialect.of(request.model)
+        fault = ServiceFault(status=None)
+        for _ in range(_MOST_TRIES):
+            if dialect is None:
+                break
+            opened = await self._try(request, dialect)
+            if not isinstance(opened, ServiceFault):
+                self._dialects[request.model] = dialect
+                return opened
+            fault, dialect = opened, adapted(dialect, opened, request)
+        error = provider_error(fault, self._key or "")
+        if error.code is ErrorCode.LLM_AUTH_ERROR:
+            self._key = None
+        raise error
+
+    async def _try(self, request: ModelRequest, dialect: Dialect) -> ChunkStream | ServiceFault:
+        """Send the request once; return the fault when the service answered with an error."""
+        self._consent.check(self._url)
+        deadline = _now() + request.timeout
+        client = await _in_time(self._ready_client(), deadline)
+        import openai
+
+        call = client.chat.completions.create(
+            **parameters(request, dialect),  # type: ignore[call-overload]  # a dict of overloads
+            stream=True,
+            extra_body=self._extra_body or None,
+            timeout=openai.Timeout(request.timeout, connect=min(request.timeout, _CONNECT_SECONDS)),
+        )
+        try:
+            with _translated(self._key or ""):
+                stream: ChunkStream = await _in_time(call, deadline)
+                return stream
+        except openai.APIStatusError as error:
+            return read_fault(error.status_code, error.body, error.response.headers)
+
+    async def _next(
+        self, stream: ChunkStream, reader: ChunkReader, deadline: float, answer: Answer
+    ) -> Piece | None:
+        """Return what the next chunk brings, or None at the end; a complete answer needs nothing more."""
+        try:
+            with _translated(self._key or "", is_streaming=True):
+                chunk = await _in_time(anext(stream, _END), deadline)
+                return None if chunk is _END else reader.read(chunk)
+        except ProviderError as error:
+            if answer.is_finished:
+                return None
+            error.usage = answer.usage
+            raise
+
+    async def _ready_client(self) -> openai.AsyncOpenAI:
+        async with self._preparing:
+            if self._key is None:
+                found = await asyncio.to_thread(self._find_key)
+                self._key = _checked(found.get_secret_value().strip() if found else "")
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make_client)
+            return self._client
+
+    def _make_client(self) -> openai.AsyncOpenAI:
+        preload()
+        import openai
+
+        from core.providers.openai.bounded_body import bound
+
+        http_client = openai.DefaultAsyncHttpx2Client(
+            follow_redirects=False,
+            trust_env=may_use_proxy(self._url),
+            event_hooks={"request": [self._send_only_ours], "response": [bound]},
+        )
+        return openai.AsyncOpenAI(
+            base_url=self._url, api_key=_PLACEHOLDER_KEY, max_retries=0, http_client=http_client
+        )
+
+    async def _send_only_ours(self, request: httpx2.Request) -> None:
+        """Drop what the SDK adds from the environment or tells of this machine, and put our key in."""
+        for header in set(request.headers) - _OUR_HEADERS:
+            del request.headers[header]
+        request.headers["user-agent"] = "storyengine"
+        if self._key:
+            request.headers["authorization"] = f"Bearer {self._key}"
+
+
+def _checked(key: str) -> str:
+    """Raise for a key that cannot be put into a header, without showing it."""
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ProviderError(
+            ErrorCode.LLM_AUTH_ERROR,
+            "The key contains characters that no key has; nothing was sent, set it again.",
+            hint="Set STORYENGINE_API_KEY, or store the key with `storyengine model key`.",
+        )
+    return key
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def _in_time(awaitable: Awaitable[T], deadline: float) -> T:
+    """Await until `deadline` on the loop's clock; raise ProviderError with LLM_TIMEOUT after it."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await awaitable
+    except TimeoutError:
+        raise ProviderError(ErrorCode.LLM_TIMEOUT, is_retryable=True) from None
+
+
+@contextlib.contextmanager
+def _translated(key: str, *, is_streaming: bool = False) -> Iterator[None]:
+    """Turn the SDK's errors into ours, but for refusals by status, which may be worth another dialect.
+
+    The cause is not kept: its text, which may repeat the key, would go into the log with it.
+    """
+    import httpx2
+    import openai
+
+    try:
+        yield
+    except openai.APIStatusError:
+        raise
+    except (openai.APITimeoutError, httpx2.TimeoutException):
+        raise ProviderError(ErrorCode.LLM_TIMEOUT, is_retryable=True) from None
+    except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError):
+        raise (cut_off() if is_streaming else _unreachable()) from None
+    except openai.APIResponseValidationError:
+        raise _unreadable() from None
+    except openai.APIError as error:
+        raise provider_error(read_fault(None, error.body, {}), key) from None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        if not is_streaming:
+            raise
+        raise _unreadable() from None
+
+
+def _unreachable() -> ProviderError:
+    return ProviderError(
+        ErrorCode.LLM_SERVER_ERROR,
+        "The model's service could not be reached; nothing is lost, check the connection and retry.",
+        hint="See that it runs, and that its address is right: F6 shows it, STORYENGINE_BASE_URL may set it.",
+        is_retryable=True,
+    )
+
+
+def _unreadable() -> ProviderError:
+    return ProviderError(
+        ErrorCode.LLM_SERVER_ERROR,
+        "The model's service sent something that is not a stream of chat chunks; nothing is lost, retry.",
+        hint="When it happens again, check STORYENGINE_BASE_URL.",
+        is_retryable=True,
+    )

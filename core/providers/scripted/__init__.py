@@ -1,0 +1,1 @@
+"""Replies from a script, for tests and demonstrations."""

@@ -1,0 +1,1 @@
+"""Pure functions over strings: cleaning, graphemes, token estimates."""

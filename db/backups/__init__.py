@@ -1,0 +1,1 @@
+"""Backups of the embedded database: dump, restore, rotation."""

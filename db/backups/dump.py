@@ -1,0 +1,199 @@
+"""Backup and restore of a whole database, by PostgreSQL's own programs (design 11).
+
+A backup is written beside its target, read back, flushed, and only then named; a restore is one
+transaction. Interrupted at any instant, either leaves what was there.
+"""
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from psycopg import sql
+from sqlalchemy import URL, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from core.domain.errors import ErrorCode, StorageError
+from db.backups import client_programs
+from db.connections import open_engine, parse_url
+from db.errors import LOAD, SAVE, guarded
+from db.migrate import is_ours, refuse_revision, upgrade
+from db.tables import METADATA
+
+_SCHEMA: Final = "public"
+_VERSION_TABLE: Final = "alembic_version"
+_NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+
+
+async def backup(url: str, target: Path) -> None:
+    """Write the whole database to `target`, readable by its owner alone; never over an existing file.
+
+    Raises StorageError. Works while chapters are being played: what is written is one instant.
+    """
+    parsed = parse_url(url)
+    draft = _new_draft(target)
+    options = ["--format=custom", f"--schema={_SCHEMA}", "--no-owner", "--no-privileges"]
+    try:
+        await client_programs.run(
+            "pg_dump", parsed, [*options, "--lock-wait-timeout=30s", f"--file={draft}"], code=LOAD
+        )
+        await _contents(parsed, draft)
+        # The list is at the beginning; this reads the file to its end.
+        whole: list[str | Path] = [f"--file={os.devnull}", draft]
+        await client_programs.run("pg_restore", parsed, whole, code=LOAD, connects=False)
+        _publish(draft, target)
+    finally:
+        _discard(draft)
+
+
+async def restore(url: str, source: Path, *, replace: bool = False) -> None:
+    """Make the database what it was when `source` was written, then bring its schema up to date.
+
+    Raises StorageError, and then nothing has changed: when the backup is damaged or of a newer program,
+    and when the database holds chapters and `replace` is not set. Windows that have one of them open
+    write nothing more into it: whoever wrote before a restore is not the writer after it.
+    """
+    parsed = parse_url(url)
+    refuse_revision(await _revision_in(parsed, source))
+    engine = open_engine(parsed)
+    try:
+        last_epoch = await _refuse_full(engine, replace=replace)
+        with tempfile.TemporaryDirectory(prefix="storyengine-restore-") as directory:
+            script = Path(directory, "restore.sql")
+            options = [f"--schema={_SCHEMA}", "--no-owner", "--no-privileges", f"--file={script}"]
+            await client_programs.run("pg_restore", parsed, [*options, source], code=LOAD, connects=False)
+            steps = [f"--command={_clearing()}", f"--file={script}", f"--command={_fencing(last_epoch)}"]
+            options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1"]
+            await client_programs.run("psql", parsed, [*options, *steps], code=SAVE)
+        await upgrade(engine)
+    finally:
+        await engine.dispose()
+
+
+async def _contents(url: URL, file: Path) -> str:
+    """Return the list of what a backup holds; raise StorageError when it is no whole backup of ours."""
+    try:
+        listed = await client_programs.run("pg_restore", url, ["--list", file], code=LOAD, connects=False)
+    except StorageError as error:
+        raise _refusal(
+            f"{file} is not a backup that can be read; nothing was changed.", error.hint
+        ) from error
+    if any(f" TABLE DATA {_SCHEMA} {table} " not in listed for table in ("session", "event", _VERSION_TABLE)):
+        raise _refusal(f"{file} is not a backup of Story Engine; nothing was changed.")
+    return listed
+
+
+async def _revision_in(url: URL, file: Path) -> str:
+    """Return the schema's revision in a backup."""
+    await _contents(url, file)
+    options = ["--data-only", f"--table={_VERSION_TABLE}", "--file=-"]
+    script = await client_programs.run("pg_restore", url, [*options, file], code=LOAD, connects=False)
+    lines = iter(script.splitlines())
+    for line in lines:
+        if line.startswith("COPY "):
+            return next(lines, "").strip()
+    raise _refusal(f"{file} does not say which version it is of; nothing was changed.")
+
+
+async def holds_chapters(url: str) -> bool:
+    """Return whether there is anything that a restore would replace; raise StorageError."""
+    engine = open_engine(parse_url(url))
+    try:
+        count, _ = await _count(engine)
+    finally:
+        await engine.dispose()
+    return count > 0
+
+
+async def _count(engine: AsyncEngine) -> tuple[int, int]:
+    """Return how many chapters there are, and the highest epoch of a writer."""
+    async with guarded(LOAD), engine.connect() as connection:
+        if not await is_ours(connection):
+            return 0, 0
+        query = text("SELECT count(*), coalesce(max(writer_epoch), 0) FROM session")
+        count, last_epoch = (await connection.execute(query)).one()
+    return int(count), int(last_epoch)
+
+
+async def _refuse_full(engine: AsyncEngine, *, replace: bool) -> int:
+    """Return the highest epoch of a writer; raise StorageError unless the database may be overwritten."""
+    count, last_epoch = await _count(engine)
+    if count and not replace:
+        raise _refusal(
+            f"The database holds {count} chapter{'s' if count > 1 else ''}; nothing was changed.",
+            "Restore with --replace; what is there is backed up first.",
+        )
+    return last_epoch
+
+
+def _clearing() -> str:
+    tables: Iterable[str] = (*METADATA.tables, _VERSION_TABLE)
+    drop = sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(
+        sql.SQL(", ").join(sql.Identifier(_SCHEMA, table) for table in tables)
+    )
+    functions = (
+        "DO $$ DECLARE found regprocedure; BEGIN FOR found IN SELECT oid FROM pg_proc"
+        f" WHERE pronamespace = '{_SCHEMA}'::regnamespace AND proname LIKE 'storyengine\\_%'"
+        " LOOP EXECUTE 'DROP FUNCTION ' || found || ' CASCADE'; END LOOP; END $$"
+    )
+    return f"{drop.as_string()}; {functions}"
+
+
+def _fencing(last_epoch: int) -> str:
+    return f"UPDATE {_SCHEMA}.session SET writer_epoch = greatest(writer_epoch, {last_epoch}) + 1"
+
+
+def _new_draft(target: Path) -> Path:
+    """Return a new empty file beside the target, for its owner alone."""
+    if target.exists():
+        raise _taken(target)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    except OSError as error:
+        raise _refusal(f"Nothing can be written to {target.parent}.", str(error.strerror)) from error
+    os.close(handle)
+    return Path(name)
+
+
+def _publish(draft: Path, target: Path) -> None:
+    """Give a finished file its name: on the disk first, and never in the place of another."""
+    try:
+        _flush(draft)
+        _name(draft, target)
+        _flush(target.parent)
+    except FileExistsError as error:
+        raise _taken(target) from error
+    except OSError as error:
+        raise _refusal(f"{target} could not be written.", str(error.strerror)) from error
+
+
+def _discard(draft: Path) -> None:
+    draft.unlink(missing_ok=True)
+
+
+def _name(draft: Path, target: Path) -> None:
+    try:
+        os.link(draft, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Such as FAT on a stick: the name was free when we began.
+        os.rename(draft, target)
+
+
+def _taken(target: Path) -> StorageError:
+    return _refusal(f"There is a file {target} already; nothing was written.", "Choose another name.")
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _refusal(message: str, hint: str = "") -> StorageError:
+    return StorageError(ErrorCode.STORAGE_SAVE_FAILED, message, hint, is_transient=False)

@@ -1,0 +1,54 @@
+"""Backups in a directory: named by their instant, the newest few kept (design 11)."""
+
+import asyncio
+import re
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from core.domain.errors import ErrorCode, StorageError
+from db.backups.dump import backup
+
+_NAME: Final = "storyengine-%Y%m%dT%H%M%S.%fZ.dump"
+_BACKUP: Final = re.compile(r"storyengine-\d{8}T\d{6}\.\d{6}Z\.dump")
+_DRAFT: Final = re.compile(rf"\.{_BACKUP.pattern}\..*\.part")
+_ABANDONED: Final = timedelta(days=1)
+
+
+async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Path:
+    """Write a backup into `directory` and return its file; then remove all but the newest `keep`, 1 or more.
+
+    Only files that were named here are removed, and only once the new one is whole. What a backup left
+    that was killed is removed after a day.
+
+    Raises:
+        StorageError: The backup could not be written; then nothing is removed.
+    """
+    file = directory / now.astimezone(UTC).strftime(_NAME)
+    await backup(url, file)
+    try:
+        await asyncio.to_thread(_prune, directory, keep, now)
+    except OSError as error:
+        raise StorageError(
+            ErrorCode.STORAGE_SAVE_FAILED,
+            f"The backup is in {file}; older ones could not be removed.",
+            error.strerror or "",
+            is_transient=False,
+        ) from error
+    return file
+
+
+def _prune(directory: Path, keep: int, now: datetime) -> None:
+    for old in _named(directory, _BACKUP)[:-keep]:
+        old.unlink(missing_ok=True)
+    abandoned_before = (now - _ABANDONED).timestamp()
+    for draft in _named(directory, _DRAFT):
+        with suppress(FileNotFoundError):
+            if draft.stat().st_mtime < abandoned_before:
+                draft.unlink()
+
+
+def _named(directory: Path, pattern: re.Pattern[str]) -> list[Path]:
+    """Return the files of this name, oldest first: the names sort as their instants do."""
+    return sorted(file for file in directory.iterdir() if pattern.fullmatch(file.name) and file.is_file())

@@ -1,0 +1,254 @@
+"""What one commit writes, as one statement (design 6).
+
+Every table that a commit touches is one part of it, fed by one JSON parameter whatever the number of
+rows. So a commit is a transaction by itself, costs one round trip and one flush, and its text depends
+only on which tables it touches: it is compiled once for each such shape.
+
+Rows that are only ever added are inserted unless their id is there. Ids are made by the program, once;
+so a commit whose answer was lost can be sent again, and makes true what it made true before.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import (
+    CTE,
+    URL,
+    Boolean,
+    Column,
+    ColumnElement,
+    FromClause,
+    Function,
+    Integer,
+    Table,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    column,
+    exists,
+    func,
+    literal_column,
+    not_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
+
+from core.domain.errors import StorageError
+from core.domain.ids import SessionId
+from core.store import Changes
+from db import mapping
+from db.connections import DRIVER
+from db.errors import SAVE
+from db.mapping import Values
+from db.tables import (
+    EVENT,
+    LLM_ARTIFACT,
+    LLM_CONTENT,
+    LLM_REQUEST,
+    MEMORY_BLOCK,
+    METADATA,
+    NARRATIVE_DRAFT,
+    SESSION,
+    TAB1_INPUT,
+    UNSENT_TEXT,
+)
+
+Write = tuple[str, dict[str, object]]
+"""The text of a statement and its parameters, as the driver takes them."""
+
+_FIXED: Final = frozenset({"id", "session_id", "created_at"})
+"""Columns that no commit moves, besides those that say who writes: `acquire` does that."""
+_SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
+"""Tables with one row in a session, which a commit updates."""
+_REPLACED: Final = frozenset({"llm_request", "unsent_text"})
+
+
+def channel_of(session_id: SessionId) -> str:
+    """Return the name under which followers of a session listen."""
+    return f"storyengine_{session_id.hex}"
+
+
+def creation(changes: Changes, *, is_only_open: bool = False) -> Write:
+    """Return the statement that stores a new session with everything that `changes` bring.
+
+    Its answer is how many sessions it stored: 0 when another session took the next run of the script at the
+    same moment, or, with `is_only_open`, when a session of the script is there that is not archived.
+    """
+    if changes.session is None or changes.tab1 is None:
+        raise ValueError("a new session needs its row and its tab 1")
+    rows = _rows_of(changes)
+    values = {**_parameters(rows), "is_only_open": is_only_open, "channel": channel_of(changes.session_id)}
+    return _text_of_creation(tuple(rows)), values
+
+
+def commit(changes: Changes, epoch: int) -> Write:
+    """Return the statement of a commit, which fails unless `epoch` is the writer's."""
+    rows = _rows_of(changes)
+    replaced = {name: rows[name][0] for name in _SINGLE if name in rows}
+    fence = {"writer_of": changes.session_id, "epoch": epoch, "channel": channel_of(changes.session_id)}
+    return _text_of_commit(tuple(rows)), {**_parameters({**rows, **replaced}), **fence}
+
+
+def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
+    """Return the rows of every table that the changes touch, in a fixed order of tables."""
+    session_id = changes.session_id
+    contents = {content.hash: content for content in changes.contents}
+    requests = {request.id: request for request in changes.requests}
+    rows: dict[Table, Sequence[Values]] = {
+        TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
+        SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
+        UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
+        LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
+        LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],
+        LLM_ARTIFACT: [mapping.artifact_values(artifact) for artifact in changes.artifacts],
+        EVENT: [mapping.event_values(event) for event in changes.events],
+        MEMORY_BLOCK: [mapping.block_values(block) for block in changes.blocks],
+        NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
+    }
+    return {table.name: values for table, values in rows.items() if values}
+
+
+def _parameters(rows: Mapping[str, object]) -> dict[str, object]:
+    try:
+        return {
+            name: json.dumps(values, allow_nan=False, ensure_ascii=False, default=_plain)
+            for name, values in rows.items()
+        }
+    except (ValueError, TypeError) as error:
+        raise StorageError(
+            SAVE,
+            "Something that is no JSON cannot be stored; nothing was changed.",
+            is_transient=False,
+        ) from error
+
+
+def _plain(value: object) -> object:
+    match value:
+        case UUID():
+            return str(value)
+        case datetime():
+            return value.isoformat()
+        case Mapping():
+            return dict(value)
+        case _:
+            raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+@cache
+def _text_of_creation(names: tuple[str, ...]) -> str:
+    session = _new_session()
+    made = select(func.count()).select_from(session).scalar_subquery()
+    told = func.pg_notify(bindparam("channel", type_=Text), literal_column("''"))
+    parts = [_new(METADATA.tables[name], session) for name in names if name != SESSION.name]
+    return _compiled(select(made, told).add_cte(session, *parts))
+
+
+@cache
+def _text_of_commit(names: tuple[str, ...]) -> str:
+    writer = func.storyengine_check_writer(
+        bindparam("writer_of", type_=Uuid), bindparam("epoch", type_=Integer)
+    )
+    told = func.pg_notify(bindparam("channel", type_=Text), literal_column("''"))
+    parts: dict[str, CTE] = {}
+    for name in names:
+        parts[name] = _change(METADATA.tables[name], after=parts.get(TAB1_INPUT.name))
+    return _compiled(select(writer, told).add_cte(*parts.values()))
+
+
+def _change(table: Table, after: CTE | None) -> CTE:
+    if table is TAB1_INPUT:
+        return _updated(table, table.c.session_id)
+    if table is SESSION:
+        return _updated(table, table.c.id, after)
+    if table.name in _REPLACED:
+        return _replaced(table)
+    return _added(table)
+
+
+def _compiled(statement: Any) -> str:
+    return str(statement.compile(dialect=URL.create(DRIVER).get_dialect()()))
+
+
+def _new_session() -> CTE:
+    """Return the insertion of a session; one that a script made is numbered as the script's next run."""
+    given = _source(SESSION, func.jsonb_to_recordset)
+    names = [item.name for item in _stored(SESSION)]
+    before = SESSION.alias("before")
+    is_of_script = before.c.script_key == given.c.script_key
+    last_run = select(func.max(before.c.script_run)).where(is_of_script).scalar_subquery()
+    next_run = func.coalesce(last_run, literal_column("0")) + literal_column("1")
+    run = case((given.c.script_key != literal_column("''"), next_run))
+    is_open = exists().where(is_of_script, before.c.archived_at.is_(None))
+    values = select(*(given.c[name] for name in names), run)
+    values = values.where(not_(and_(bindparam("is_only_open", type_=Boolean), is_open)))
+    statement = insert(SESSION).from_select([*names, "script_run"], values)
+    statement = statement.on_conflict_do_nothing(constraint="uq_session_script_key_script_run")
+    return statement.returning(SESSION.c.id).cte("new_session")
+
+
+def _new(table: Table, session: CTE) -> CTE:
+    return _insertion(table, exists().select_from(session)).cte(f"new_{table.name}")
+
+
+def _added(table: Table) -> CTE:
+    statement = _insertion(table)
+    return statement.on_conflict_do_nothing(index_elements=list(table.primary_key)).cte(f"new_{table.name}")
+
+
+def _replaced(table: Table) -> CTE:
+    statement = _insertion(table)
+    values = {
+        name: statement.excluded[name]
+        for name in (item.name for item in _stored(table) if not item.primary_key)
+        if name not in _FIXED
+    }
+    keys = list(table.primary_key)
+    return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
+
+
+def _updated(table: Table, key: Column[Any], after: CTE | None = None) -> CTE:
+    """Return the replacement of the one row of a session, made `after` another part."""
+    given = _source(table, func.jsonb_to_record)
+    values: dict[str, Any] = {
+        item.name: given.c[item.name] for item in _stored(table) if item.name not in _FIXED
+    }
+    if "archived_at" in values:
+        # A writer may archive its session; only `Store.archive` takes one out of the archive, so that
+        # a window with an older copy does not.
+        values["archived_at"] = func.coalesce(given.c.archived_at, table.c.archived_at)
+    statement = update(table).where(key == bindparam("writer_of", type_=Uuid)).values(values).returning(key)
+    if after is not None:
+        # Parts have no order but what they need of each other, and a locked session refuses tab 1.
+        done = select(func.count()).select_from(after).scalar_subquery()
+        statement = statement.where(done >= literal_column("0"))
+    return statement.cte(f"new_{table.name}")
+
+
+def _insertion(table: Table, *conditions: ColumnElement[bool]) -> Insert:
+    source = _source(table, func.jsonb_to_recordset)
+    names = [item.name for item in _stored(table)]
+    return insert(table).from_select(names, select(*(source.c[name] for name in names)).where(*conditions))
+
+
+def _source(table: Table, function: Callable[..., Function[Any]]) -> FromClause:
+    """Return the table's parameter as rows of the table's own types."""
+    columns = [column(item.name, item.type) for item in _stored(table)]
+    given = function(cast(bindparam(table.name, type_=Text), JSONB)).table_valued(*columns)
+    return given.render_derived(name=f"given_{table.name}", with_types=True)
+
+
+def _stored(table: Table) -> list[Column[Any]]:
+    """Return the columns that a commit gives: not what is generated, nor who writes, nor the script's run."""
+    return [
+        item
+        for item in table.columns
+        if item.computed is None and not item.name.startswith("writer_") and item.name != "script_run"
+    ]

@@ -1,0 +1,1 @@
+"""The machine below the embedded server: directories, users, processes, locks."""

@@ -1,0 +1,47 @@
+"""What a killed server or a killed installation left behind: processes, a pid file, a socket."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from db.embedded.machine.directories import SOCKET_NAME
+from db.embedded.machine.probe import is_accepting, read_pid_file, server_processes
+
+ORPHAN_PATIENCE = 10.0
+POLL = 0.01
+
+
+def forget_stale_server(data: Path, socket_dir: Path) -> None:
+    """Remove the pid file and the socket of a server of `data` that is gone.
+
+    PostgreSQL refuses to start while any process has the number in `postmaster.pid` or in the socket's lock
+    file: another program, as after a restart of the machine or of a container, or a zombie, as where nobody
+    reaps orphans. Either file may be left without the other. `socket_dir` is used by servers of `data` alone.
+    """
+    found = read_pid_file(data)
+    if found and (sys.platform != "linux" or found.pid in server_processes(data)):
+        return
+    if is_accepting(socket_dir):
+        return
+    end_orphans(data)
+    (data / "postmaster.pid").unlink(missing_ok=True)
+    for directory in {socket_dir, found.socket_dir if found and found.socket_dir else socket_dir}:
+        for leftover in (SOCKET_NAME, f"{SOCKET_NAME}.lock"):
+            (directory / leftover).unlink(missing_ok=True)
+
+
+def end_orphans(data: Path) -> None:
+    """End what a killed server left behind: a busy backend would keep the next server from starting.
+
+    So would a stopped process, which ends only once it is continued; its pending SIGQUIT comes first.
+    """
+    deadline = time.monotonic() + ORPHAN_PATIENCE
+    while (orphans := server_processes(data)) and time.monotonic() < deadline:
+        for pid in orphans:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGQUIT)
+                os.kill(pid, signal.SIGCONT)
+        time.sleep(POLL)

@@ -1,0 +1,105 @@
+"""Driver exceptions end here: what leaves `db` is a StorageError with its cause kept (design 8)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg import errors
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from core.domain.errors import ErrorCode, RowRefusedError, SessionLockedError, StorageError, StoryEngineError
+
+LOAD = ErrorCode.STORAGE_LOAD_FAILED
+SAVE = ErrorCode.STORAGE_SAVE_FAILED
+DEADLINE = 30.0
+"""Seconds until any one call of the store is given up, whatever the network does."""
+
+WRITER_GONE = "SE001"
+NOT_ARCHIVED = "SE003"
+READ_ONLY = "25006"
+"""A connection that was made while the server could only be read may stay so when the server can be written
+again, and after a failover it may lead to what is no longer the first: a new one may do."""
+
+# Connection failures, insufficient resources (a full disk), lost races, the operator's interventions,
+# and failures of the system below the server. The same statement may well succeed later.
+_TRANSIENT_CLASSES = ("08", "53", "40", "57", "58")
+_TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03")
+_BROKEN_RULES = ("22", "23", "SE002")
+"""Data exceptions, broken constraints, and what our triggers refuse."""
+_REFUSED_AT_THE_DOOR = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
+
+DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
+"""What a driver raises: its own errors, time-outs and dead sockets, and text that UTF-8 cannot hold."""
+
+
+@asynccontextmanager
+async def guarded(code: ErrorCode, *, seconds: float = DEADLINE) -> AsyncIterator[None]:
+    """Bound the block in time and turn what the driver raises into a StorageError with `code`."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except StoryEngineError:
+        raise
+    except DRIVER_ERRORS as error:
+        raise translated(error, code) from error
+
+
+def translated(error: BaseException, code: ErrorCode) -> StoryEngineError:
+    """Return the error for the GM that a driver's error amounts to."""
+    cause = driver_error(error)
+    if isinstance(cause, psycopg.Error):
+        if cause.sqlstate == WRITER_GONE:
+            return SessionLockedError(
+                "Another window has taken over this chapter; nothing was stored from here."
+            )
+        if cause.sqlstate == NOT_ARCHIVED:
+            return StorageError(
+                code, "Only an archived chapter can be deleted; archive it first.", is_transient=False
+            )
+        if (cause.sqlstate or "").startswith(_BROKEN_RULES):
+            return RowRefusedError(code, _hint(cause))
+        return StorageError(code, hint=_hint(cause), is_transient=is_transient(cause))
+    is_passing = isinstance(cause, OSError | PoolTimeoutError)
+    return StorageError(code, hint=_hint(cause), is_transient=is_passing)
+
+
+def driver_error(error: BaseException) -> BaseException:
+    """Return the driver's own error inside SQLAlchemy's wrapping."""
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def is_transient(error: psycopg.Error) -> bool:
+    """Whether the same statement may succeed later."""
+    state = error.sqlstate
+    if state is not None:
+        return state.startswith(_TRANSIENT_CLASSES) or state in _TRANSIENT_STATES
+    if isinstance(error, errors.OperationalError):
+        return not any(reason in str(error) for reason in _REFUSED_AT_THE_DOOR)
+    return False
+
+
+def is_lost_connection(error: BaseException) -> bool:
+    """Whether the connection, and not the statement, failed: a new one may do."""
+    cause = driver_error(error)
+    if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
+        state = cause.sqlstate
+        return state is None or state.startswith("08") or state in ("57P01", "57P02", "57P03")
+    return is_read_only(cause)
+
+
+def is_read_only(error: BaseException) -> bool:
+    """Whether the connection takes no writes, and is not worth keeping."""
+    return isinstance(error, psycopg.Error) and error.sqlstate == READ_ONLY
+
+
+def _hint(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "The database did not answer in time."
+    if isinstance(error, errors.DiskFull):
+        return "The disk of the database is full; make room and try again."
+    if isinstance(error, psycopg.Error):
+        said = error.diag.message_primary or str(error)
+        return f"The database says: {said.splitlines()[0]}" if said else ""
+    return ""

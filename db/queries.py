@@ -1,0 +1,224 @@
+"""What is read, and how much of it: nothing here scans what grows with the story unless asked for all."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, Final
+
+import psycopg
+from sqlalchemy import ColumnElement, Select, Table, Text, and_, case, cast, func, literal, select, tuple_
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from core.domain.errors import StorageError
+from core.domain.event import Event
+from core.domain.ids import SessionId
+from core.domain.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.memory import BlockType, MemoryBlock, canon_of
+from core.domain.session import Session, SessionState, SessionSummary
+from core.domain.slot import Slot
+from core.store import Snapshot, recent_from, whole_from
+from db import mapping
+from db.errors import LOAD, driver_error
+from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
+
+KEPT: Final = ("pending", "processing", "failed")
+"""States of the requests in a snapshot; the partial index `ix_llm_request_kept` has the same."""
+_BATCH: Final = 256
+_TITLE_CHARS: Final = 500
+
+
+async def read_session(connection: AsyncConnection, session_id: SessionId) -> Session:
+    """Return the session; raise StorageError when there is none."""
+    row = (await connection.execute(select(SESSION).where(SESSION.c.id == session_id))).one_or_none()
+    if row is None:
+        raise missing(session_id)
+    return mapping.to_session(row)
+
+
+def missing(session_id: SessionId) -> StorageError:
+    """Return the error for a session that is not there."""
+    return StorageError(
+        LOAD,
+        f"There is no chapter {session_id} in this database.",
+        "The chapter list shows those that are there.",
+        is_transient=False,
+    )
+
+
+@contextmanager
+def of_chapter(session_id: SessionId) -> Iterator[None]:
+    """Turn a value that neither the driver nor the domain can read into a sentence about the chapter."""
+    try:
+        yield
+    except ValueError as error:
+        raise _unreadable(session_id) from error
+    except StorageError as error:
+        cause = error.__cause__ and driver_error(error.__cause__)
+        if isinstance(cause, psycopg.DataError) and cause.sqlstate is None:  # the driver's, not the server's
+            raise _unreadable(session_id) from error
+        raise
+
+
+def _unreadable(session_id: SessionId) -> StorageError:
+    return StorageError(
+        LOAD,
+        f"The chapter {session_id} cannot be read: it holds a value that this program does not write.",
+        f"`storyengine archive {session_id}` puts it away; the other chapters are not affected.",
+        is_transient=False,
+    )
+
+
+async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> Snapshot:
+    """Return all that is needed to go on playing."""
+    session = await read_session(connection, session_id)
+    tab1 = (await connection.execute(rows_of(TAB1_INPUT, session_id))).one()
+    unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
+    recent = await connection.execute(events_between(session_id, recent_from(session) + 1, None))
+    requests = await connection.execute(
+        rows_of(LLM_REQUEST, session_id)
+        .where(LLM_REQUEST.c.state.in_(KEPT))
+        .order_by(LLM_REQUEST.c.request_id)
+    )
+    drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)
+    corrections = select(func.coalesce(func.max(MEMORY_BLOCK.c.ordinal), 0)).where(
+        MEMORY_BLOCK.c.session_id == session_id, MEMORY_BLOCK.c.to_prompt == session.boundary
+    )
+    counts = select(drafts.scalar_subquery(), corrections.scalar_subquery())
+    draft_count, correction_count = (await connection.execute(counts)).one()
+    return Snapshot(
+        session=session,
+        tab1=mapping.to_tab1(tab1),
+        unsent={Slot(row.slot): row.text for row in unsent},
+        recent=tuple(map(mapping.to_event, recent)),
+        requests=tuple(map(mapping.to_request, requests)),
+        draft_count=draft_count,
+        corrections=correction_count,
+        is_memory_known=False,
+    )
+
+
+async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
+    """Return the memory that inputs are made of, as `core.domain.memory.folded` has it."""
+    start = whole_from(await read_session(connection, session_id))
+    whole = rows_of(MEMORY_BLOCK, session_id).where(
+        (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)
+    )
+    blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
+    if start > 0:
+        rows = await connection.execute(_canon(session_id, start))
+        # JSONB keeps no order of keys; inputs have the same bytes before and after a restart.
+        blocks += [canon_of(mapping.to_block(row)) for row in rows]
+    return sorted(blocks, key=lambda block: block.place)
+
+
+def _canon(session_id: SessionId, last: int) -> Select[Any]:
+    """Return the query for the old deltas that locked something into canon, with that alone; the first
+    delta comes too, so that what was left out can be named from its beginning."""
+    locks = MEMORY_BLOCK.c.payload["canon_locks"]
+    payload = func.jsonb_build_object(
+        "memory_type", MEMORY_BLOCK.c.payload["memory_type"], "canon_locks", locks
+    )
+    columns = [column for column in MEMORY_BLOCK.c if column.key not in ("json_text", "payload")]
+    return select(*columns, cast(payload, Text).label("json_text")).where(
+        MEMORY_BLOCK.c.session_id == session_id,
+        MEMORY_BLOCK.c.from_prompt.between(1, last),
+        MEMORY_BLOCK.c.type == BlockType.TURN_DELTA,
+        (func.jsonb_array_length(locks) > 0) | (MEMORY_BLOCK.c.from_prompt == 1),
+    )
+
+
+def blocks_after(session_id: SessionId, after: int, corrections: int) -> Select[Any]:
+    """Return the query for every block behind correction number `corrections` at prompt `after`, in order."""
+    place = tuple_(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
+    newer = rows_of(MEMORY_BLOCK, session_id).where(place > tuple_(literal(after), literal(corrections)))
+    return newer.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
+
+
+def events_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:
+    """Return the query for the events of these prompts, in order."""
+    query = rows_of(EVENT, session_id).where(EVENT.c.prompt_index >= first)
+    if last is not None:
+        query = query.where(EVENT.c.prompt_index <= last)
+    return query.order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
+
+
+async def read_newest_events(
+    connection: AsyncConnection, session_id: SessionId, max_chars: int
+) -> Sequence[Event]:
+    """Walk the log backwards in batches along its index, until the texts exceed `max_chars`."""
+    newest: list[Event] = []
+    total = 0
+    size = _BATCH
+    while total <= max_chars:
+        before = (newest[-1].prompt_index, newest[-1].ordinal) if newest else None
+        query = _newest_batch(session_id, size, before, max_chars - total)
+        batch = [mapping.to_event(row) for row in await connection.execute(query)]
+        newest += batch
+        total += sum(len(event.text) for event in batch)
+        if len(batch) < size:
+            break
+        size *= 2
+    newest.reverse()
+    return newest
+
+
+def _newest_batch(session_id: SessionId, size: int, before: tuple[int, int] | None, room: int) -> Select[Any]:
+    """Return the query for the next older events, up to the one whose text no longer fits into `room`."""
+    order = (EVENT.c.prompt_index.desc(), EVENT.c.ordinal.desc())
+    older = rows_of(EVENT, session_id).order_by(*order).limit(size)
+    if before is not None:
+        older = older.where(
+            tuple_(EVENT.c.prompt_index, EVENT.c.ordinal) < tuple_(literal(before[0]), literal(before[1]))
+        )
+    batch = older.subquery()
+    newest_first = (batch.c.prompt_index.desc(), batch.c.ordinal.desc())
+    length = func.char_length(batch.c.text)
+    newer = (func.sum(length).over(order_by=newest_first) - length).label("newer")
+    summed = select(batch, newer).subquery()
+    return (
+        select(summed)
+        .where(summed.c.newer <= room)
+        .order_by(summed.c.prompt_index.desc(), summed.c.ordinal.desc())
+    )
+
+
+async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
+    """Return the chapter list: besides `find_script` the only query that crosses sessions."""
+    drafts = (
+        select(func.count())
+        .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)
+        .scalar_subquery()
+        .label("draft_count")
+    )
+    times = (SESSION.c.created_at, SESSION.c.updated_at, SESSION.c.archived_at)
+    # A time that the driver cannot read would fail the whole list, so it is left out in the database.
+    is_readable = and_(
+        SESSION.c.state.in_(list(SessionState)), *(func.coalesce(_is_storable(time), True) for time in times)
+    )
+    query = (
+        select(
+            *(SESSION.c[name] for name in ("id", "title", "state", "prompt_index")),
+            *(case((_is_storable(time), time)).label(time.name) for time in times),
+            _beginning(TAB1_INPUT.c.chapter),
+            _beginning(TAB1_INPUT.c.world),
+            drafts,
+            is_readable.label("is_readable"),
+        )
+        .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+        .where(SESSION.c.archived_at.is_not(None) if is_archived else SESSION.c.archived_at.is_(None))
+        .order_by(is_readable.desc(), SESSION.c.updated_at.desc(), SESSION.c.id.desc())
+    )
+    return [mapping.to_summary(row) for row in await connection.execute(query)]
+
+
+def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
+    return time.between(EARLIEST_TIME, LATEST_TIME)
+
+
+def _beginning(column: ColumnElement[str]) -> ColumnElement[str]:
+    return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
+
+
+def rows_of(table: Table, session_id: SessionId) -> Select[Any]:
+    """Return the query for the rows of one session."""
+    return select(table).where(table.c.session_id == session_id)

@@ -1,0 +1,54 @@
+"""The commands of `storyengine`."""
+
+from typing import Annotated
+
+import typer
+
+from storyengine_tui.cli.commands import consent, database, exchange, model, sessions, slots
+from storyengine_tui.cli.commands.doctor import doctor
+from storyengine_tui.cli.commands.password import password
+from storyengine_tui.cli.commands.play import play
+
+app = typer.Typer(
+    name="storyengine",
+    help="Write a chapter with one to seven AI characters. You are the Game Master.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+app.command()(play)
+app.command()(doctor)
+app.command()(password)
+database.register(app)
+app.add_typer(database.app, name="db")
+app.add_typer(consent.app, name="consent")
+app.add_typer(model.app, name="model")
+app.add_typer(slots.app, name="slots")
+sessions.register(app)
+exchange.register(app)
+
+
+def _version(is_wanted: bool) -> None:
+    if is_wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"storyengine {version('storyengine')}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Write a chapter with one to seven AI characters. You are the Game Master.
+
+    Without a command the screen opens.
+    """
+    if context.invoked_subcommand is None:
+        from storyengine_tui.cli.commands.open_app import open_app
+
+        raise typer.Exit(open_app())

@@ -1,0 +1,189 @@
+"""`storyengine doctor`: looks at everything that play needs, and says how to mend what is not right."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from core.config.models import AgentRole
+from core.config.paths import find_paths
+from core.config.private_files import NotPrivateError, refuse_open
+from core.domain.errors import StoryEngineError
+from storyengine_tui.bootstrap import Configuration, configure, running_store
+from storyengine_tui.cli.exit_codes import ExitCode
+from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.words import shown
+
+_PATIENCE = 5.0
+"""Seconds that a server of this machine may take for a connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `mend` says what to do and is empty when all is well."""
+
+    subject: str
+    text: str
+    mend: str = ""
+
+
+def doctor(
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+) -> None:
+    """Check Python, data directory, database, schema, model and consent; say how to mend each."""
+    findings: list[Finding] = []
+    run(_doctor(findings), is_debug=debug)
+    if any(finding.mend for finding in findings):
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+async def _doctor(findings: list[Finding]) -> None:
+    async for finding in _examine():
+        findings.append(finding)
+        mark = "mend" if finding.mend else "ok  "
+        line = Text(shown(f"{mark}  {finding.subject}: {finding.text}"))
+        line.stylize("red" if finding.mend else "green", 0, 4)
+        console.print(line, soft_wrap=True)
+        if finding.mend:
+            say(f"      {finding.mend}")
+
+
+async def _examine() -> AsyncIterator[Finding]:
+    yield _python()
+    paths = find_paths()
+    yield _directory("data directory", paths.data)
+    yield _directory("configuration", paths.config, "the defaults hold until the first setting is changed")
+    yield _directory("logs", paths.logs)
+    try:
+        configuration = configure()
+    except NotPrivateError as error:
+        # Of a directory it is told above already.
+        if error.path not in (paths.data, paths.config, paths.logs):
+            yield Finding("privacy", error.message, error.hint)
+        return
+    except StoryEngineError as error:
+        yield Finding("settings", error.message, error.hint)
+        return
+    yield Finding("settings", f"profile {configuration.settings.profile}")
+    yield await _database(configuration)
+    yield await _attempt("model", _model(configuration))
+    yield await _attempt("consent", _consent(configuration))
+
+
+def _python() -> Finding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if (3, 11) <= sys.version_info[:2] <= (3, 13):
+        return Finding("Python", version)
+    return Finding("Python", f"{version} is not supported", "Install Python 3.11, 3.12 or 3.13.")
+
+
+def _directory(subject: str, path: Path, absent: str = "it is made at the first start") -> Finding:
+    if not path.exists():
+        parent = next((ancestor for ancestor in path.parents if ancestor.exists()), Path("/"))
+        if os.access(parent, os.W_OK):
+            return Finding(subject, f"{path} is not there yet; {absent}")
+        return Finding(
+            subject,
+            f"{path} cannot be made",
+            "Make it, or name another with STORYENGINE_DATA_DIR or STORYENGINE_CONFIG_DIR.",
+        )
+    if not os.access(path, os.W_OK):
+        return Finding(subject, f"{path} cannot be written", f"Give yourself the right: chmod u+rwx {path}")
+    try:
+        refuse_open(path, "700")
+    except NotPrivateError as error:
+        return Finding(subject, error.message, error.hint)
+    return Finding(subject, str(path))
+
+
+async def _database(configuration: Configuration) -> Finding:
+    kind = "your server" if configuration.settings.database_url else "private server"
+    try:
+        async with running_store(configuration) as store:
+            count = len(await store.sessions())
+    except StoryEngineError as error:
+        return Finding("database", error.message, error.hint or "See the log in the data directory.")
+    return Finding(
+        "database", f"{kind} runs, schema up to date, {count} {'chapter' if count == 1 else 'chapters'}"
+    )
+
+
+async def _attempt(subject: str, check: Awaitable[Finding]) -> Finding:
+    try:
+        return await check
+    except StoryEngineError as error:
+        return Finding(subject, error.message, error.hint or "See the README, section “Models”.")
+
+
+async def _model(configuration: Configuration) -> Finding:
+    profile = configuration.settings.active()
+    model = configuration.choices[AgentRole.CHARACTER].model
+    match profile.provider:
+        case "scripted":
+            from core.providers.factory import make_provider
+
+            await asyncio.to_thread(make_provider, profile, configuration.paths, configuration.consent)
+            return Finding("model", "replies come from a file; no model is called")
+        case "local":
+            return Finding("model", await _started(configuration))
+        case "openai":
+            from core.config.api_keys import find_api_key
+            from core.config.consent import is_loopback
+
+            key = await asyncio.to_thread(find_api_key, profile, configuration.settings.profile)
+            if key is None and not is_loopback(profile.base_url):
+                return Finding(
+                    "model",
+                    f"{model} at {profile.base_url} has no key",
+                    "Set STORYENGINE_API_KEY, or store one with `storyengine model key`.",
+                )
+            if is_loopback(profile.base_url) and not await _answers(profile.base_url):
+                return Finding("model", f"nothing answers at {profile.base_url}", "Start the server there.")
+            where = f"key from the {key.source}" if key else "no key needed"
+            return Finding("model", f"{model} at {profile.base_url}, {where}")
+
+
+async def _answers(base_url: str) -> bool:
+    """Return whether a server of this machine takes a connection; a service elsewhere is not asked."""
+    from urllib.parse import urlsplit
+
+    address = urlsplit(base_url)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            _, writer = await asyncio.open_connection(address.hostname, port)
+    except OSError:  # a time-out is one too
+        return False
+    writer.close()
+    return True
+
+
+async def _started(configuration: Configuration) -> str:
+    """Start the local model, which only a machine with the right processor and the weights can."""
+    from core.providers.factory import make_provider
+    from core.providers.local.provider import LocalProvider
+    from core.providers.local.weights import find_weights
+
+    profile = configuration.settings.active()
+    provider = make_provider(profile, configuration.paths, configuration.consent)
+    try:
+        if isinstance(provider, LocalProvider):
+            await provider.start()
+        weights = await asyncio.to_thread(find_weights, configuration.paths, profile.model_path)
+    finally:
+        await provider.aclose()
+    return f"local, {weights.name}, starts"
+
+
+async def _consent(configuration: Configuration) -> Finding:
+    profile = configuration.settings.active()
+    if profile.provider != "openai":
+        return Finding("consent", "no text leaves this machine")
+    configuration.consent.check(profile.base_url)
+    return Finding("consent", f"text may be sent to {profile.base_url}")

@@ -1,0 +1,147 @@
+"""`storyengine export` and `import`: one session as text or JSON, and back into a new session."""
+
+import asyncio
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.domain.errors import ErrorCode, RowRefusedError, StoryEngineError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.session import SessionSummary
+from core.domain.transcript import render_all
+from core.engine.clock import utc_now
+from core.engine.save_points.service import SaveSlots
+from core.exchange.chapter_file import write_new
+from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.store import Store
+from storyengine_tui.bootstrap import running_store
+from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import cannot_write, print_bytes, run, say
+
+LARGEST_IMPORT = 512 * 1024 * 1024
+"""Bytes; a larger file is no session of ours."""
+
+
+class ExportFormat(StrEnum):
+    """What an export holds."""
+
+    TRANSCRIPT = "transcript"
+    CHAPTER = "chapter"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("export")(export)
+    app.command("import")(import_)
+
+
+def export(
+    session: SessionArgument,
+    format: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(ExportFormat),
+            help="The transcript or the newest chapter as text, or everything.",
+        ),
+    ] = ExportFormat.JSON,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a session as text or as JSON of everything. An existing file is not written over."""
+    run(_export(session, _format(format), out), is_debug=debug)
+
+
+def _format(name: str) -> ExportFormat:
+    """Return what to export; a word that names nothing is a fault of the command line."""
+    try:
+        return ExportFormat(name)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{name} is not one of {', '.join(ExportFormat)}.", param_hint="--format"
+        ) from None
+
+
+async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
+    async with running_store(await unlocked()) as store:
+        session_id = await find_session(store, name)
+        content = await _content(store, session_id, format_)
+    if out is None:
+        print_bytes(content)
+        return
+    await asyncio.to_thread(_write_new, out, content)
+    say(f"Written to {out}")
+
+
+async def _content(store: Store, session_id: SessionId, format_: ExportFormat) -> bytes:
+    match format_:
+        case ExportFormat.JSON:
+            body = await read_body(store, session_id)
+            return await asyncio.to_thread(to_json, body)
+        case ExportFormat.TRANSCRIPT:
+            snapshot = await store.load(session_id)
+            events = await store.events(session_id)
+            return (render_all(events, snapshot.session).text + "\n").encode()
+        case ExportFormat.CHAPTER:
+            drafts = await store.drafts(session_id)
+            if not drafts:
+                raise StoryEngineError(
+                    ErrorCode.ILLEGAL_COMMAND,
+                    "There is no chapter yet: no narrative was built in this session.",
+                    "Export the transcript with --format transcript.",
+                )
+            return (drafts[-1].text.rstrip() + "\n").encode()
+
+
+def _write_new(out: Path, content: bytes) -> None:
+    try:
+        write_new(out, content)
+    except FileExistsError as error:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, f"{out} exists already; nothing was written.", "Choose another name."
+        ) from error
+    except OSError as error:
+        raise cannot_write(out, error) from error
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A JSON file written by `storyengine export`.")],
+    debug: Debug = False,
+) -> None:
+    """Read an exported session into a new one; nothing that exists is touched."""
+    run(_import(file), is_debug=debug)
+
+
+async def _import(file: Path) -> None:
+    configuration = await unlocked()
+    document = await asyncio.to_thread(read_file, file)
+    body = await asyncio.to_thread(from_json, document)
+    session_id = SessionId(new_uuid())
+    async with running_store(configuration) as store:
+        if any(known.id == body.session.id and known.is_readable for known in await _all_sessions(store)):
+            await SaveSlots(store, utc_now).take(body.session.id, "before an export of it was imported")
+        try:
+            await store.create(as_new_session(body, session_id))
+        except RowRefusedError as error:
+            raise ImportRefusedError(f"the database refuses what is in it ({error.hint})") from error
+    say(f"Imported as session {session_id}")
+
+
+async def _all_sessions(store: Store) -> list[SessionSummary]:
+    return [*await store.sessions(), *await store.sessions(is_archived=True)]
+
+
+def read_file(file: Path) -> bytes:
+    """Return what is in a file to import; raise ImportRefusedError where it is unreadable or too large."""
+    try:
+        return read_bounded(file, LARGEST_IMPORT)
+    except FileTooLargeError as error:
+        raise ImportRefusedError(f"{file} is larger than {LARGEST_IMPORT // 1024**2} MB") from error
+    except OSError as error:
+        raise ImportRefusedError(f"{file} cannot be read ({error.strerror or error})") from error

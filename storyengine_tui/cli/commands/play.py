@@ -1,0 +1,200 @@
+"""`storyengine play FILE`: a chapter script from set-up to the chapter's text on disk."""
+
+import asyncio
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from core.config.settings import ProviderName
+from core.domain.errors import SessionLockedError
+from core.domain.event import Event
+from core.domain.memory import BlockType
+from core.domain.session import title_from
+from core.engine.engine import Engine
+from core.engine.script_player import Player, Step
+from core.engine.session_handle import OpenSession
+from core.engine.sync.notifications import (
+    CallStarted,
+    EventsAppended,
+    MemoryAppended,
+    RequestFailed,
+    StorageRecovered,
+    StorageTrouble,
+)
+from core.engine.sync.subscriptions import Listener
+from core.exchange.chapter_file import write_chapter
+from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from storyengine_tui.bootstrap import Configuration, running_engine
+from storyengine_tui.cli.commands.model import ask_for_weights
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.outage import Outage
+from storyengine_tui.cli.running import cannot_write, console, run, say, say_wrong
+
+
+def play(
+    file: Annotated[Path, typer.Argument(help="The chapter script, a TOML file.", show_default=False)],
+    provider: Annotated[
+        ProviderName | None,
+        typer.Option(help="Who answers: local, openai or scripted.", show_default=False),
+    ] = None,
+    replies: Annotated[
+        Path | None, typer.Option(help="The file of replies of the provider scripted.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder or file for the chapter; the downloads folder if not given.")
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Start over in a new session.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only where the chapter was written.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
+) -> None:
+    """Play a chapter script to its written chapter. Run it again to go on where it stopped."""
+    run(_play(file, provider, replies, out, is_new=new, is_quiet=quiet), is_debug=debug)
+
+
+async def _play(
+    file: Path,
+    provider: ProviderName | None,
+    replies: Path | None,
+    out: Path | None,
+    *,
+    is_new: bool,
+    is_quiet: bool,
+) -> None:
+    configuration = await unlocked(provider=provider, script=replies)
+    script = await asyncio.to_thread(load_chapter_script, file)
+    reporter = Reporter(console, is_quiet=is_quiet)
+    reporter.introduce(configuration)
+    await ask_for_weights(configuration)
+    async with running_engine(configuration) as engine:
+        session = await _open(engine, script, is_new=is_new)
+        try:
+            await play_and_report(session, script, reporter)
+            target = await _write(session, out or configuration.paths.downloads)
+        finally:
+            await session.aclose()
+    say(str(target) if is_quiet else f"The chapter is in {target}")
+
+
+async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> OpenSession:
+    if is_new:
+        session_id = await engine.create(script_key=script.key)
+    else:
+        session_id, _ = await engine.find_or_create(script.key)
+    session = await engine.open(session_id)
+    if session.holder is not None:
+        label = session.holder.label
+        await session.aclose()
+        raise SessionLockedError(
+            f"This chapter is being played elsewhere ({label}); nothing was changed.",
+            "Wait for it to end, or use --new to play the script in a session of its own.",
+        )
+    return session
+
+
+async def play_and_report(session: OpenSession, script: ChapterScript, reporter: "Reporter") -> None:
+    """Play to the stored draft and tell `reporter`; raises the error that stops it."""
+    with session.listen() as listener, reporter:
+        playing = asyncio.create_task(Player(session, script, reporter.step).play())
+        outage = Outage(playing, reporter.warn)
+        telling = asyncio.create_task(_tell(listener, reporter, outage))
+        try:
+            await outage.bounded()
+        finally:
+            listener.close()
+            await asyncio.wait({telling})
+
+
+async def _tell(listener: Listener, reporter: "Reporter", outage: Outage) -> None:
+    async for notice in listener:
+        match notice:
+            case EventsAppended(events):
+                reporter.say(f"{events[0].prompt_index}) stored, {_words(events)} words in reply")
+            case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
+                reporter.say(f"Memory: prompts {block.first}–{block.last} summarised")
+            case RequestFailed(_, error):
+                reporter.say(error.message)
+            case StorageTrouble(error):
+                outage.begin(error)
+            case StorageRecovered():
+                outage.end()
+            case CallStarted(left_out=left_out) if left_out:
+                reporter.say("Left out of the input: " + "; ".join(left_out))
+            case _:
+                pass
+
+
+def _words(events: tuple[Event, ...]) -> int:
+    return sum(len(event.text.split()) for event in events[1:])
+
+
+async def _write(session: OpenSession, out: Path) -> Path:
+    draft = (await session.drafts())[-1]
+    snapshot = session.snapshot
+    title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+    try:
+        return await asyncio.to_thread(write_chapter, draft.text, title, out)
+    except OSError as error:
+        raise cannot_write(out, error) from error
+
+
+class Reporter:
+    """Shows progress: a live bar on a terminal, one line a step elsewhere, nothing when quiet."""
+
+    def __init__(self, console: Console, *, is_quiet: bool) -> None:
+        self._console = console
+        self._is_quiet = is_quiet
+        self._progress = (
+            Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                console=console,
+                transient=True,
+            )
+            if console.is_terminal and not is_quiet
+            else None
+        )
+        self._bar = self._progress.add_task("Starting", total=None) if self._progress else None
+
+    def __enter__(self) -> "Reporter":
+        (self._progress or nullcontext()).__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def introduce(self, configuration: Configuration) -> None:
+        """Say who answers, and how to connect a better one."""
+        profile = configuration.settings.active()
+        if profile.provider == "local":
+            self.say(
+                "The small local model plays the characters. Its prose is poor; the README says how to "
+                "connect a better one."
+            )
+        else:
+            self.say(f"The characters are played by the provider {profile.provider}.")
+
+    def step(self, step: Step) -> None:
+        """Show where the play stands."""
+        if self._progress is not None and self._bar is not None:
+            self._progress.update(self._bar, description=step.text, completed=step.done, total=step.total)
+        else:
+            self.say(f"[{step.done}/{step.total}] {step.text}")
+
+    def warn(self, line: str) -> None:
+        """Print one line about what is wrong, also where the rest is quiet."""
+        if self._is_quiet:
+            say_wrong(line)
+        else:
+            say(line)
+
+    def say(self, line: str) -> None:
+        """Print one line above the progress."""
+        if not self._is_quiet:
+            say(line)

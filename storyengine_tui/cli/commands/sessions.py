@@ -1,0 +1,283 @@
+"""`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: looking at and after sessions."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.agents.context_builder import Context
+from core.agents.prompt_file import SEGMENTS, in_place_of_text
+from core.config.models import ModelChoice
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import SessionId
+from core.domain.limits import LONGEST_CORRECTION
+from core.domain.memory import BlockType
+from core.domain.session import SessionSummary
+from core.domain.slot import Slot
+from core.domain.transcript import render_all
+from core.store import Store
+from storyengine_tui.bootstrap import running_engine, running_store
+from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.screens.shared.state_labels import STANDING, shortened_title
+
+SHORTEST_ID, LONGEST_ID = 13, 36
+"""Characters of an id that are shown: the first 13 are the time in milliseconds, 36 are all."""
+WIDTH_OF_THE_REST = 64
+"""Cells of the table beside id and title."""
+
+SessionArgument = Annotated[
+    str, typer.Argument(metavar="SESSION", help="Its id, the beginning of its id, or `last`.")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    for command in (sessions, show, context, correct, archive, purge):
+        app.command()(command)
+
+
+async def find_session(store: Store, name: str, *, is_archived: bool = False) -> SessionId:
+    """Return the session that `name` means; raise a sentence when it is none or several."""
+    listed = list(await store.sessions(is_archived=is_archived))
+    if name == "last" and (readable := [summary for summary in listed if summary.is_readable]):
+        return readable[0].id
+    wanted = name.strip().lower()
+    found = [summary.id for summary in listed if wanted and str(summary.id).startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    where = "archived session" if is_archived else "session"
+    reason = f"more than one {where} begins with" if found else f"there is no {where}"
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND,
+        f"Nothing was done: {reason} “{name}”.",
+        f"List them with `storyengine sessions{' --archived' if is_archived else ''}`.",
+    )
+
+
+def sessions(
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
+    debug: Debug = False,
+) -> None:
+    """List the chapters, last played first."""
+    run(_sessions(is_archived=archived), is_debug=debug)
+
+
+async def _sessions(*, is_archived: bool) -> None:
+    async with running_store(await unlocked()) as store:
+        listed = await store.sessions(is_archived=is_archived)
+    if not listed:
+        say("There is no archived chapter." if is_archived else "There is no chapter yet.")
+        return
+    if not console.is_terminal:
+        for summary in listed:
+            # Not through rich, which would make blanks of the tabs.
+            typer.echo("\t".join(_cells(summary, str(summary.id))))
+        _report_unreadable(listed, is_archived=is_archived)
+        return
+    length = _told_apart_by([str(summary.id) for summary in listed])
+    table = Table()
+    for heading in ("Session", "Title", "State", "Prompts", "Drafts", "Last played"):
+        # An id in two lines could not be copied.
+        table.add_column(heading, no_wrap=True, min_width=length if heading == "Session" else None)
+    room = max(10, console.width - length - WIDTH_OF_THE_REST)
+    for summary in listed:
+        shown, title, *others = _cells(summary, str(summary.id)[:length])
+        table.add_row(*(Text(cell) for cell in (shown, shortened_title(title, room), *others)))
+    console.print(table)
+    say("A command takes the beginning of an id as well, or `last` for the chapter played last.")
+    _report_unreadable(listed, is_archived=is_archived)
+
+
+def _report_unreadable(listed: Sequence[SessionSummary], *, is_archived: bool) -> None:
+    """Say what helps with a chapter that cannot be read; standard output has the list alone."""
+    verb, effect = ("purge", "deletes it") if is_archived else ("archive", "puts it away")
+    for line in listed:
+        if not line.is_readable:
+            typer.echo(f"{line.id} cannot be read; `storyengine {verb} {line.id}` {effect}.", err=True)
+
+
+def _told_apart_by(ids: Sequence[str]) -> int:
+    """Return how many characters of these ids tell them apart."""
+    return next(
+        length
+        for length in range(SHORTEST_ID, LONGEST_ID + 1)
+        if len({one[:length] for one in ids}) == len(ids)
+    )
+
+
+def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
+    if not summary.is_readable:
+        return (shown_id, "", "cannot be read", "", "", "")
+    played = summary.updated_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return (
+        shown_id,
+        summary.title,
+        STANDING[summary.state],
+        str(summary.prompt_index),
+        str(summary.draft_count),
+        played,
+    )
+
+
+def show(session: SessionArgument, debug: Debug = False) -> None:
+    """Print a chapter: state, cast, memory and transcript."""
+    run(_show(session), is_debug=debug)
+
+
+async def _show(name: str) -> None:
+    async with running_store(await unlocked()) as store:
+        session_id = await find_session(store, name)
+        snapshot = await store.load(session_id)
+        events = await store.events(session_id)
+        drafts = await store.drafts(session_id)
+        blocks = await store.blocks(session_id)
+    session = snapshot.session
+    say(f"Session {session.id}")
+    said = f"{session.prompt_index} prompts, {session.boundary} of them in memory"
+    say(f"State: {STANDING[session.state]}, {said}")
+    say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in session.roster))
+    for draft in drafts:
+        say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
+    for block in blocks:
+        is_delta = block.type is BlockType.TURN_DELTA
+        span = f" of prompts {block.first}–{block.last}" if is_delta else ""
+        say(f"\nMemory block {block.type.value}{span}")
+        say(json.dumps(block.payload, ensure_ascii=False, indent=2))
+    if events:
+        say("\n" + render_all(events, session).text)
+
+
+def context(
+    session: SessionArgument,
+    slot: Annotated[int, typer.Option(help="The number of the character, from 1.")],
+    prompt: Annotated[str, typer.Option(help="The GM's prompt to put at the end.")] = "",
+    with_system_prompt: Annotated[
+        bool, typer.Option("--with-system-prompt", help="Print the text of the system prompt too.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Print exactly what would be sent to a character, segment by segment, with token counts."""
+    run(_context(session, slot, prompt, is_whole=with_system_prompt), is_debug=debug)
+
+
+async def _context(name: str, number: int, prompt: str, *, is_whole: bool) -> None:
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine.store, name)
+        slots = (await engine.store.load(session_id)).session.slots
+        if number not in slots:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND, f"--slot is 1 to {max(slots)} here, not {number}."
+            )
+        made = await engine.preview(session_id, Slot(number), prompt)
+        choice = engine.choices.of(made.role, made.agent_id)
+    _print_context(made, choice, is_whole=is_whole)
+
+
+def _print_context(made: Context, choice: ModelChoice, *, is_whole: bool) -> None:
+    for segment in made.segments:
+        head = f"── {segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
+        say(head, style="bold")
+        is_shown = is_whole or segment.name not in SEGMENTS
+        say(segment.text if is_shown else in_place_of_text(made.prompt_version, segment.text))
+    say(
+        f"── in all about {made.tokens:,} of {made.max_input_tokens:,} tokens, "
+        f"system prompt {made.prompt_version}",
+        style="bold",
+    )
+    temperature = "the service's own" if choice.temperature is None else f"{choice.temperature:g}"
+    stop = ", ".join(map(repr, choice.stop)) or "nowhere early"
+    say(
+        f"── to {choice.model}, at most {choice.max_output_tokens:,} tokens of answer, "
+        f"temperature {temperature}, stops at {stop}",
+        style="bold",
+    )
+    for line in made.left_out:
+        say(f"Left out: {line}")
+
+
+def correct(
+    session: SessionArgument,
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="TEXT", help="What is true instead, in your words; - reads it from standard input."
+        ),
+    ],
+    debug: Debug = False,
+) -> None:
+    """Correct canon: every later call is given TEXT after the memory that there is now."""
+    run(_correct(session, text), is_debug=debug)
+
+
+async def _correct(name: str, text: str) -> None:
+    if text == "-":
+        text = await asyncio.to_thread(_standard_input)
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine.store, name)
+        await engine.correct_canon(session_id, text)
+    say("Stored. Every later call is given it after the memory that there is now; what is written stays.")
+
+
+def _standard_input() -> str:
+    """Return a correction from standard input; of one that is too long as much as shows that it is."""
+    most = LONGEST_CORRECTION * 4
+    content = sys.stdin.buffer.read(most + 1)
+    try:
+        return content.decode(errors="strict" if len(content) <= most else "ignore")
+    except UnicodeDecodeError as error:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, "Standard input is not UTF-8 text; nothing was stored."
+        ) from error
+
+
+def archive(session: SessionArgument, debug: Debug = False) -> None:
+    """Take a chapter off every list; it can be restored."""
+    run(_archive(session), is_debug=debug)
+
+
+async def _archive(name: str) -> None:
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine.store, name)
+        await engine.archive(session_id)
+    say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
+
+
+async def restore_chapter(name: str) -> None:
+    """Bring an archived chapter back and say so; raise StoryEngineError."""
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine.store, name, is_archived=True)
+        await engine.restore(session_id)
+    say(f"Restored {session_id}.")
+
+
+def purge(
+    session: SessionArgument,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Delete an archived chapter for good."""
+    run(_purge(session, is_sure=yes), is_debug=debug)
+
+
+async def _purge(name: str, *, is_sure: bool) -> None:
+    configuration = await unlocked()
+    async with running_engine(configuration) as engine:
+        session_id: UUID = await find_session(engine.store, name, is_archived=True)
+        if not is_sure and not confirm(
+            f"Delete {session_id} for good? It cannot be brought back.", otherwise="Add --yes to delete it."
+        ):
+            say("Nothing was deleted.")
+            return
+        await engine.purge(SessionId(session_id))
+        KeptText.correction_of(SessionId(session_id), configuration.paths.data).forget()
+    say(f"Deleted {session_id}.")

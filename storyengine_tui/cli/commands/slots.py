@@ -1,0 +1,111 @@
+"""`storyengine slots`: where a chapter stood, listed, saved under a name, and restored."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.domain.errors import StoryEngineError
+from core.domain.ids import SessionId
+from core.domain.save_point import AUTOMATIC, NAMED, SaveSlot
+from core.engine.clock import utc_now
+from core.engine.save_points.service import SaveSlots
+from core.store import Store
+from storyengine_tui.bootstrap import running_store
+from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.screens.shared.state_labels import STANDING
+
+app = typer.Typer(
+    help=f"Save slots: {len(AUTOMATIC)} automatic ones for each chapter, and {len(NAMED)} that you name."
+)
+Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The slot's number, as `slots list` shows it.")]
+
+
+@app.command("list")
+def list_(session: SessionArgument, debug: Debug = False) -> None:
+    """List the save slots of a chapter, archived or not."""
+    run(_list(session), is_debug=debug)
+
+
+async def _list(name: str) -> None:
+    async with _slots_of(name) as (slots, session_id):
+        taken = await slots.listed(session_id)
+    if not console.is_terminal:
+        for slot in taken:
+            typer.echo("\t".join(_cells(slot)))
+        return
+    if not taken:
+        say("This chapter has no save slot yet; the first one is taken when it is locked.")
+        return
+    table = Table("Slot", "Name", "State", "Prompts", "Taken")
+    for slot in taken:
+        table.add_row(*(Text(cell) for cell in _cells(slot)))
+    console.print(table)
+
+
+def _cells(slot: SaveSlot) -> tuple[str, ...]:
+    taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
+    return (str(slot.number), slot.label, STANDING[slot.state], str(slot.prompt_index), taken)
+
+
+@app.command()
+def save(
+    session: SessionArgument,
+    name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
+    debug: Debug = False,
+) -> None:
+    """Save a chapter as it is now, under a name of yours."""
+    run(_save(session, name), is_debug=debug)
+
+
+async def _save(session: str, name: str) -> None:
+    async with _slots_of(session) as (slots, session_id):
+        slot = await slots.keep(session_id, name)
+    say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
+
+
+@app.command()
+def restore(session: SessionArgument, number: Number, debug: Debug = False) -> None:
+    """Make a new session that begins where the slot was taken; nothing else is touched."""
+    run(_restore(session, number), is_debug=debug)
+
+
+async def _restore(name: str, number: int) -> None:
+    async with _slots_of(name) as (slots, session_id):
+        fresh = await slots.restore(session_id, number)
+    say(f"Restored as session {fresh}")
+
+
+@app.command()
+def drop(session: SessionArgument, number: Number, debug: Debug = False) -> None:
+    """Delete a slot that you named."""
+    run(_drop(session, number), is_debug=debug)
+
+
+async def _drop(name: str, number: int) -> None:
+    async with _slots_of(name) as (slots, session_id):
+        await slots.drop(session_id, number)
+    say(f"Deleted save slot {number}.")
+
+
+@asynccontextmanager
+async def _slots_of(name: str) -> AsyncIterator[tuple[SaveSlots, SessionId]]:
+    """Have the save slots, and the id of the chapter whose they are, for the length of the block."""
+    async with running_store(await unlocked()) as store:
+        yield SaveSlots(store, utc_now), await _find(store, name)
+
+
+async def _find(store: Store, name: str) -> SessionId:
+    """Return the session; one that was reset is archived, and its slots are what one then looks for."""
+    try:
+        return await find_session(store, name)
+    except StoryEngineError as refused:
+        try:
+            return await find_session(store, name, is_archived=True)
+        except StoryEngineError:
+            raise refused from None

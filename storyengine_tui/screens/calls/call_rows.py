@@ -1,0 +1,166 @@
+"""The calls of a session in words: from artifacts and requests to rows, totals and passages (design 4)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.agents.prompt_file import SEGMENTS, in_place_of_text
+from core.domain.ids import RequestId
+from core.domain.request import Artifact, Request, RequestKind
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.text.cleaning import clean, clean_line
+from storyengine_tui.widgets.elapsed import elapsed_text
+from storyengine_tui.widgets.reading.memory_outline import Passage
+
+UNKNOWN = "–"
+_AGENTS = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call with the request that it was made for."""
+
+    number: int
+    artifact: Artifact
+    request: Request | None
+
+
+def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[Call]:
+    """Return the calls, oldest first, numbered from 1."""
+    by_id: Mapping[RequestId, Request] = {request.id: request for request in requests}
+    return [
+        Call(number, artifact, by_id.get(artifact.request_id))
+        for number, artifact in enumerate(artifacts, start=1)
+    ]
+
+
+def agent_of(call: Call, session: Session) -> str:
+    """Return the agent with its number."""
+    number = call.artifact.agent_id
+    name = _AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
+    return f"{number} {clean_line(name)}"
+
+
+def prompt_of(call: Call) -> str:
+    """Return the prompt that a reply became, the prompts that a summary covers, or `test`."""
+    if _is_test(call):
+        return "test"
+    if call.request is None or call.request.prompts is None:
+        is_whole = call.request is not None and call.request.kind is RequestKind.NARRATIVE
+        return "all" if is_whole else UNKNOWN
+    return str(call.request.prompts)
+
+
+def _is_test(call: Call) -> bool:
+    return call.request is not None and call.request.kind is RequestKind.TEST
+
+
+def tokens_of(call: Call) -> str:
+    """Return the tokens that went in and came out."""
+    usage = call.artifact.usage
+    return f"{_number(usage.input_tokens)} → {_number(usage.output_tokens)}"
+
+
+def outcome_of(call: Call) -> str:
+    """Return in a word or two how it ended."""
+    artifact = call.artifact
+    if artifact.error_code is not None:
+        return artifact.error_code.value.removeprefix("LLM_").replace("_", " ").lower()
+    return "ok" if artifact.finish_reason in ("", "stop") else f"ok, {clean_line(artifact.finish_reason)}"
+
+
+def seconds(milliseconds: int | None) -> str:
+    """Return a time such as `0.84 s`."""
+    return UNKNOWN if milliseconds is None else f"{milliseconds / 1000:,.2f} s"
+
+
+def _number(count: int | None) -> str:
+    return UNKNOWN if count is None else f"{count:,}"
+
+
+def totals_of(calls: Sequence[Call]) -> str:
+    """Return the totals of all calls, those that failed included."""
+    artifacts = [call.artifact for call in calls]
+    failed = sum(artifact.error_code is not None for artifact in artifacts)
+    usages = [artifact.usage for artifact in artifacts]
+    silent = sum(usage.input_tokens is None and usage.output_tokens is None for usage in usages)
+    count = "1 call" if len(calls) == 1 else f"{len(calls):,} calls"
+    cached = sum(usage.cached_tokens or 0 for usage in usages)
+    parts = [
+        f"{count}, {failed:,} of them failed or stopped" if failed else count,
+        f"{sum(usage.input_tokens or 0 for usage in usages):,} tokens in"
+        + (f" ({cached:,} from cache)" if cached else ""),
+        f"{sum(usage.output_tokens or 0 for usage in usages):,} out",
+        f"{elapsed_text(sum(artifact.total_ms or 0 for artifact in artifacts) / 1000)} with models",
+    ]
+    if silent:
+        parts.append(f"{silent:,} without a count of tokens")
+    return " · ".join(parts)
+
+
+def facts_of(call: Call, session: Session) -> str:
+    """Return everything that is known of a call beside its texts, one fact a line."""
+    artifact, usage = call.artifact, call.artifact.usage
+    kind = call.request.kind.value if call.request else UNKNOWN
+    purpose = "test call, no part of the story" if _is_test(call) else f"{kind}, prompt {prompt_of(call)}"
+    lines = [
+        f"Agent {agent_of(call, session)} · {purpose} · "
+        f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
+        f"Model {clean_line(artifact.model)} · provider {artifact.provider} · "
+        f"system prompt {clean_line(artifact.prompt_version)}",
+        f"Tokens: {_number(usage.input_tokens)} in ({_number(usage.cached_tokens)} from cache), "
+        f"{_number(usage.output_tokens)} out ({_number(usage.reasoning_tokens)} for reasoning)",
+        f"First token after {seconds(artifact.first_token_ms)}, end after {seconds(artifact.total_ms)} · "
+        f"{artifact.created_at.astimezone():%d %b %Y %H:%M:%S}",
+        f"Outcome: {artifact.error_code or artifact.finish_reason or 'ok'}"
+        + (f": {clean(artifact.error_message)}" if artifact.error_message else ""),
+    ]
+    if artifact.left_out:
+        lines.append("Left out: " + "; ".join(map(clean_line, artifact.left_out)))
+    lines.append(f"Input SHA-256: {artifact.input_hash}")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A part of an input: who speaks, what it is, and the hash of its text."""
+
+    role: str
+    name: str
+    hash: str
+
+
+def segments_of(manifest: str) -> list[Segment]:
+    """Read the content that lists the parts of an input; what cannot be read has none."""
+    try:
+        listed = json.loads(manifest)
+    except ValueError:
+        return []
+    rows = listed if isinstance(listed, list) else []
+    return [
+        Segment(*map(str, row))
+        for row in rows
+        if isinstance(row, list) and len(row) == len(Segment.__slots__)
+    ]
+
+
+def passages_of_call(
+    call: Call, session: Session, segments: Sequence[Segment], texts: Mapping[str, str]
+) -> list[Passage]:
+    """Return facts, output and input of a call, in full but for the texts of system prompts."""
+    passages = [_title("The call"), Passage(facts_of(call, session)), _title("Output")]
+    output = texts.get(call.artifact.output_ref or "")
+    passages.append(Passage(clean(output) if output else "Nothing came back."))
+    passages.append(_title("Input"))
+    for segment in segments:
+        heading = clean_line(f"{segment.role}: {segment.name}")
+        text = clean(texts.get(segment.hash, "(this part is not stored)"))
+        if segment.name in SEGMENTS and segment.hash in texts:
+            text = in_place_of_text(clean_line(call.artifact.prompt_version), texts[segment.hash])
+        passages.append(Passage(f"{heading}\n{text}", len(heading)))
+    return passages
+
+
+def _title(text: str) -> Passage:
+    return Passage(text, len(text), is_title=True)

@@ -1,0 +1,172 @@
+"""Every call of the session: who was asked what, what it cost, and what came of it (design 4)."""
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import DataTable, Static
+
+from core.domain.errors import StoryEngineError
+from core.engine.session_handle import OpenSession
+from storyengine_tui.screens.calls.call_rows import (
+    Call,
+    agent_of,
+    calls_of,
+    outcome_of,
+    prompt_of,
+    seconds,
+    tokens_of,
+    totals_of,
+)
+from storyengine_tui.screens.calls.call_screen import CallScreen
+from storyengine_tui.widgets.banner import Banner, BannerAction
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.key_line import KeyLine
+
+BATCH = 200
+"""How many rows are put into the table at a time: the next ones when the cursor comes near."""
+WIDEST_TEXT = 40
+"""Cells that the name of an agent or a model takes at most."""
+
+
+class ProvenanceScreen(OverlayScreen[None]):
+    """Lists the calls, newest first; Enter shows one in full, Esc goes back to the chapter."""
+
+    CSS_PATH = "calls_screen.tcss"
+    HELP = (
+        "Every call of a model is listed, those that failed too, the newest first. Enter shows what was sent "
+        "and what came back, in full."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Show"),
+        Binding("r", "reload", "Read again"),
+        Binding("escape,f7", "close", "Back"),
+    ]
+
+    def __init__(self, session: OpenSession) -> None:
+        super().__init__()
+        self._session = session
+        self._calls: list[Call] = []
+
+    def compose(self) -> ComposeResult:
+        """Compose heading and totals over the table."""
+        yield Static(
+            "Calls of this chapter, newest first; Enter shows one in full", id="heading", markup=False
+        )
+        yield Static("", id="totals", markup=False)
+        yield Banner(id="trouble")
+        yield DataTable[Text](id="calls", cursor_type="row", cell_padding=0)
+        yield Static("No model has been called in this chapter yet.", id="empty", markup=False)
+        yield KeyLine()
+
+    def on_mount(self) -> None:
+        """Read the calls."""
+        self.query_one("#empty").display = False
+        self.action_reload()
+
+    @property
+    def _table(self) -> DataTable[Text]:
+        return self.query_one("#calls", DataTable)
+
+    def action_reload(self) -> None:
+        """Read the calls, which may have become more."""
+        self.run_worker(self._load(), group="load", exclusive=True, exit_on_error=False)
+
+    async def _load(self) -> None:
+        banner = self.query_one(Banner)
+        try:
+            artifacts = await self._session.artifacts()
+            requests = await self._session.requests()
+        except StoryEngineError as error:
+            banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
+            return
+        banner.hide()
+        self._calls = calls_of(artifacts, requests)[::-1]
+        self._show()
+
+    def _show(self) -> None:
+        table = self._table
+        row = table.cursor_row
+        table.clear(columns=True)
+        for label, width in self._columns():
+            table.add_column(label, width=width)
+        self._add_rows(max(BATCH, row + 1))
+        table.move_cursor(row=min(row, max(0, len(self._calls) - 1)), animate=False)
+        self.query_one("#totals", Static).update(Content(totals_of(self._calls)))
+        self.query_one("#empty").display = not self._calls
+        table.display = bool(self._calls)
+        if self._calls:
+            table.focus()
+        self.refresh_bindings()
+
+    def _columns(self) -> list[tuple[Text, int]]:
+        """Return headings and widths; 80 columns show all of them, more go to agent and model."""
+        more = min(WIDEST_TEXT - 15, max(0, self.size.width - 80) // 2)
+        return [
+            (_right("#"), 5),
+            (Text(" Agent"), 18 + more),
+            (Text(" Model"), 10 + more),
+            (_right("Prompt"), 6),
+            (_right("Tokens"), 14),
+            (_right("First"), 8),
+            (Text(" Outcome"), 17),
+        ]
+
+    def _add_rows(self, count: int) -> None:
+        table = self._table
+        for call in self._calls[table.row_count : table.row_count + count]:
+            table.add_row(*self._cells(call), key=str(call.number))
+
+    def _cells(self, call: Call) -> tuple[Text, ...]:
+        return (
+            _right(f"{call.number:,}"),
+            _cut(f" {agent_of(call, self._session.snapshot.session)}"),
+            _cut(f" {call.artifact.model}"),
+            _right(prompt_of(call)),
+            _right(tokens_of(call)),
+            _right(seconds(call.artifact.first_token_ms)),
+            Text(f" {outcome_of(call)}", style="bold" if call.artifact.error_code else "", no_wrap=True),
+        )
+
+    @on(DataTable.RowHighlighted)
+    def _go_on(self, event: DataTable.RowHighlighted) -> None:
+        """Put further rows in before the cursor comes to the end."""
+        event.stop()
+        if event.cursor_row >= self._table.row_count - BATCH // 2:
+            self._add_rows(BATCH)
+
+    def on_resize(self) -> None:
+        """Give the columns the room there is."""
+        if self._calls:
+            self._show()
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """Show the call under the cursor in full."""
+        row = self._table.cursor_row
+        if 0 <= row < len(self._calls):
+            self.app.push_screen(CallScreen(self._session, self._calls[row]))
+
+    @on(Banner.ActionChosen)
+    def _retry(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        self.action_reload()
+
+    def action_close(self) -> None:
+        """Go back to the chapter."""
+        self.dismiss()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        return bool(self._calls) if action == "open" else True
+
+
+def _right(text: str) -> Text:
+    return Text(text, justify="right", no_wrap=True)
+
+
+def _cut(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,400 @@
+"""The chapter's screen: three tabs across the top, one pane each (design 10)."""
+
+from collections.abc import Coroutine
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static, TabbedContent
+from textual.worker import Worker
+
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import RequestId, SessionId
+from core.domain.session import SessionState, title_from
+from storyengine_tui.screens.chapter.early_input import EarlyKeys
+from storyengine_tui.screens.chapter.early_panel import EarlyPanel
+from storyengine_tui.screens.chapter.last_session import LastPanel
+from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages
+from storyengine_tui.screens.chapter.writer_banner import WriterBanner
+from storyengine_tui.screens.models.call_permission import may_call, mend
+from storyengine_tui.screens.shared.session_tab import EnginePane, UnstorableError
+from storyengine_tui.screens.shared.state_labels import STANDING
+from storyengine_tui.screens.shared.status_screen import TroubledScreen
+from storyengine_tui.screens.shared.tall_layout import fit_rows
+from storyengine_tui.widgets.key_line import KeyLine
+
+if TYPE_CHECKING:
+    from core.domain.event import Event
+    from core.domain.request import Request
+    from core.engine.session_handle import OpenSession
+    from core.engine.sync import notifications as notices
+    from core.engine.sync.subscriptions import Listener
+    from core.store import Holder
+    from storyengine_tui.bootstrap import Configuration
+    from storyengine_tui.screens.setup.setup_pane import SetupPane
+
+TAB_KEYS = Binding.Group("Tabs")
+HOME_TABS = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setup") | dict.fromkeys(
+    (SessionState.ENDED, SessionState.NARRATING), "narrative"
+)
+PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
+
+
+class ChapterScreen(TroubledScreen):
+    """Shows one open session; hands its notices to the panes."""
+
+    HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2", "tab('setup')", "World", group=TAB_KEYS),
+        Binding("f3", "tab('play')", "Play", group=TAB_KEYS),
+        Binding("f4", "tab('narrative')", "Chapter", group=TAB_KEYS),
+        Binding("ctrl+r", "start", "Retry", show=False),
+        Binding("ctrl+t", "take_over", "Take over", show=False),
+    ]
+
+    @dataclass
+    class Replaced(Message):
+        """The session was reset; another goes on in its place."""
+
+        session_id: SessionId
+
+    @dataclass
+    class Played(Message):
+        """A prompt and its reply are stored."""
+
+        replier: str
+        title: str
+
+    @dataclass
+    class Retitled(Message):
+        """The chapter has another title."""
+
+        title: str
+
+    AUTO_FOCUS = ""
+
+    configuration: "Configuration"  # There is none until the settings are read, and no session either.
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pages = TabPages(self)
+        self.early = EarlyKeys()
+        self._session: OpenSession | None = None
+        self._listening = ExitStack()
+        self._attaching: Worker[None] | None = None
+        self._hearing: Worker[None] | None = None
+        self._preparing: Worker[None] | None = None
+        self._state: SessionState | None = None
+        self._title = ""
+        self._has_had_field = False
+
+    def compose(self) -> ComposeResult:
+        """Compose the tabs, and below them what concerns all of them."""
+        yield Static(id="standing", markup=False)
+        with TabbedContent(id="tabs", initial="setup"):
+            for tab, title in TITLES.items():
+                yield PageTab(title, id=tab)
+        yield EarlyPanel(id="early", classes="grows")
+        yield from self.compose_trouble()
+        yield WriterBanner(id="writer")
+        yield KeyLine()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give what grows its height before the page is laid out for the new size."""
+        fit_rows(self, event.size.height, is_shown_only=True)
+        self.call_after_refresh(fit_rows, self, event.size.height)
+
+    def stir(self) -> None:
+        """A key came: what can wait, waits."""
+        self._pages.quiet.stir()
+
+    @property
+    def has_no_field_yet(self) -> bool:
+        """Whether what is typed now is meant for a page that is still to come."""
+        return not (self._has_had_field or self.is_open or self.has_failed_to_start)
+
+    def show_early_panel(self, panel: LastPanel | None) -> None:
+        """Have the GM write before the session is open, where that goes on in a panel of tab 2."""
+        if panel is not None:
+            self._open_tab("play")
+            self.query_one(EarlyPanel).show_for(panel)
+            self.show_early_text()
+
+    def show_early_text(self) -> None:
+        """Show what was typed so far."""
+        self.query_one(EarlyPanel).show_text(self.early.text)
+
+    def set_focus(
+        self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
+    ) -> None:
+        """Have the focus there, and in the first field what was typed before it was there."""
+        super().set_focus(widget, scroll_visible, from_app_focus)
+        self._has_had_field = self._has_had_field or widget is not None
+        if widget is not None and self.early.text:
+            from textual.widgets import TextArea
+
+            if isinstance(widget, TextArea) and not widget.read_only:
+                widget.insert(self.early.give())
+
+    @on(EnginePane.Stored)
+    def _forget_early_text(self) -> None:
+        self.early.stored()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every page shows the session."""
+        return self._pages.are_attached
+
+    @property
+    def active_tab(self) -> str:
+        """The id of the tab that shows."""
+        return self.query_one(TabbedContent).active
+
+    @property
+    def _asks_to_lock(self) -> bool:
+        """Whether tab 1 is not locked yet, and this window is the one that may."""
+        is_draft = self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+        return is_draft and self._session is not None and not self._session.is_read_only
+
+    async def attach(self, session: "OpenSession") -> None:
+        """Show this session, and hear of what happens in it, until `detach`."""
+        self._session = session
+        self._state = session.snapshot.session.state
+        listener = self._listening.enter_context(session.listen())
+        home = HOME_TABS.get(self._state, "play")
+        self._pages.folder = self.configuration.paths.data
+        await self._pages.attach(home, session)
+        self.query_one(EarlyPanel).display = False
+        self.end_progress()
+        self.hide_trouble()
+        self.query_one(WriterBanner).show_writer_of(self._session)
+        self._show_standing()
+        self._open_tab(home)
+        self.call_after_refresh(self._begin_others, session, listener)
+
+    def _begin_others(self, session: "OpenSession", listener: "Listener") -> None:
+        if self._session is session:
+            self._attaching = self._run(self._attach_others(session, listener), "attach")
+
+    async def _attach_others(self, session: "OpenSession", listener: "Listener") -> None:
+        """The page in sight can be typed into; now the others, and after them what has happened since."""
+        self._show_pane()
+        await self._pages.attach_others(session, lambda: self._session is session)
+        if self._session is session:
+            self._hearing = self._run(self._hear(listener), "hear")
+            self._show_pane()
+            if not self.app.is_headless:
+                self._preparing = self._run(
+                    self._pages.prepare_others(lambda: self._session is session), "prepare"
+                )
+
+    async def show_again(self, *, is_from_beginning: bool = False) -> None:
+        """Show the session as it is stored now: texts from where one writes on, or from their beginning."""
+        if self._session is not None:
+            await self._pages.attach_all(self._session, first=self.active_tab)
+            if is_from_beginning:
+                self._pages.show_beginning()
+
+    async def flush(self) -> None:
+        """Store what is typed; raises StoryEngineError when that fails."""
+        if self._session is not None:
+            await self._pages.flush()
+
+    async def insist(self) -> None:
+        """Store what is typed; raises StoryEngineError, and goes there, where some of it cannot be."""
+        await self.flush()
+        tab, why = await self._pages.go_to_unstorable()
+        if why:
+            self._open_tab(tab)
+            raise UnstorableError(why)
+
+    async def detach(self) -> None:
+        """Store what is typed and let go of the session; raises StoryEngineError when that fails."""
+        if self._session is None:
+            return
+        await self.flush()
+        self._listening.close()
+        # A page that is being filled would go on into what is taken down behind it.
+        for worker in (self._attaching, self._hearing, self._preparing):
+            if worker is not None:
+                worker.cancel()
+        self._attaching = self._hearing = self._preparing = self._session = self._state = None
+        self._pages.detach()
+        if self.is_mounted and self.is_attached:
+            self.set_focus(None)
+            self.query_one(WriterBanner).show_writer_of(None)
+            self.refresh_bindings()
+        self._has_had_field = False
+
+    def _run(self, work: Coroutine[None, None, None], group: str) -> Worker[None]:
+        return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
+
+    async def _hear(self, listener: "Listener") -> None:
+        async for notice in listener:
+            await self._heed(notice)
+            self._pages.hear(notice)
+
+    async def _heed(self, notice: "notices.Notice") -> None:
+        from core.engine.sync import notifications as notices
+
+        match notice:
+            case notices.SessionChanged(session):
+                has_ended = session.state is SessionState.ENDED and self._state in PLAYING
+                self._state = session.state
+                self._show_standing()
+                self._show_writer()
+                if has_ended:
+                    self._open_tab("narrative")
+            case notices.StorageTrouble(error):
+                self.show_trouble(error)
+            case notices.StorageRecovered():
+                self.hide_trouble()
+            case notices.WriterChanged(holder):
+                await self._heed_writer(holder)
+            case notices.WriterGone():
+                self._show_writer()
+            case notices.SessionReplaced(new_id):
+                self.post_message(self.Replaced(new_id))
+            case notices.RequestFailed(request, error) if self._may_be_mended(request, error):
+                self._run(self._mend(request.id), "mend")
+            case notices.EventsAppended(events):
+                self._tell_of_reply(events)
+            case _:
+                pass
+
+    def _tell_of_reply(self, events: "tuple[Event, ...]") -> None:
+        slot = events[-1].slot
+        if self._session is not None and slot is not None:
+            name = self._session.snapshot.session.name_of(slot)
+            self.post_message(self.Played(name, self._title))
+
+    async def _heed_writer(self, holder: "Holder | None") -> None:
+        self._show_writer()
+        if holder is None:
+            await self.show_again()
+
+    def _show_writer(self) -> None:
+        self.query_one(WriterBanner).show_writer_of(self._session)
+        self.refresh_bindings()
+
+    def _show_standing(self) -> None:
+        if self._session is None:
+            return
+        snapshot = self._session.snapshot
+        session = snapshot.session
+        title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+        self.query_one("#standing", Static).update(Content(f"{STANDING[session.state]} · {title}"))
+        if title != self._title:
+            self._title = title
+            self.post_message(self.Retitled(title))
+        self.refresh_bindings()
+
+    def action_tab(self, tab: str) -> None:
+        """Go to a tab; the first time, tab 2 asks whether to lock what is written on tab 1."""
+        if tab == "play" and self._asks_to_lock:
+            self._run(self._lock(), "lock")
+        else:
+            self._open_tab(tab)
+
+    def _open_tab(self, tab: str) -> None:
+        self.query_one("#tabs", TabbedContent).active = tab
+
+    def may_do(self, tab: str, action: str) -> bool:
+        """Whether the page of a tab can do this now."""
+        page = self._pages.attached(tab)
+        return page is not None and page.check_action(action, ()) is True
+
+    def do_there(self, tab: str, action: str) -> None:
+        """Go to a tab and do there what its key does."""
+        page = self._pages.attached(tab)
+        if page is not None:
+            self._open_tab(tab)
+            page.call_after_refresh(page.run_action, action)
+
+    @on(TabbedContent.TabActivated, "#tabs")
+    def _heed_tab(self, event: TabbedContent.TabActivated) -> None:
+        """A click on tab 2 asks as its key does."""
+        if event.pane.id == "play" and self._asks_to_lock:
+            self._open_tab("setup")
+            self.action_tab("play")
+        else:
+            self._show_pane()
+        self.refresh_bindings()
+
+    def _show_pane(self) -> None:
+        page = self._pages.attached(self.active_tab)
+        if page is not None:
+            page.shown()
+
+    def on_setup_pane_lock_requested(self, event: "SetupPane.LockRequested") -> None:
+        """Lock what is set up. By its name: `@on` would have the page imported before the first paint."""
+        event.stop()
+        self._run(self._lock(is_confirmed=event.is_confirmed), "lock")
+
+    async def _lock(self, *, is_confirmed: bool = False) -> None:
+        """Lock tab 1 and go to tab 2; what fails is said on tab 1, where everything stays as it was."""
+        from storyengine_tui.screens.setup.lock_modal import LockModal
+
+        session = self._session
+        if session is None:
+            return
+        setup = cast("SetupPane", await self._pages.make("setup"))
+        if not await setup.make_ready():
+            return
+        try:
+            if not await may_call(self.app, self.configuration):
+                return
+            is_locked = await self.app.push_screen_wait(
+                LockModal(session, self.configuration, is_confirmed=is_confirmed)
+            )
+        except StoryEngineError as error:
+            self.show_trouble(error)
+            return
+        if is_locked:
+            self._open_tab("play")
+
+    def _may_be_mended(self, request: "Request", error: StoryEngineError) -> bool:
+        """Whether a call may have failed for want of consent, or of the local model's weights.
+
+        A summary is tried again by itself, and must not ask for the weights each time.
+        """
+        from core.domain.request import RequestKind
+
+        if self._session is None or self._session.is_read_only:
+            return False
+        is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and request.kind is not RequestKind.SUMMARY
+        return is_refused or error.code is ErrorCode.CONSENT_REQUIRED
+
+    async def _mend(self, request_id: RequestId) -> None:
+        """Ask for what a call lacked, and try it again when it is there."""
+        try:
+            if await mend(self.app, self.configuration) and self._session is not None:
+                await self._session.retry(request_id)
+        except StoryEngineError as error:
+            self.show_trouble(error)
+
+    def action_take_over(self) -> None:
+        """Write here as soon as the other window is gone, or do not any more."""
+        self.query_one(WriterBanner).toggle()
+
+    @on(WriterBanner.TakeOverFailed)
+    def _say_failure(self, event: WriterBanner.TakeOverFailed) -> None:
+        self.show_trouble(event.error)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        match action:
+            case "tab":
+                return True if self._session is not None else None
+            case "start":
+                return self.has_failed_to_start
+            case "take_over":
+                return self.query_one(WriterBanner).can_take_over
+            case _:
+                return True

@@ -1,0 +1,66 @@
+"""Which session was open last, so that the next start opens it, and the panel that the GM goes on in."""
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from core.config.bounded_file import read_bounded
+from core.config.paths import Paths
+from core.config.private_files import make_directory
+from core.domain.ids import SessionId
+from core.domain.limits import Limits
+from core.domain.session import Session, SessionState
+from core.domain.slot import Slot
+from core.text.cleaning import clean_line
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LastPanel:
+    """The composer panel that a session opens with."""
+
+    slot: Slot
+    name: str
+
+    @classmethod
+    def of(cls, session: Session) -> Self | None:
+        """Return the panel of a session that is being played."""
+        if session.state not in (SessionState.ACTIVE, SessionState.SUMMARIZING):
+            return None
+        return cls(session.next_slot, clean_line(session.name_of(session.next_slot)))
+
+
+def read_last_session(paths: Paths) -> SessionId | None:
+    """Return the session that was open last on this machine, if that is known."""
+    with suppress(OSError, ValueError):
+        return SessionId(UUID(read_bounded(_file(paths)).decode("utf-8").partition("\n")[0].strip()))
+    return None
+
+
+def read_last_panel(paths: Paths) -> LastPanel | None:
+    """Return the panel that the last session opens with, as far as is known before it is read."""
+    with suppress(OSError, ValueError):
+        _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")
+        number, _, name = line.partition(" ")
+        # A name longer than a character can have would be laid out before the first key.
+        if len(name) <= Limits().name:
+            return LastPanel(Slot(int(number)), clean_line(name))
+    return None
+
+
+def write_last_session(paths: Paths, session_id: SessionId, panel: LastPanel | None = None) -> None:
+    """Remember the session; where that cannot be written, the one played last is opened instead."""
+    line = "" if panel is None else f"{int(panel.slot)} {panel.name}\n"
+    try:
+        make_directory(paths.data)
+        _file(paths).write_text(f"{session_id}\n{line}", "utf-8")
+    except OSError as error:
+        log.warning("the last session cannot be remembered: %s", error)
+
+
+def _file(paths: Paths) -> Path:
+    return paths.data / "last-session"

@@ -1,0 +1,205 @@
+"""The pages of the three tabs: imported and made behind the first paint, the one in sight first."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from textual import on
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import TabbedContent, TabPane
+
+from storyengine_tui.screens.chapter.idle import Quiet
+from storyengine_tui.screens.shared.tall_layout import fit_rows
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import OpenSession
+    from core.engine.sync.notifications import Notice
+    from storyengine_tui.screens.shared.session_tab import EnginePane
+
+log = logging.getLogger(__name__)
+
+TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
+_CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "NarrativePane"}
+"""The page of each tab; that of `setup` is in `setup_pane`."""
+
+MOMENT: Final = 0.3
+"""Seconds that the first page has for itself: to make another takes as long as some keys."""
+
+BEHIND: Final = "behind"
+"""The layer of a page that is laid out and not seen."""
+LONGEST_LAYOUT: Final = 2.0
+"""Seconds after which a page that is not laid out yet is left as it is."""
+
+
+class PageTab(TabPane):
+    """A tab that may have no page yet; it is empty then."""
+
+    def render(self) -> str:
+        """Show nothing: Textual would show the widget's name."""
+        return ""
+
+    @on(TabPane.Focused)
+    def _keep_to_itself(self, event: TabPane.Focused) -> None:
+        """Only the GM changes tabs: told late of a focus, Textual would go back to a tab that was left."""
+        event.stop()
+
+
+class TabPages:
+    """Makes a page when it is first wanted, and hands each the session and its notices.
+
+    A page without a session is not displayed, so that nothing can be typed that could not be stored. To
+    disable it would say the same, and would have the styles of everything on it worked out anew.
+    """
+
+    def __init__(self, screen: Screen[None]) -> None:
+        self._screen = screen
+        self._pages: dict[str, EnginePane] = {}
+        self._attached: set[str] = set()
+        self._making = asyncio.Lock()
+        self._is_wanted = asyncio.Event()
+        self.quiet = Quiet()
+        """When the GM does nothing; it is to be told of every key."""
+        self.folder: Path | None = None
+        """Where the pages keep a text that is not stored yet."""
+
+    def __iter__(self) -> "Iterator[EnginePane]":
+        return iter(self._pages.values())
+
+    @property
+    def are_attached(self) -> bool:
+        """Whether every page shows the session."""
+        return len(self._attached) == len(TITLES)
+
+    def attached(self, tab: str) -> "EnginePane | None":
+        """Return the page of a tab, if it shows a session; one that does not yet will at once."""
+        if tab not in self._attached:
+            self._is_wanted.set()
+            return None
+        return self._pages[tab]
+
+    async def make(self, tab: str) -> "EnginePane":
+        """Return the page of a tab; it is made if it has not been yet."""
+        async with self._making:
+            if tab not in self._pages:
+                # In a thread: an import takes as long as some keys.
+                module = await asyncio.to_thread(import_module, f"storyengine_tui.screens.{tab}.{tab}_pane")
+                page: EnginePane = getattr(module, _CLASSES[tab])()
+                page.display = False
+                await self._screen.query_one(f"#{tab}", TabPane).mount(page)
+                fit_rows(page, self._screen.size.height)
+                self._pages[tab] = page
+            return self._pages[tab]
+
+    async def attach(self, tab: str, session: "OpenSession") -> None:
+        """Have the page of a tab show this session."""
+        page = await self.make(tab)
+        page.folder = self.folder
+        await page.attach(session)
+        page.display = True
+        self._attached.add(tab)
+
+    async def attach_others(self, session: "OpenSession", is_open: Callable[[], bool]) -> None:
+        """Have the pages that do not yet show this session show it, once the first was typed into."""
+        self._is_wanted.clear()
+        if not self._screen.app.is_headless:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MOMENT):
+                    await self._is_wanted.wait()
+        for tab in TITLES:
+            if is_open() and tab not in self._attached:
+                await self.attach(tab, session)
+
+    async def prepare_others(self, is_open: Callable[[], bool]) -> None:
+        """Have each page that does not show be as it is when it is looked at, while the GM does nothing."""
+        for tab in TITLES:
+            await self.quiet.come()
+            if is_open() and (page := self.attached(tab)) is not None:
+                await page.prepare()
+            await self.quiet.come()
+            if is_open():
+                await self.lay_out_behind(tab)
+
+    async def lay_out_behind(self, tab: str) -> None:
+        """Have a page find its places behind the one in sight, so that a first visit costs as every other.
+
+        What is painted stays as it is: the page in sight covers it. Nothing in it can take the focus.
+        """
+        pane, page = self._screen.query_one(f"#{tab}", PageTab), self.attached(tab)
+        if page is None or pane.display or self._screen.app.screen is not self._screen:
+            return
+        page.is_behind, pane.can_focus_children = True, False
+        pane.styles.layer, pane.display = BEHIND, True
+        try:
+            await self._laid_out(pane)
+            for widget in [page, *page.walk_children(Widget)]:
+                if widget.region and page.region.overlaps(widget.region):
+                    widget.render_lines(widget.region.reset_offset)
+                    await asyncio.sleep(0)  # A key is not to wait for more than one of them.
+        finally:
+            page.is_behind, pane.can_focus_children = False, True
+            pane.styles.layer = None
+            # The GM may have come here meanwhile.
+            pane.display = self._screen.query_one(TabbedContent).active == tab
+
+    async def _laid_out(self, pane: Widget) -> None:
+        """Return when it has its places and has heard of them: the first refresh may come before that."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_LAYOUT):
+                while True:
+                    is_refreshed = asyncio.Event()
+                    self._screen.call_after_refresh(is_refreshed.set)
+                    await is_refreshed.wait()
+                    if pane.region:
+                        return
+
+    async def attach_all(self, session: "OpenSession", *, first: str) -> None:
+        """Have every page show this session, one of them before the others."""
+        for tab in sorted(TITLES, key=lambda tab: tab != first):
+            await self.attach(tab, session)
+
+    def show_beginning(self) -> None:
+        """Show every text that can be changed from its beginning."""
+        for page in self:
+            page.show_beginning()
+
+    def hear(self, notice: "Notice") -> None:
+        """Hand a notice to every page."""
+        for page in self:
+            page.hear(notice)
+
+    async def flush(self) -> None:
+        """Store what is typed on every page, also where another one fails; raise what the first failure was.
+
+        A page may be attached meanwhile.
+        """
+        flushed: set[str] = set()
+        failures: list[BaseException] = []
+        while waiting := self._attached - flushed:
+            flushed |= waiting
+            outcomes = await asyncio.gather(
+                *(self._pages[tab].flush() for tab in sorted(waiting)), return_exceptions=True
+            )
+            failures += [outcome for outcome in outcomes if outcome is not None]
+        for failure in failures[1:]:
+            log.error("more of what is typed could not be stored", exc_info=failure)
+        if failures:
+            raise failures[0]
+
+    async def go_to_unstorable(self) -> tuple[str, str]:
+        """Go to what is typed and cannot be stored as it stands; return its tab and why not, or nothing."""
+        for tab in sorted(self._attached):
+            if why := await self._pages[tab].go_to_unstorable():
+                return tab, why
+        return "", ""
+
+    def detach(self) -> None:
+        """Let go of the session; what was typed has been flushed."""
+        for tab in self._attached:
+            self._pages[tab].detach()
+            self._pages[tab].display = False
+        self._attached.clear()

@@ -1,0 +1,164 @@
+"""What lies open: the engine, the one session of this window, and everything that changes which it is."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from core.config.paths import Paths
+from core.domain.ids import SessionId
+from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
+from storyengine_tui.screens.chapter.last_session import LastPanel, read_last_session, write_last_session
+from storyengine_tui.screens.shared.kept_text import KeptText
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+    from core.engine.session_handle import OpenSession
+    from storyengine_tui.screens.system.example_chapters import ExampleChapter
+
+
+class Desk:
+    """Opens one session at a time; before another is opened, all of the last one is stored."""
+
+    def __init__(self, chapter: ChapterScreen, paths: Paths) -> None:
+        self._chapter = chapter
+        self.paths = paths
+        """Where things live."""
+        self._mutex = asyncio.Lock()
+        self.engine: Engine | None = None
+        self.session: OpenSession | None = None
+
+    def require_engine(self) -> "Engine":
+        """Return the engine; raise RuntimeError before it runs."""
+        if self.engine is None:
+            raise RuntimeError("the engine does not run yet")
+        return self.engine
+
+    async def open_last(self) -> bool:
+        """Open the session that was open last, else the one played last, else a new one.
+
+        Return whether there was none, as for a newcomer.
+        """
+        engine = self.require_engine()
+        known = [summary.id for summary in await engine.sessions() if summary.is_readable]
+        last = read_last_session(self.paths)
+        wanted = last if last in known else next(iter(known), None)
+        await self.open(wanted or await engine.create())
+        return not known
+
+    async def open(self, session_id: SessionId) -> None:
+        """Close the open session, everything typed stored, and open another."""
+        async with self._mutex:
+            if self.session is not None and self.session.id == session_id:
+                return
+            await self._chapter.insist()
+            await self._close()
+            self._chapter.show_progress("Opening the chapter …")
+            try:
+                self.session = await self.require_engine().open(session_id)
+            finally:
+                self._chapter.end_progress()
+            await self._chapter.attach(self.session)
+            self.remember()
+
+    def remember(self) -> None:
+        """Note what the next start opens, and the panel that it opens with."""
+        if self.session is not None:
+            panel = LastPanel.of(self.session.snapshot.session)
+            write_last_session(self.paths, self.session.id, panel)
+
+    async def close(self, *, insists: bool = False) -> None:
+        """Store what is typed, settle what runs, give the writer's lock back.
+
+        Where it `insists`, it raises StoryEngineError over what is typed and cannot be stored as it stands.
+        """
+        async with self._mutex:
+            if insists:
+                await self._chapter.insist()
+            await self._close()
+
+    async def _close(self) -> None:
+        if self.session is None:
+            return
+        await self._chapter.detach()
+        self.remember()
+        session, self.session = self.session, None
+        await session.aclose()
+
+    async def purge(self, session_id: SessionId) -> None:
+        """Delete an archived chapter for good, with what was written for it and not stored."""
+        await self.require_engine().purge(session_id)
+        KeptText.correction_of(session_id, self.paths.data).forget()
+
+    async def open_new(self) -> None:
+        """Go on with an empty chapter: the open one where it is empty, else a new one."""
+        if await self._is_untouched():
+            self._chapter.action_tab("setup")
+        else:
+            await self.open(await self.require_engine().create())
+
+    async def open_example(self, example: "ExampleChapter") -> None:
+        """Set up an example, in the open chapter where it is empty, else in a new one."""
+        from core.engine.commands import Tab1Edit
+
+        await self.open_new()
+        session = self.session
+        if session is None:
+            return
+        script = example.script
+        await session.edit_tab1(
+            Tab1Edit(
+                title=script.title,
+                world=script.world,
+                chapter=script.chapter,
+                agent_count=len(script.agents),
+                names=script.names,
+                identities={agent.slot: agent.identity for agent in script.agents},
+            )
+        )
+        await session.define_narrative(script.definition, script.target_words)
+        await self._chapter.show_again(is_from_beginning=True)
+
+    async def archive(self, session_id: SessionId) -> None:
+        """Take a session off every screen; when it is the open one, go on with another.
+
+        Raises SessionLockedError when another window writes in it; then all stays as it was.
+        """
+        session = self.session
+        if session is None or session.id != session_id:
+            await self.require_engine().archive(session_id)
+            return
+        await self._chapter.insist()
+        # Archived before it is closed: who waits to take over would have it in between.
+        await session.archive()
+        await self.close()
+        await self.open_last()
+
+    async def keep_slot(self, session_id: SessionId, name: str) -> None:
+        """Keep how a session stands under a name; of the open one, what was typed just now as well."""
+        await self._flush(session_id)
+        await self.require_engine().save_slots.keep(session_id, name)
+
+    async def restore_slot(self, session_id: SessionId, number: int) -> None:
+        """Begin again where a slot was taken, in a new session, and go on there."""
+        await self._flush(session_id)
+        await self.open(await self.require_engine().save_slots.restore(session_id, number))
+
+    async def _flush(self, session_id: SessionId) -> None:
+        if self.session is not None and self.session.id == session_id:
+            await self._chapter.flush()
+
+    async def retitle(self, session_id: SessionId, title: str) -> None:
+        """Give a session another title."""
+        if self.session is not None and self.session.id == session_id:
+            await self.session.retitle(title)
+        else:
+            await self.require_engine().retitle(session_id, title)
+
+    async def _is_untouched(self) -> bool:
+        from core.domain.state_machine import Command
+
+        session = self.session
+        if session is None or not session.can(Command.EDIT_TAB1):
+            return False
+        await self._chapter.flush()
+        tab1 = session.snapshot.tab1
+        return tab1.is_blank and not any(text.strip() for text in tab1.identities.values())

@@ -1,0 +1,1 @@
+"""The list of chapters and their save slots."""

@@ -1,0 +1,1 @@
+"""Who answers: models, keys, consent and weights."""

@@ -1,0 +1,282 @@
+"""A model as it is being connected: what the GM typed, tried out and then written to the settings."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from pydantic import SecretStr
+
+from core.config.api_keys import FoundKey, find_api_key
+from core.config.consent import normalise_base_url
+from core.config.models import AgentRole, choose_models, defaults_for
+from core.config.settings import (
+    AgentSettings,
+    InvalidSettingsError,
+    ProfileName,
+    ProfileSettings,
+    ProviderName,
+    load_settings,
+)
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import SessionId
+from core.domain.request import Request
+from core.domain.slot import Slot
+from core.engine.clock import utc_now
+from core.engine.queue.model_call import Caller, CallResult, Cancellation
+from core.engine.queue.rate_limit import RateLimiter
+from core.engine.queue.trial import call_for_test, new_test
+from core.engine.session_handle import OpenSession
+from core.text.cleaning import clean_line
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.models.settings_file import Changes, Key, change_settings
+
+NO_SESSION = SessionId(UUID(int=0))
+"""Whose a test call is where no chapter is open; it is not stored."""
+LONGEST_SHOWN = 60
+OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Connection:
+    """Who is to answer. `models` has the roles that are not left to the provider's default.
+
+    `characters` has the slots with a model of their own; the others are left to that of all characters.
+    """
+
+    provider: ProviderName
+    base_url: str
+    models: Mapping[AgentRole, str] = field(default_factory=dict)
+    characters: Mapping[Slot, str] = field(default_factory=dict)
+    key: SecretStr | None = None
+    """A key that was typed now, and is not stored anywhere yet."""
+
+    @property
+    def address(self) -> str | None:
+        """Where text would go to; None when it stays here. Raises StoryEngineError when it is no address."""
+        return normalise_base_url(self.base_url) if self.provider == "openai" else None
+
+    def profile_name(self, configuration: Configuration) -> ProfileName:
+        """Return the profile that this belongs in: the one in use if it is of this kind."""
+        settings = configuration.settings
+        if settings.active().provider == self.provider:
+            return settings.profile
+        return "production" if self.provider == "openai" else "local"
+
+    def profile(self, configuration: Configuration) -> ProfileSettings:
+        """Return the profile as it will be."""
+        stored: ProfileSettings = getattr(configuration.settings.profiles, self.profile_name(configuration))
+        if configuration.settings.active().provider == self.provider:
+            stored = configuration.settings.active()
+        changes: dict[str, object] = {"provider": self.provider}
+        if self.provider == "openai":
+            changes["base_url"] = normalise_base_url(self.base_url)
+            for role in AgentRole:
+                changes[role.value] = _with_model(getattr(stored, role.value), self.models.get(role))
+            changes["characters"] = {
+                slot.value: _with_model(own or AgentSettings(), model)
+                for slot in Slot
+                for own, model in [(stored.characters.get(slot), self.characters.get(slot))]
+                if own is not None or model is not None
+            }
+        return stored.model_copy(update=changes)
+
+    def defaults(self) -> dict[AgentRole, str]:
+        """Return the model that serves each role where none is named."""
+        return {role: choice.model for role, choice in defaults_for(self.provider).items()}
+
+
+def _with_model(settings: AgentSettings, model: str | None) -> AgentSettings:
+    return settings.model_copy(update={"model": model})
+
+
+def connection_of(configuration: Configuration) -> Connection:
+    """Return what is connected now."""
+    profile = configuration.settings.active()
+    return Connection(
+        provider=profile.provider,
+        base_url=profile.base_url,
+        models={
+            role: model for role in AgentRole if (model := getattr(profile, role.value).model) is not None
+        },
+        characters={
+            Slot(slot): own.model for slot, own in profile.characters.items() if own.model is not None
+        },
+    )
+
+
+def service_of(configuration: Configuration) -> Connection:
+    """Return the service that is connected, or that was before something on this machine was."""
+    settings = configuration.settings
+    if settings.active().provider != "openai":
+        settings = settings.model_copy(update={"profile": "production", "provider": "openai"})
+    return connection_of(Configuration(configuration.paths, settings))
+
+
+async def find_key(connection: Connection, configuration: Configuration) -> FoundKey | None:
+    """Return the key that would be used; the keyring may have to be unlocked, so it is asked in a thread."""
+    profile = connection.profile(configuration)
+    return await asyncio.to_thread(find_api_key, profile, connection.profile_name(configuration))
+
+
+async def name_key(connection: Connection, configuration: Configuration) -> str:
+    """Return which key would be sent along, as a sentence; nothing of the key itself."""
+    if connection.key is not None:
+        name: str | None = "the one typed just now"
+    else:
+        found = await find_key(connection, configuration)
+        name = None if found is None else found.name
+    if name is None:
+        return "No key is sent: none is set."
+    return f"The key that is sent with it: {name}."
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a test call gave; `note` says why it is not on record, where it is not."""
+
+    result: CallResult
+    note: str = ""
+
+    def __str__(self) -> str:
+        [artifact] = self.result.trail.artifacts
+        answer = clean_line(self.result.text)
+        if len(answer) > LONGEST_SHOWN:
+            answer = answer[: LONGEST_SHOWN - 1] + "…"
+        tokens = ""
+        if artifact.usage.input_tokens is not None and artifact.usage.output_tokens is not None:
+            tokens = f"; {artifact.usage.input_tokens:,} tokens in, {artifact.usage.output_tokens:,} out"
+        return (
+            f"{clean_line(artifact.model)} answered “{answer}” in {_seconds(artifact.total_ms)}, "
+            f"first word after {_seconds(artifact.first_token_ms)}{tokens}."
+        )
+
+
+def _seconds(milliseconds: int | None) -> str:
+    return f"{(milliseconds or 0) / 1000:.2f} s"
+
+
+async def try_out(connection: Connection, configuration: Configuration, session: OpenSession | None) -> Trial:
+    """Make one tiny call to the model of the characters, and store it with the calls of `session`.
+
+    A call that was made is stored also when it failed, or when the caller is cancelled meanwhile. Raises
+    StoryEngineError when none could be made.
+    """
+    cancellation = Cancellation()
+    trial = asyncio.create_task(_tried_out(connection, configuration, session, cancellation))
+    try:
+        return await asyncio.shield(trial)
+    except asyncio.CancelledError:
+        cancellation.request()
+        await asyncio.wait({trial})
+        raise
+
+
+async def _tried_out(
+    connection: Connection,
+    configuration: Configuration,
+    session: OpenSession | None,
+    cancellation: Cancellation,
+) -> Trial:
+    profile = connection.profile(configuration)
+    if connection.key is not None:
+        profile = profile.model_copy(update={"api_key": connection.key})
+    if connection.provider == "openai":
+        from core.providers.openai.provider import preload
+
+        await asyncio.to_thread(preload)  # It takes a second, which is none of the service's.
+    from core.providers.factory import make_provider
+
+    provider = make_provider(
+        profile,
+        configuration.paths,
+        configuration.consent,
+        profile_name=connection.profile_name(configuration),
+    )
+    choices = choose_models(profile)
+    test = new_test(session.id if session is not None else NO_SESSION, utc_now())
+    try:
+        result = await call_for_test(
+            Caller(provider, RateLimiter(choices), utc_now), choices, test, cancellation
+        )
+    finally:
+        await provider.aclose()
+    return Trial(result, await _record(session, test, result))
+
+
+async def _record(session: OpenSession | None, test: Request, result: CallResult) -> str:
+    """Store a test call and return why it could not be; nothing when it is stored."""
+    if session is None:
+        return "This test is not recorded: no chapter is open."
+    if session.is_read_only:
+        return "This test is not recorded: another window writes in this chapter."
+    try:
+        await session.record_test(test, result)
+    except StoryEngineError as error:
+        return f"This test is not recorded: {error.message}"
+    return ""
+
+
+def connect(connection: Connection, configuration: Configuration) -> tuple[Configuration, str]:
+    """Write the settings and return what holds from now on, with a note where the environment goes first.
+
+    Raises StoryEngineError when the file cannot be written. May take a moment: call it in a thread.
+    """
+    name = connection.profile_name(configuration)
+    wanted = connection.profile(configuration)
+    change_settings(configuration.paths.config_file, changes_of(connection, name))
+    try:
+        loaded = load_settings(configuration.paths.config_file)
+    except InvalidSettingsError as error:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            "The settings were written, but something else in config.toml or the environment is not valid.",
+            f"Mend {configuration.paths.config_file} by hand; until then the program will not start anew.",
+        ) from error
+    before = configuration.settings
+    settings = before.model_copy(
+        update={
+            "profile": name,
+            "profiles": before.profiles.model_copy(update={name: wanted}),
+            "provider": None,
+            "base_url": None,
+            "model": None,
+        }
+    )
+    note = ""
+    if _told_apart(loaded.active()) != _told_apart(wanted):
+        first = [f"STORYENGINE_{part}" for part in OVERRIDES if f"STORYENGINE_{part}" in os.environ]
+        note = (
+            f"This holds until you quit: at the next start {' and '.join(first) or 'the environment'} "
+            "goes before config.toml."
+        )
+    return Configuration(configuration.paths, settings), note
+
+
+def _told_apart(profile: ProfileSettings) -> tuple[object, ...]:
+    return (
+        profile.provider,
+        profile.base_url if profile.provider == "openai" else "",
+        *(getattr(profile, role.value).model for role in AgentRole),
+        *(own.model if (own := profile.characters.get(slot)) else None for slot in Slot),
+    )
+
+
+def changes_of(connection: Connection, name: ProfileName) -> Changes:
+    """Return the settings to write; what would go before the profile in the same file is taken out."""
+    changes: dict[Key, str | None] = {
+        ("provider",): None,
+        ("base_url",): None,
+        ("model",): None,
+        ("profile",): name,
+        ("profiles", name, "provider"): connection.provider,
+    }
+    if connection.provider == "openai":
+        changes["profiles", name, "base_url"] = normalise_base_url(connection.base_url)
+        for role in AgentRole:
+            changes["profiles", name, role.value, "model"] = connection.models.get(role)
+        for slot in Slot:
+            key = ("profiles", name, "characters", str(slot.value), "model")
+            changes[key] = connection.characters.get(slot)
+    return changes

@@ -1,0 +1,326 @@
+"""Who answers: provider, address, key and models, tried out and connected (design 8)."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import ClassVar
+
+from pydantic import SecretStr
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Select, Static
+
+from core.config.api_keys import store_api_key
+from core.config.consent import is_loopback
+from core.config.models import AgentRole
+from core.config.settings import ProviderName
+from core.domain.errors import StoryEngineError
+from core.domain.slot import Slot
+from core.engine.session_handle import OpenSession
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.models.call_permission import ask, have_weights
+from storyengine_tui.screens.models.connection import (
+    Connection,
+    connect,
+    connection_of,
+    find_key,
+    service_of,
+    try_out,
+)
+from storyengine_tui.screens.models.local_weights import are_missing
+from storyengine_tui.screens.models.model_fields import ModelFields
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.fields.entry_field import FormField
+from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.option_pages import PagedSelect
+
+PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
+    ("The small model that comes with the program", "local"),
+    ("An OpenAI-compatible service (OpenAI, Ollama, vLLM, …)", "openai"),
+)
+SCRIPTED: tuple[str, ProviderName] = ("A script, which is no model", "scripted")
+NO_WEIGHTS = "Nothing was changed: the small local model's weights are not here."
+NOT_HERE = " Its weights are not here yet; Test (F8) offers to fetch them."
+NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no consent."
+
+
+class ModelScreen(OverlayScreen[Configuration | None]):
+    """Ends with the configuration that holds from now on, or None when nothing was connected."""
+
+    CSS_PATH = "model_screen.tcss"
+    HELP = (
+        "Test makes one tiny call with what stands here; F7 lists it, and it is no part of the story. "
+        "Connect writes what stands here to config.toml, the key to the system's keyring, and goes on with "
+        "that model at once."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f8", "test", "Test"),
+        Binding("f9", "connect", "Connect"),
+        Binding("escape", "close", "Back"),
+    ]
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        names: Mapping[Slot, str] | None = None,
+        session: OpenSession | None = None,
+    ) -> None:
+        """Make the page; `names` are what the open chapter calls its characters, `session` records tests."""
+        super().__init__()
+        self._configuration = configuration
+        self._session = session
+        self._names = names or {}
+        self._now = connection_of(configuration)
+        self._service = service_of(configuration)
+        self._trying = False
+
+    def compose(self) -> ComposeResult:
+        """Compose the fields; those of a service show only for one."""
+        options = [*PROVIDERS, *([SCRIPTED] if self._now.provider == "scripted" else [])]
+        yield Static("Who answers", id="heading", markup=False)
+        with VerticalScroll(id="form", can_focus=False):
+            with Horizontal(classes="line"):
+                yield Static("Provider", classes="label")
+                yield PagedSelect(
+                    options, value=self._now.provider, allow_blank=False, compact=True, id="provider"
+                )
+            with Horizontal(classes="line service"):
+                yield Static("Address", classes="label")
+                yield FormField(self._service.base_url, compact=True, id="address", select_on_focus=False)
+            yield self._note("consent", "service")
+            yield self._note("key-source", "service")
+            with Horizontal(classes="line service"):
+                yield Static("New key", classes="label")
+                yield FormField(
+                    password=True,
+                    compact=True,
+                    id="key",
+                    placeholder="goes to the system's keyring, never to a file",
+                )
+            models, characters = self._service.models, self._service.characters
+            yield ModelFields(models, characters, self._names, id="fields", classes="service")
+            yield Static("", id="models", markup=False)
+        yield BusyLine(id="trying")
+        yield Banner(id="result")
+        with Horizontal(id="deeds"):
+            yield Button("Test (F8)", id="test", compact=True)
+            yield Button("Connect (F9)", id="connect", compact=True)
+        yield KeyLine()
+
+    def _note(self, name: str, *classes: str) -> Horizontal:
+        note = Static("", id=name, markup=False, classes="note")
+        return Horizontal(Static("", classes="label"), note, classes=" ".join(("note-line", *classes)))
+
+    def on_mount(self) -> None:
+        """Show what holds now."""
+        self.query_one("#provider", Select).focus()
+        self._show_fields()
+
+    @property
+    def _typed(self) -> Connection:
+        """What stands here; raises StoryEngineError when the address is none."""
+        provider = self.query_one("#provider", Select).value
+        fields = self.query_one(ModelFields)
+        key = self.query_one("#key", Input).value.strip()
+        is_service = provider == "openai"
+        return Connection(
+            provider=provider if provider in ("openai", "scripted") else "local",
+            base_url=self.query_one("#address", Input).value,
+            models=fields.models if is_service else {},
+            characters=fields.characters if is_service else {},
+            key=SecretStr(key) if key and is_service else None,
+        )
+
+    def _show_fields(self) -> None:
+        typed = self._typed
+        is_service = typed.provider == "openai"
+        for widget in self.query(".service"):
+            widget.display = is_service
+        defaults = typed.defaults()
+        self.query_one(ModelFields).show_defaults(defaults)
+        models = self.query_one("#models", Static)
+        models.display = not is_service
+        models.update(Content(self._without_service(typed.provider, defaults)))
+        self._show_consent(typed)
+        show = self._show_key(typed) if is_service else self._show_weights(typed)
+        self.run_worker(show, group="key", exclusive=True, exit_on_error=False)
+        self.refresh_bindings()
+
+    def _without_service(self, provider: ProviderName, defaults: dict[AgentRole, str]) -> str:
+        if provider == "scripted":
+            return "Replies come from a script, or are made up. Nothing leaves this machine."
+        names = sorted(set(defaults.values()))
+        return (
+            f"{', '.join(names)} plays every character, keeps the memory and writes the chapter. "
+            "Nothing leaves this machine, and no key is needed."
+        )
+
+    def _show_consent(self, typed: Connection) -> None:
+        try:
+            address = typed.address
+            if address is None or is_loopback(address):
+                text = "That is this machine; no consent is needed."
+            elif self._configuration.consent.is_granted(address):
+                text = "Text may go there (storyengine consent revoke ends it)."
+            else:
+                text = "No text may go there yet; you are asked before any does."
+        except StoryEngineError as error:
+            text = error.message
+        self.query_one("#consent", Static).update(Content(text))
+
+    async def _show_key(self, typed: Connection) -> None:
+        """Say where the key comes from, and nothing else of it."""
+        try:
+            found = await find_key(typed, self._configuration)
+        except StoryEngineError:
+            return  # The address is none; that is said beside it.
+        text = f"Key: from the {found.source}; it is never shown." if found else "Key: none found."
+        if found is not None and found.source != "keyring":
+            text += " It goes before one in the keyring."
+        self.query_one("#key-source", Static).update(Content(text))
+
+    async def _show_weights(self, typed: Connection) -> None:
+        if await are_missing(typed.profile(self._configuration), self._configuration.paths):
+            text = self._without_service(typed.provider, typed.defaults())
+            self.query_one("#models", Static).update(Content(text + NOT_HERE))
+
+    @on(Select.Changed, "#provider")
+    def _heed_provider(self, event: Select.Changed) -> None:
+        event.stop()
+        self._show_fields()
+
+    @on(Input.Changed, "#address")
+    def _heed_address(self, event: Input.Changed) -> None:
+        event.stop()
+        self._show_consent(self._typed)
+
+    # Trying and connecting
+
+    def action_test(self) -> None:
+        """Make one tiny call with what stands here."""
+        self._do(self._test())
+
+    def action_connect(self) -> None:
+        """Write what stands here to the settings, and go on with it."""
+        self._do(self._connect())
+
+    @on(Button.Pressed, "#test")
+    def _press_test(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_test()
+
+    @on(Button.Pressed, "#connect")
+    def _press_connect(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_connect()
+
+    def _do(self, work: Coroutine[None, None, None]) -> None:
+        if self._trying:
+            work.close()
+            return
+        self._trying = True
+        self.run_worker(self._done(work), group="try", exit_on_error=False)
+
+    async def _done(self, work: Coroutine[None, None, None]) -> None:
+        self._say(None)
+        try:
+            await work
+        except StoryEngineError as error:
+            self._say(error.message, hint=error.hint, tone=Tone.ERROR)
+        finally:
+            self._trying = False
+            self._end_waiting()
+
+    async def _test(self) -> None:
+        typed = self._typed
+        if not await self._may_call(typed):
+            return
+        self._begin_waiting("Waiting for an answer")
+        trial = await try_out(typed, self._configuration, self._session)
+        error = trial.result.error
+        said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
+        self._say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)
+
+    async def _connect(self) -> None:
+        typed = self._typed
+        if not await self._may_call(typed):
+            return
+        self._begin_waiting("Connecting")
+        if typed.key is not None:
+            await asyncio.to_thread(store_api_key, typed.profile_name(self._configuration), typed.key)
+            self.query_one("#key", Input).value = ""
+        configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
+        if note:
+            await self._read(note)
+        self.dismiss(configuration)
+
+    async def _may_call(self, typed: Connection) -> bool:
+        """Return whether this model can be called; ask once for each address, and for weights to fetch."""
+        address = typed.address
+        if address is None:
+            profile, paths = typed.profile(self._configuration), self._configuration.paths
+            has_weights = await have_weights(self.app, profile, paths)
+            self._show_fields()
+            if not has_weights:
+                self._say(NO_WEIGHTS)
+            return has_weights
+        if self._configuration.consent.is_granted(address):
+            return True
+        if not await ask(self.app, self._configuration, typed, address):
+            self._say(NOTHING_SENT)
+            return False
+        self._show_consent(typed)
+        return True
+
+    async def _read(self, note: str) -> None:
+        """Say this and wait until it is read."""
+        self._end_waiting()
+        self._noted = asyncio.Event()
+        self._say(note, tone=Tone.WARNING, actions=(BannerAction("go-on", "Go on"),))
+        self.query_one("#result Button", Button).focus()
+        await self._noted.wait()
+
+    _noted: asyncio.Event | None = None
+
+    @on(Banner.ActionChosen, "#result")
+    def _go_on(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        if self._noted is not None:
+            self._noted.set()
+
+    def _begin_waiting(self, what: str) -> None:
+        busy = self.query_one("#trying", BusyLine)
+        busy.begin(what, cancel="Esc goes back")
+        busy.display = True
+
+    def _end_waiting(self) -> None:
+        if self.is_mounted:
+            busy = self.query_one("#trying", BusyLine)
+            busy.end()
+            busy.display = False
+
+    def _say(
+        self,
+        text: str | None,
+        *,
+        hint: str = "",
+        tone: Tone = Tone.INFO,
+        actions: tuple[BannerAction, ...] = (),
+    ) -> None:
+        banner = self.query_one("#result", Banner)
+        if text is None:
+            banner.hide()
+            return
+        banner.show(text, hint=hint, tone=tone, actions=actions)
+        if self.focused is not None:
+            # The banner takes room from the fields above it.
+            self.call_after_refresh(self.focused.scroll_visible, animate=False)
+
+    @on(BusyLine.CancelRequested)
+    def action_close(self) -> None:
+        """Go back; what was typed here is forgotten, and a call that runs is ended."""
+        self.dismiss(None)

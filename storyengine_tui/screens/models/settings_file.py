@@ -1,0 +1,137 @@
+"""Writes a few settings into config.toml and leaves everything else in it as it is, comments included.
+
+A line editor, and no TOML writer: what it made is read again, and where that is not exactly what was meant
+(the file may use a way of writing that lines do not show), nothing is written and the GM is told the lines.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.config.bounded_file import read_bounded
+from core.config.private_files import write_privately
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.text.cleaning import clean_line
+
+Key = tuple[str, ...]
+Changes = Mapping[Key, str | None]
+"""New texts by key, such as `("profiles", "local", "provider")`; None takes a setting out."""
+
+_HEADER = re.compile(r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?\Z")
+_ANY_HEADER = re.compile(r"\s*\[")
+
+
+def change_settings(file: Path, changes: Changes) -> None:
+    """Make `changes` true in `file` in one step; it is readable by its owner alone afterwards.
+
+    Raises StoryEngineError with STORAGE_SAVE_FAILED, whose hint names the lines to write by hand.
+    """
+    target = file.resolve()
+    try:
+        before = _text_of(target) if target.exists() else ""
+        after = edited(before, changes)
+        if after != before:
+            write_privately(target, after)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = clean_line((error.strerror or "") if isinstance(error, OSError) else str(error))
+        raise StoryEngineError(
+            ErrorCode.STORAGE_SAVE_FAILED,
+            f"{file} could not be changed ({reason}); nothing was written to it.",
+            "Set this in it by hand: " + "; ".join(_by_hand(changes)),
+        ) from error
+
+
+def _text_of(file: Path) -> str:
+    return read_bounded(file).decode("utf-8").replace("\r\n", "\n")
+
+
+def edited(text: str, changes: Changes) -> str:
+    """Return `text` with `changes`; raise ValueError where that cannot be done line by line."""
+    before = tomllib.loads(text)
+    # What stands there already stays as it stands: with its comment, and however it is written.
+    changes = {key: value for key, value in changes.items() if _read(before, key) != value}
+    wanted = _changed(before, changes)
+    lines = text.splitlines()
+    for key, value in changes.items():
+        _set(lines, key, value)
+    result = "\n".join(lines).rstrip("\n") + "\n" if lines else ""
+    try:
+        is_right = tomllib.loads(result) == wanted
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    if not is_right:
+        raise ValueError("it is written in a way that is not safe to change")
+    return result
+
+
+def _read(settings: dict[str, Any], key: Key) -> object:
+    found: object = settings
+    for step in key:
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def _changed(settings: dict[str, Any], changes: Changes) -> dict[str, Any]:
+    for (*path, name), value in changes.items():
+        table = settings
+        for step in path:
+            if step not in table and value is None:
+                break
+            table = table.setdefault(step, {})
+            if not isinstance(table, dict):
+                raise ValueError(f"{step} is no table in it")
+        else:
+            if value is None:
+                table.pop(name, None)
+            else:
+                table[name] = value
+    return settings
+
+
+def _set(lines: list[str], key: Key, value: str | None) -> None:
+    *path, name = key
+    begin, end = _table(lines, tuple(path))
+    if begin is None:
+        if value is not None:
+            lines += [*([""] if lines and lines[-1].strip() else []), f"[{'.'.join(path)}]"]
+            lines.append(_line(name, value))
+        return
+    pattern = re.compile(rf"\s*(?:{re.escape(name)}|\"{re.escape(name)}\")\s*=")
+    for number in range(begin, end):
+        if pattern.match(lines[number]):
+            lines[number : number + 1] = [] if value is None else [_line(name, value)]
+            return
+    if value is not None:
+        while end > begin and not lines[end - 1].strip():
+            end -= 1
+        lines.insert(end, _line(name, value))
+
+
+def _table(lines: list[str], path: Key) -> tuple[int | None, int]:
+    """Return the lines of a table, its header left out; (None, 0) where it has none."""
+    begin: int | None = None if path else 0
+    for number, line in enumerate(lines):
+        if not _ANY_HEADER.match(line):
+            continue
+        if begin is not None:
+            return begin, number
+        header = _HEADER.match(line)
+        if header and tuple(part.strip() for part in header[1].split(".")) == path:
+            begin = number + 1
+    return begin, len(lines)
+
+
+def _line(name: str, value: str) -> str:
+    # A JSON string is a TOML basic string, save for DEL.
+    return f"{name} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _by_hand(changes: Changes) -> list[str]:
+    return [
+        f"{'.'.join(key)} = {json.dumps(value, ensure_ascii=False)}"
+        for key, value in changes.items()
+        if value is not None
+    ]

@@ -1,0 +1,1 @@
+"""Tab 2: the transcript and the composer."""

@@ -1,0 +1,195 @@
+"""What tab 2 says about a session: pure, from its snapshot to words (design 6 and 10)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.domain.errors import ErrorCode
+from core.domain.prompt_range import PromptRange
+from core.domain.request import Request, RequestKind, RequestState
+from core.domain.session import Session, SessionState
+from core.domain.slot import Slot
+from core.store import Holder, Snapshot
+from core.text.cleaning import clean_line
+
+LONGEST_SCENE = 400
+
+NOT_LOCKED = (
+    "Nothing can be played yet: world, chapter and cast are still being written.\n\n"
+    "Write them on 1 World (F2), then come back with F3: you are asked once whether to lock them."
+)
+NOT_LOCKED_ELSEWHERE = (
+    "Nothing can be played yet: another window is still setting up world, chapter and cast.\n\n"
+    "1 World (F2) shows what is written there; this page begins when they are locked."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayStatus:
+    """What runs, what waits and what went wrong."""
+
+    session: Session
+    running: Request | None
+    """The reply or the summary that is with a model, or is about to be."""
+    queued: tuple[Request, ...]
+    """Prompts that wait for their turn, in the order in which they go."""
+    failed_replies: tuple[Request, ...]
+    failed_summary: Request | None
+
+    @property
+    def is_playable(self) -> bool:
+        """Whether tab 1 is locked, so that there is something to show."""
+        return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing can be played any more."""
+        return self.session.state in (SessionState.ENDED, SessionState.NARRATING)
+
+
+def status_of(snapshot: Snapshot) -> PlayStatus:
+    """Return what tab 2 shows of `snapshot`."""
+    replies = _of_kind(snapshot.requests, RequestKind.REPLY)
+    summaries = _of_kind(snapshot.requests, RequestKind.SUMMARY)
+    is_summarising = snapshot.session.state is SessionState.SUMMARIZING
+    running = [request for request in replies if request.state is RequestState.PROCESSING]
+    running += [request for request in summaries if is_summarising and request.state.is_open]
+    failed = [request for request in summaries if request.state is RequestState.FAILED]
+    return PlayStatus(
+        session=snapshot.session,
+        running=next(iter(running), None),
+        queued=tuple(request for request in replies if request.state is RequestState.PENDING),
+        failed_replies=tuple(request for request in replies if request.state is RequestState.FAILED),
+        failed_summary=None if is_summarising else next(iter(failed), None),
+    )
+
+
+def _of_kind(requests: Sequence[Request], kind: RequestKind) -> list[Request]:
+    return sorted((request for request in requests if request.kind is kind), key=lambda one: one.order)
+
+
+def numbered(session: Session, slot: Slot | None) -> str:
+    """Return a character as its entry shows it, such as `2 Mira`."""
+    slot = slot or Slot.RED
+    return f"{int(slot)} {session.name_of(slot)}"
+
+
+def doing(status: PlayStatus) -> str:
+    """Return who does what now, as one quiet line."""
+    running = status.running
+    if running is None:
+        return ""
+    if running.kind is RequestKind.SUMMARY:
+        if status.session.is_ending:
+            # Short, and what comes of it first: in 80 columns it stands beside the time and the counter.
+            return "Ending" + (f"; summary of {running.prompts}" if running.prompts else "")
+        return "Summarising" + (f" {_prompts(running.prompts)}" if running.prompts else "")
+    return f"{_short(status.session.name_of(running.slot or Slot.RED), 24)} is writing"
+
+
+def queue_line(status: PlayStatus, request: Request) -> str:
+    """Return what waits, and for what."""
+    if status.failed_replies:
+        behind = "waits behind the prompt that failed"
+    elif status.running is not None and status.running.kind is RequestKind.SUMMARY:
+        behind = "waits for the summary"
+    else:
+        behind = "waits its turn"
+    return f"To {numbered(status.session, request.slot)}, {behind}: {' '.join(request.text.split())}"
+
+
+def reply_failure(status: PlayStatus) -> tuple[str, str]:
+    """Return what happened to the oldest failed prompt, and where its text is."""
+    request = status.failed_replies[0]
+    name = numbered(status.session, request.slot)
+    is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
+    what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
+    hint = f"Your text is back in the panel of {name}."
+    others = len(status.failed_replies) - 1
+    if others:
+        hint += f" {_count(others, 'later prompt')} {'is' if others == 1 else 'are'} back as well."
+    if request.retry_after is not None and request.retry_after > request.updated_at:
+        hint += f" The service asks to wait until {request.retry_after.astimezone():%H:%M:%S}."
+    return what, hint
+
+
+def summary_failure(status: PlayStatus, request: Request) -> tuple[str, str]:
+    """Return what happened to the summary, and what that means for the play."""
+    what = f"The summary of {_prompts(request.prompts)} was not made. " if request.prompts else ""
+    if status.session.is_ending:
+        return what + _reason(request), "Retry ends the chapter; a new prompt goes on with it."
+    if request.retry_after is None:
+        return what + _reason(request), "You can play on; it is made with the next summary, or by Retry now."
+    if status.running is not None:
+        return what + _reason(request), "It is made up for after this reply."
+    return what + _reason(request), "You can play on; memory is made up for later."
+
+
+def has_short_chunk(session: Session) -> bool:
+    """Whether the last chunk has fewer prompts than the others, or there is none at all."""
+    return session.prompt_index == 0 or session.unsummarised % session.limits.chunk_size > 0
+
+
+def opening_scene(snapshot: Snapshot) -> str:
+    """Return where the story begins and what to do, as long as nothing was played or waits for a reply."""
+    session = snapshot.session
+    if session.prompt_index or _of_kind(snapshot.requests, RequestKind.REPLY):
+        return ""
+    scene = clean_line(snapshot.tab1.chapter or snapshot.tab1.world)
+    first = numbered(session, session.next_slot)
+    return (
+        f"The scene: {_short(scene, LONGEST_SCENE)}\n\nWrite the first prompt to {first} in the panel below."
+    )
+
+
+def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:
+    """Return what End Chapter will do. `waiting` are the slots whose panels hold text."""
+    lines = []
+    left = session.unsummarised
+    if left:
+        calls = -(-left // session.limits.chunk_size)
+        span = PromptRange(session.boundary + 1, session.prompt_index)
+        how = "summary" if calls == 1 else "summaries"
+        lines.append(
+            f"{_count(left, 'prompt')} to summarise into memory first ({_prompts(span)}, {calls} {how})."
+        )
+    elif session.prompt_index == 0:
+        lines.append("Nothing has been played yet: there will be nothing to write a chapter from.")
+    else:
+        lines.append("Everything is in memory already; nothing is left to summarise.")
+    lines.append("Then no more prompts can be sent, and tab 3 opens, where the chapter is written.")
+    if waiting:
+        names = ", ".join(numbered(session, slot) for slot in waiting)
+        lines.append(f"Text that is not sent yet stays where it is: {names}.")
+    return "\n\n".join(lines)
+
+
+def _reason(request: Request) -> str:
+    return request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
+
+
+def _prompts(span: PromptRange) -> str:
+    return f"prompt {span}" if len(span) == 1 else f"prompts {span}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _short(name: str, length: int) -> str:
+    return name if len(name) <= length else name[: length - 1].rstrip() + "…"
+
+
+def why_not_writable(session: Session, holder: Holder | None, *, is_writer: bool) -> str:
+    """Return why no prompt can be written now; nothing when one can."""
+    if not is_writer:
+        if session.archived_at is not None:
+            return "This chapter was set aside in another window; here it can only be read."
+        if holder is None:
+            return "The window that wrote in this chapter has closed; take over (^t) to write here."
+        # The banner below says which window.
+        return "Read-only here while another window writes in this chapter."
+    if session.state in (SessionState.ENDED, SessionState.NARRATING):
+        return "The chapter has ended. Go on with 3 Chapter (F4)."
+    if session.state is SessionState.SUMMARIZING and session.is_ending:
+        return "The chapter is being ended; its last prompts are summarised."
+    return ""

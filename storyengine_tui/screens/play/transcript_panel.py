@@ -1,0 +1,172 @@
+"""The top cell of tab 2: the transcript, who is writing, and how much of the window is used (design 9)."""
+
+from collections.abc import Sequence
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Static
+
+from core.domain.event import Event
+from core.domain.ids import RequestId
+from core.domain.limits import Limits
+from core.domain.request import Request, RequestKind
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.domain.transcript import Window
+from storyengine_tui.screens.play.event_window import PlayedEvents
+from storyengine_tui.screens.play.play_status import PlayStatus, doing
+from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+
+
+class MoreBelow(Static):
+    """Says that the end is out of sight; a click goes there."""
+
+    ALLOW_SELECT = False
+
+    class Clicked(Message):
+        """The GM wants to see the end."""
+
+    def on_click(self, event: events.Click) -> None:
+        """Ask for the end."""
+        event.stop()
+        self.post_message(self.Clicked())
+
+
+class Reading(Vertical):
+    """Shows what was played, and the reply that streams."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._played = PlayedEvents()
+        self._scene = ""
+        self._live: RequestId | None = None
+        self._busy_with: tuple[RequestId, int] | None = None
+        self._drawn: tuple[object, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """Compose the transcript, and the line below it."""
+        yield Static(id="scene", markup=False)
+        yield TranscriptView(id="transcript")
+        with Horizontal(id="transcript-foot"):
+            yield BusyLine(id="busy")
+            yield MoreBelow("↓ more (End)", id="more-below", markup=False)
+            yield CharCounter(Limits().transcript, id="transcript-counter")
+
+    def on_mount(self) -> None:
+        """The end is in sight."""
+        self.query_one(MoreBelow).visible = False
+
+    @property
+    def transcript(self) -> TranscriptView:
+        """The view of the text."""
+        return self.query_one(TranscriptView)
+
+    def show_scene(self, scene: str) -> None:
+        """Say above an empty transcript where the story begins; nothing once something was played."""
+        if scene != self._scene:
+            self._scene = scene
+            line = self.query_one("#scene", Static)
+            line.update(Content(scene))
+            line.display = bool(scene)
+
+    def load(self, played: Sequence[Event], session: Session) -> None:
+        """Show these events, the newest of `session`, and nothing that streams."""
+        self._played.load(played, session.id)
+        self._live = None
+        self.transcript.settle(self._window(session))
+
+    def append(self, played: Sequence[Event], session: Session) -> None:
+        """Show what was stored now; the reply that streamed is among it."""
+        self._played.append(played, session.limits.transcript)
+        window = self._window(session)
+        if str(self._live) in {str(event.metadata.get("request_id")) for event in played}:
+            self._live = None
+            self.transcript.settle(window)
+        else:
+            self.transcript.show_window(window)
+
+    def redraw(self, session: Session) -> None:
+        """Show the boundary and the names as they are now."""
+        if self._drawn != _drawn(session):
+            self.transcript.show_window(self._window(session))
+
+    def begin(self, request: Request, session: Session) -> None:
+        """A reply begins."""
+        if request.session_id != self._played.session_id:
+            return
+        slot = request.slot or Slot.RED
+        self._live = request.id
+        self.transcript.begin_reply(slot, session.name_of(slot), f"{self._played.next_index}) {request.text}")
+
+    def stream(self, request_id: RequestId, text: str) -> None:
+        """The reply goes on."""
+        if request_id == self._live:
+            self.transcript.stream(text)
+
+    def restart(self, request_id: RequestId) -> None:
+        """The reply begins anew."""
+        if request_id == self._live:
+            self.transcript.restart_reply()
+
+    def discard(self, request_id: RequestId) -> None:
+        """The reply will not come."""
+        if request_id == self._live:
+            self._live = None
+            self.transcript.discard_reply()
+
+    def show_doing(self, status: PlayStatus, *, can_cancel: bool) -> None:
+        """Say who is writing, since when, and how to stop it."""
+        busy, running = self.query_one(BusyLine), status.running
+        if running is None:
+            if busy.is_busy:
+                busy.end()
+            self._busy_with = None
+        elif self._busy_with != (running.id, running.attempts):
+            self._busy_with = (running.id, running.attempts)
+            style = f"$slot-{running.slot.colour}" if running.slot else ""
+            cancel = "Esc cancels" if can_cancel else ""
+            busy.begin(doing(status), style=style if running.kind is RequestKind.REPLY else "", cancel=cancel)
+
+    def expect(self, request_id: RequestId, expected: str) -> None:
+        """Say how long it may take, if it still runs."""
+        if self._busy_with is not None and self._busy_with[0] == request_id:
+            self.query_one(BusyLine).expect(expected)
+
+    def say_cancelling(self) -> None:
+        """The GM stopped it; it is being settled."""
+        self.query_one(BusyLine).begin("Cancelling", cancel="")
+
+    def go(self, way: str) -> None:
+        """Scroll `page_up`, `page_down`, or to the `end`, and follow it from there."""
+        match way:
+            case "page_up":
+                self.transcript.action_page_up()
+            case "page_down":
+                self.transcript.action_page_down()
+            case _:
+                self.transcript.follow()
+
+    @on(TranscriptView.MoreBelowChanged)
+    def _show_more(self, event: TranscriptView.MoreBelowChanged) -> None:
+        event.stop()
+        self.query_one(MoreBelow).visible = event.has_more_below
+
+    @on(MoreBelow.Clicked)
+    def _go_to_end(self, event: MoreBelow.Clicked) -> None:
+        event.stop()
+        self.transcript.follow()
+
+    def _window(self, session: Session) -> Window:
+        self._drawn = _drawn(session)
+        window = self._played.window(session)
+        self.query_one("#transcript-counter", CharCounter).show(window.length, window.limit)
+        return window
+
+
+def _drawn(session: Session) -> tuple[object, ...]:
+    return (session.id, session.boundary, session.roster)

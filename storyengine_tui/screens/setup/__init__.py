@@ -1,0 +1,1 @@
+"""Tab 1: world, chapter and characters."""

@@ -1,0 +1,1 @@
+"""What the pages of the three tabs have in common."""

@@ -1,0 +1,91 @@
+"""Stores what is typed within a second of the last key, and never twice at once (design 10)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from core.domain.errors import StoryEngineError
+
+QUIET = 0.3
+"""Seconds without a key after which a text is stored."""
+LONGEST = 0.5
+"""Seconds after which it is stored even while keys keep coming: within the second, with room for a machine
+that has other work, and for the disk."""
+RETRY = 2.0
+"""Seconds after which a save that failed is tried again."""
+
+
+class Autosave:
+    """Calls `save` soon after `touch`; a failure is told and tried again, so nothing typed is forgotten."""
+
+    def __init__(
+        self,
+        save: Callable[[], Awaitable[None]],
+        on_error: Callable[[StoryEngineError], None],
+        on_saved: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._save = save
+        self._on_error = on_error
+        self._on_saved = on_saved
+        self._touched = asyncio.Event()
+        self._is_dirty = False
+        self._last_touch = 0.0
+        self._mutex = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to watch; `stop` ends it."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._watch(), name="autosave")
+
+    async def stop(self) -> None:
+        """End watching; what is not stored yet needs `flush` before."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            self._task = None
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something typed is not stored yet."""
+        return self._is_dirty
+
+    def touch(self) -> None:
+        """Something was typed."""
+        self._is_dirty = True
+        self._last_touch = asyncio.get_running_loop().time()
+        self._touched.set()
+
+    async def flush(self) -> None:
+        """Store now what is not stored; raises StoryEngineError."""
+        async with self._mutex:
+            if not self._is_dirty:
+                return
+            self._is_dirty = False
+            try:
+                await self._save()
+            except BaseException:  # cancelled too: what was typed is not stored yet
+                self._is_dirty = True
+                raise
+        self._on_saved()
+
+    async def _watch(self) -> None:
+        while True:
+            await self._touched.wait()
+            await self._wait_for_quiet()
+            try:
+                await self.flush()
+            except StoryEngineError as error:
+                self._on_error(error)
+                await asyncio.sleep(RETRY)
+                self._touched.set()
+
+    async def _wait_for_quiet(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + LONGEST
+        while loop.time() < deadline:
+            self._touched.clear()
+            try:
+                async with asyncio.timeout_at(min(self._last_touch + QUIET, deadline)):
+                    await self._touched.wait()
+            except TimeoutError:
+                return

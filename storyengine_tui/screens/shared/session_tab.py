@@ -1,0 +1,233 @@
+"""What the three tabs share: the open session, its notices, and errors that become a banner."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from textual import events
+from textual.containers import VerticalScroll
+from textual.message import Message
+from textual.screen import Screen
+from textual.widget import Widget
+
+from core.domain.errors import IllegalCommandError, StoryEngineError
+from storyengine_tui.textual_ext.visibility import is_shown
+
+if TYPE_CHECKING:
+    from textual.widgets import TextArea
+
+    from core.engine.session_handle import OpenSession
+    from core.engine.sync.notifications import CallStarted, Notice
+
+T = TypeVar("T")
+
+
+FOCUS_TRIES = 5
+"""How often a page looks for what can take the focus, when what had it has gone."""
+
+
+class UnstorableError(IllegalCommandError):
+    """Something typed that cannot be stored as it stands, such as a name that is taken."""
+
+
+class EnginePane(VerticalScroll, can_focus=False):
+    """One tab's page. It calls the open session and hears its notices; it knows no other tab.
+
+    Subclasses fill in `attached`, `hear` and `flush`. `attached` comes again when another session is
+    opened, and when this window became the writer of the session that it only read.
+    """
+
+    class CommandFailed(Message):
+        """A command was refused or could not be stored; the text is still on screen."""
+
+        def __init__(self, error: StoryEngineError) -> None:
+            super().__init__()
+            self.error = error
+
+    class Stored(Message):
+        """What was typed is stored; trouble with storing it is over.
+
+        `is_whole` says that nothing on this page is left that cannot be stored as it stands.
+        """
+
+        def __init__(self, *, is_whole: bool = False) -> None:
+            super().__init__()
+            self.is_whole = is_whole
+
+    is_from_beginning = False
+    """Whether texts are shown from their beginning, not from where one writes on."""
+
+    is_behind = False
+    """Whether it is laid out behind the page in sight, and not looked at."""
+
+    folder: Path | None = None
+    """Where a text is kept that is not stored yet; None keeps it nowhere."""
+
+    _session: "OpenSession | None" = None
+    _is_attached = False
+
+    @property
+    def session(self) -> "OpenSession":
+        """The session that is shown; raises RuntimeError before the first.
+
+        After `detach` it is the one that was shown, until the next: a message or a worker that comes too
+        late finds it closed, and is refused with a sentence.
+        """
+        if self._session is None:
+            raise RuntimeError("no session is open yet")
+        return self._session
+
+    @property
+    def has_session(self) -> bool:
+        """Whether a session is open."""
+        return self._is_attached
+
+    def shows(self, session: "OpenSession") -> bool:
+        """Whether it is this session that is open; another may be, once something was waited for."""
+        return self._is_attached and self._session is session
+
+    async def attach(self, session: "OpenSession") -> None:
+        """Show this session from now on."""
+        self._session, self._is_attached = session, True
+        await self.attached()
+
+    def detach(self) -> None:
+        """Let go of the session; what was typed has been flushed."""
+        self._is_attached = False
+
+    async def attached(self) -> None:
+        """Show what the session holds now."""
+
+    def show_beginning(self) -> None:
+        """Show every text that can be changed from its beginning, until another session is attached."""
+        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
+
+        self.is_from_beginning = True
+        for area in self.query(CappedTextArea):
+            area.action_document_end(False)
+
+    async def prepare(self) -> None:
+        """Do what the GM would wait for on coming here, as far as that does not grow with the story."""
+
+    def shown(self) -> None:
+        """The GM came to this tab: have the focus where to go on, at first on what comes first."""
+        if self.screen.focused is None or self not in self.screen.focused.ancestors:
+            first = self.first_field()
+            if first is not None:
+                self.have_focus(first)
+
+    def first_field(self) -> Widget | None:
+        """Return where the GM begins on this page."""
+        return next((widget for widget in self.query("*") if widget.focusable), None)
+
+    def field_for_typing(self) -> "TextArea | None":
+        """Return where a text goes that is typed or pasted beside every field; None where it has no place."""
+        return None
+
+    def why_not(self, action: str) -> str:
+        """Return why the dimmed key of `action` does nothing now; empty where there is nothing to say."""
+        return ""
+
+    def on_key(self, event: events.Key) -> None:
+        """Say why a dimmed key does nothing."""
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            is_dimmed = self.has_session and self.check_action(binding.action, ()) is None
+            if is_dimmed and (why := self.why_not(binding.action)):
+                self.notify(why, severity="warning", markup=False)
+
+    def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
+        """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
+        self.screen.set_focus(widget, scroll_visible=False)
+        if scroll_visible:
+            # A page that has only now come to the front has no places for its widgets before it is laid out.
+            self.call_after_refresh(self._center_focused, widget)
+
+    def _center_focused(self, widget: Widget) -> None:
+        if widget.has_focus and not self.screen.can_view_entire(widget):
+            self.screen.scroll_to_center(widget, origin_visible=True)
+
+    def on_mount(self) -> None:
+        """What has the focus may go, as a button does with its banner; then keys would go nowhere.
+
+        The screen is watched: a button that is removed does not live to say that it lost the focus.
+        """
+        self.watch(self.screen, "focused", self._look_after_focus, init=False)
+        # Behind a dialog nothing is looked after; it is when the dialog has gone.
+        self.watch(self.screen, "stack_updates", self._look_again, init=False)
+        # Nor while somebody looks at another window; it is when this one is looked at again.
+        self.watch(self.app, "app_focus", self._look_again, init=False)
+
+    def _look_again(self) -> None:
+        self._look_after_focus(self.screen.focused)
+
+    def on_resize(self) -> None:
+        """Keep what the GM writes or reads in sight on a smaller page."""
+        focused = self.screen.focused
+        if focused is not None and self in focused.ancestors:
+            self.call_after_refresh(self._keep_in_sight, focused)
+
+    def _keep_in_sight(self, focused: Widget) -> None:
+        from storyengine_tui.widgets.fields.capped_text_area import (
+            CappedTextArea,  # Not before the first paint.
+        )
+
+        if isinstance(focused, CappedTextArea):
+            focused.bring_cursor_into_sight()
+        else:
+            self._center_focused(focused)
+
+    def _look_after_focus(self, focused: Widget | None) -> None:
+        if focused is None:
+            self.call_after_refresh(self._keep_focus)
+
+    def _keep_focus(self, tries: int = FOCUS_TRIES) -> None:
+        # Not `is_on_screen`, which knows only after the next layout that another tab shows.
+        is_in_front = is_shown(self) and self.app.screen is self.screen
+        if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
+            self.shown()
+            if tries:
+                # What takes it may have gone in its turn, as a panel does for the next one.
+                self.call_after_refresh(self._keep_focus, tries - 1)
+
+    async def leads_on(self, focused: Widget, step: int) -> bool:
+        """Go on from `focused` by Tab (1) or back (-1) where the page knows better than the order of fields.
+
+        Return whether it did.
+        """
+        return False
+
+    def hear(self, notice: "Notice") -> None:
+        """Show what is new."""
+
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
+
+    async def go_to_unstorable(self) -> str:
+        """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
+        return ""
+
+    def ask(self, dialog: Screen[T], answered: Callable[[T | None], None]) -> None:
+        """Open a dialog over this page, unless one is open: a key or a click may come twice.
+
+        It has no id: the one before may still be on its way out, and two cannot have the same.
+        """
+        if self.app.screen is self.screen:
+            self.app.push_screen(dialog, answered)
+
+    async def expected_time(self, session: "OpenSession", call: "CallStarted") -> str:
+        """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""
+        from storyengine_tui.screens.shared.expected_time import expected_time
+
+        try:
+            seconds = await session.time_of_last(call.agent_id, call.model)
+        except StoryEngineError:
+            return ""
+        return expected_time(seconds, is_local=call.is_local)
+
+    async def perform(self, command: Awaitable[T]) -> T | None:
+        """Await a command of the session; what it refuses is posted as CommandFailed and gives None."""
+        try:
+            return await command
+        except StoryEngineError as error:
+            self.post_message(self.CommandFailed(error))
+            return None

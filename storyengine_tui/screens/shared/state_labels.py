@@ -1,0 +1,28 @@
+"""What a session and its state are called where the GM reads it, on the screen and the command line."""
+
+import re
+
+from rich.cells import cell_len, set_cell_size
+
+from core.domain.session import SessionState
+
+STANDING = {
+    SessionState.DRAFT_TAB1: "being set up",
+    SessionState.LOCKING: "being locked",
+    SessionState.ACTIVE: "being played",
+    SessionState.SUMMARIZING: "being summarised",
+    SessionState.ENDED: "ended",
+    SessionState.NARRATING: "being written",
+    SessionState.RESETTING: "being reset",
+}
+
+
+def shortened_title(title: str, width: int) -> str:
+    """Return a title in at most `width` cells. Its end in brackets stays: restored chapters differ by it."""
+    if cell_len(title) <= width:
+        return title
+    found = re.search(r" \([^()]*\)$", title)
+    suffix = found[0] if found else ""
+    while cell_len(suffix) > width - 4:
+        suffix = suffix[1:]
+    return set_cell_size(title, width - 1 - cell_len(suffix)).rstrip() + "…" + suffix

@@ -1,0 +1,1 @@
+"""Help, bug report, password and welcome."""

@@ -1,0 +1,190 @@
+"""The keys of what has the focus, and what it is for (F1, and ? where nothing is being written)."""
+
+import re
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+
+EDITING = (
+    ("arrows, Home, End, PageUp, PageDown", "move"),
+    ("Ctrl+Home, Ctrl+End", "beginning, end of the text"),
+    ("Ctrl+A, Ctrl+E", "beginning, end of the line"),
+    ("Shift with arrows, Home, End", "select"),
+    ("Ctrl+G", "select all"),
+    ("Ctrl+C, Ctrl+X, Ctrl+V", "copy, cut, paste"),
+    ("Ctrl+Z, Ctrl+Y", "undo, redo"),
+    ("Ctrl+W", "delete the word before"),
+    ("Tab, Shift+Tab", "next and previous field"),
+)
+"""What every text area can; its thirty bindings say the same at length."""
+READING = (*EDITING[:5], ("Ctrl+C", "copy what is selected"), EDITING[-1])
+FIELD = (
+    ("arrows, Home, End", "move"),
+    *EDITING[2:6],
+    ("Ctrl+W, Ctrl+U", "delete the word before, all before"),
+    EDITING[-1],
+)
+"""What every field of one line can."""
+ANYWHERE = READING[-2:]
+
+NAMES = {
+    "⏎": "Enter",
+    "enter": "Enter",
+    "esc": "Esc",
+    "escape": "Esc",
+    "space": "Space",
+    "tab": "Tab",
+    "↑": "Up",
+    "↓": "Down",
+    "←": "Left",
+    "→": "Right",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
+    "home": "Home",
+    "end": "End",
+    "⌫": "Backspace",
+    "pgup": "PageUp",
+    "pgdn": "PageDown",
+    "pageup": "PageUp",
+    "pagedown": "PageDown",
+    "del": "Delete",
+}
+"""Keys that the row of keys shows as signs, or small."""
+
+GENERAL = (
+    "go_on(1)",
+    "go_on(-1)",
+    "app.focus_next",
+    "app.focus_previous",
+    "focus_next",
+    "focus_previous",
+    "screen.copy_text",
+)
+"""Said by the lists above."""
+BLANK = ("", "")
+"""The line between two groups of keys."""
+MOVES = ("scroll_", "page_", "cursor_")
+"""How the actions begin that only go somewhere; what can be done stands before them."""
+MOVING = ("up", "down", "left", "right", "home", "end", "pageup", "pagedown")
+
+
+class HelpScreen(OverlayModal[None]):
+    """Lists texts and keys from the focus outwards; any of Esc, F1 and ? closes it."""
+
+    CSS_PATH = "help_screen.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,f1,question_mark,q", "close", "Close"),
+        Binding("up", "scroll(-1)", show=False),
+        Binding("down", "scroll(1)", show=False),
+        Binding("pageup", "scroll(-10)", show=False),
+        Binding("pagedown,space", "scroll(10)", show=False),
+    ]
+
+    def __init__(self, texts: list[str], keys: list[tuple[str, str]]) -> None:
+        super().__init__()
+        self._texts = texts
+        self._keys = keys
+
+    @classmethod
+    def of(cls, screen: Screen[object]) -> "HelpScreen":
+        """Return the help for what has the focus on `screen`."""
+        start: DOMNode = screen.focused or screen
+        texts = [
+            node.HELP
+            for node in start.ancestors_with_self
+            if isinstance(getattr(node, "HELP", None), str) and not isinstance(node, TextArea)
+        ]
+        return cls([text for text in texts if text], keys_of(screen))
+
+    def compose(self) -> ComposeResult:
+        """Compose texts and keys."""
+        width = max((len(key) for key, _ in self._keys), default=0)
+        lines = [f"{key:<{width}}  {what}".rstrip() for key, what in self._keys]
+        with Vertical(classes="help--box"):
+            yield Static("Help", classes="help--title")
+            with VerticalScroll(classes="help--scroll", can_focus=False):
+                yield Static(Content("\n\n".join(self._texts)), classes="help--text")
+                yield Static(Content("\n".join(lines)), classes="help--keys")
+            yield Static("↑ ↓ scroll · Esc closes", classes="help--foot")
+
+    def action_scroll(self, rows: int) -> None:
+        """Move the text."""
+        for keys in self.query(VerticalScroll):  # A key may come before it is composed.
+            keys.scroll_relative(y=rows, animate=False)
+
+    def action_close(self) -> None:
+        """Go back to where the help was asked for."""
+        self.dismiss()
+
+
+def named(shown: str) -> str:
+    """Return a key by its whole name, as the texts above have it: Ctrl+N, where the row of keys says ^n."""
+    *modifiers, key = shown.split("+") if len(shown) > 1 else [shown]
+    if key.startswith("^") and len(key) > 1:
+        modifiers, key = ["ctrl", *modifiers], key[1:]
+    words = [word.capitalize() for word in modifiers]
+    return "+".join([*words, NAMES.get(key, key.upper() if modifiers and len(key) == 1 else key)])
+
+
+def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
+    """Return keys and what they do now, each action once.
+
+    First what the focus and its page offer, from the focus outwards, then what holds everywhere, and
+    last what only moves.
+    """
+    near: dict[str, list[str]] = {}
+    everywhere: dict[str, list[str]] = {}
+    moving: set[str] = set()
+    bindings = [active for active in screen.active_bindings.values() if active.enabled]
+    shown = {id(active): named(screen.app.get_key_display(active.binding)) for active in bindings}
+    offered = {shown[id(active)] for active in bindings if active.binding.show}
+    for active in bindings:
+        binding = active.binding
+        is_field = isinstance(active.node, TextArea | Input) and not binding.show
+        if not binding.description or binding.system or binding.action in GENERAL or is_field:
+            continue
+        if binding.action.startswith(MOVES):
+            moving.add(binding.key)
+        elif binding.show or shown[id(active)] not in offered:
+            keys = everywhere if isinstance(active.node, App) else near
+            names = keys.setdefault(binding.description, [])
+            if shown[id(active)] not in names:
+                names.append(shown[id(active)])
+    groups = [
+        [(", ".join(names), what) for what, names in near.items()],
+        sorted([(", ".join(names), what) for what, names in everywhere.items()], key=_by_number),
+        _going_about(screen.focused, moving),
+    ]
+    return [line for group in groups if group for line in [*group, BLANK]][:-1]
+
+
+def _by_number(line: tuple[str, str]) -> int:
+    """Return the place among its group: function keys by their numbers, then the others as they are."""
+    found = re.match(r"F(\d+)", line[0])
+    return int(found[1]) if found else 100
+
+
+def _going_about(focused: Widget | None, moving: set[str]) -> list[tuple[str, str]]:
+    """Return how to move and to mark, in few lines."""
+    match focused:
+        case TextArea():
+            return list(READING if focused.read_only else EDITING)
+        case Input():
+            return list(FIELD)
+    keys = [key for key in MOVING if key in moving]
+    if keys[:4] == list(MOVING[:4]):
+        keys[:4] = ["arrows"]
+    names = [NAMES.get(key, key.capitalize()) for key in keys if key != "arrows"]
+    moves = [(", ".join([*(["arrows"] if "arrows" in keys else []), *names]), "move")] if keys else []
+    return [*ANYWHERE, *moves]

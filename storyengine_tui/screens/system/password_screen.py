@@ -1,0 +1,64 @@
+"""What shows before anything else when a password is set; the engine is not started before it is right."""
+
+import asyncio
+from typing import ClassVar
+
+from pydantic import SecretStr
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, Static
+
+from core.config.password import PasswordGate, PasswordRefusedError
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.fields.entry_field import EntryField
+
+
+class PasswordScreen(OverlayScreen[None]):
+    """Ends when the password was given; it cannot be closed otherwise."""
+
+    CSS_PATH = "password_screen.tcss"
+    AUTO_FOCUS = "#password"
+    HELP = "Enter tries what you typed. After a wrong password the next one is taken only a while later."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "try", "Try", priority=True)]
+
+    def __init__(self, gate: PasswordGate) -> None:
+        super().__init__()
+        self._gate = gate
+
+    def compose(self) -> ComposeResult:
+        """Compose the field and, below it, why it is still there."""
+        with Vertical(id="gate"):
+            yield Static("Story Engine is locked.", id="title")
+            yield EntryField(password=True, placeholder="Password", id="password")
+            yield Static("Enter tries it, Ctrl+Q leaves.", id="said", markup=False)
+
+    def action_try(self) -> None:
+        """Try what was typed."""
+        self.run_worker(self._try(), group="password", exclusive=False, exit_on_error=False)
+
+    async def _try(self) -> None:
+        field = self.query_one("#password", Input)
+        if not field.value or field.disabled:
+            return
+        given, field.value, field.disabled = SecretStr(field.value), "", True
+        try:
+            # A tenth of a second of arithmetic, on purpose.
+            await asyncio.to_thread(self._gate.check, given)
+        except PasswordRefusedError as refused:
+            self._say(f"{refused.message} {refused.hint}".strip())
+        except OSError as error:
+            self._say(f"The try could not be counted, so it was not taken: {error.strerror}.")
+        else:
+            self.dismiss()
+            return
+        field.disabled = False
+        field.focus()
+
+    def _say(self, text: str) -> None:
+        self.query_one("#said", Static).update(text)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()

@@ -1,0 +1,92 @@
+"""What a newcomer sees first: an example, an empty chapter, or a model to connect."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from core.config.models import AgentRole
+from core.exchange.chapter_script import ChapterScriptError
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.models.model_labels import answering
+from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.option_pages import PagedOptionList
+
+INTRO = (
+    "You are the Game Master: you set up a world and a cast, then prompt one character at a time, and "
+    "each answers in its own voice. At the end the chapter is written from what happened."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StartEmpty:
+    """The GM starts with an empty world."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectModel:
+    """The GM connects a model first."""
+
+
+Choice = ExampleChapter | StartEmpty | ConnectModel
+
+
+class WelcomeModal(OverlayModal[Choice]):
+    """Ends with what the GM begins with; Esc leaves the empty chapter as it is."""
+
+    CSS_PATH = "../../widgets/dialogs/dialog.tcss"
+    HELP = "Choose with the arrow keys and Enter, or with the mouse. F5 lists your chapters at any time."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close")]
+
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__()
+        self._configuration = configuration
+        self._choices: dict[str, Choice] = {"empty": StartEmpty(), "model": ConnectModel()}
+
+    def compose(self) -> ComposeResult:
+        """Compose the greeting and the choices."""
+        player = answering(self._configuration, AgentRole.CHARACTER)
+        with Vertical(classes="dialog--box"):
+            yield Static("Welcome to Story Engine", classes="dialog--title")
+            yield Static(Content("\n" + INTRO), classes="dialog--text")
+            yield Static(
+                Content(f"\nNow the characters are played by {player.model} {player.where}."),
+                classes="dialog--muted",
+            )
+            yield PagedOptionList(id="choices", markup=False)
+            yield Static("↑ ↓ and Enter choose · Esc closes · F1 helps", classes="dialog--muted")
+
+    async def on_mount(self) -> None:
+        """Offer the examples that can be read."""
+        choices = self.query_one(OptionList)
+        try:
+            examples = await asyncio.to_thread(find_examples)
+        except ChapterScriptError:
+            examples = []
+        for number, example in enumerate(examples):
+            self._choices[f"example-{number}"] = example
+            choices.add_option(
+                Option(f"Open an example: {example.title} ({example.cast})", id=f"example-{number}")
+            )
+        choices.add_option(Option("Start an empty chapter", id="empty"))
+        choices.add_option(Option("Connect a model", id="model"))
+        choices.highlighted = 0
+        choices.focus()
+
+    @on(OptionList.OptionSelected)
+    def _choose(self, event: OptionList.OptionSelected) -> None:
+        event.stop()
+        if event.option.id is not None:
+            self.dismiss(self._choices[event.option.id])
+
+    def action_close(self) -> None:
+        """Go on with the empty chapter."""
+        self.dismiss(StartEmpty())

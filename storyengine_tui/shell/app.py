@@ -1,0 +1,369 @@
+"""The application: what is on screen before there is an engine, and what opens over the chapter."""
+
+import asyncio
+import gc
+import logging
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from textual import on
+from textual.app import SystemCommand
+from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
+from textual.driver import Driver
+from textual.messages import ExitApp
+from textual.screen import Screen
+from textual.types import CSSPathType
+from textual.worker import Worker, WorkerState
+
+from core.domain.errors import StoryEngineError
+from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
+from storyengine_tui.screens.chapter.last_session import read_last_panel
+from storyengine_tui.screens.chapter.workspace import Desk
+from storyengine_tui.shell.engine_lifecycle import EngineFailed, EngineReady, Runtime
+from storyengine_tui.shell.overlay_app import OverlayApp
+from storyengine_tui.shell.palette import StoryPalette, commands_of
+from storyengine_tui.shell.terminal_window import Terminal
+from storyengine_tui.textual_ext.unix_driver import hardy
+from storyengine_tui.theme import STORY_THEME, theme_variables
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+
+log = logging.getLogger(__name__)
+
+FUNCTION_KEY = re.compile(r"f\d+")
+LONGEST_CLOSE = 5.0
+"""Seconds that may be spent on closing what a bug has left."""
+
+STARTING = 5.0
+"""Seconds in which nearly all is made that stays until the end."""
+
+STYLES = Path(__file__).parents[1]
+LATER_STYLES = (
+    "widgets/widgets.tcss",
+    "screens/setup/setup_pane.tcss",
+    "screens/play/play_pane.tcss",
+    "screens/narrative/narrative_pane.tcss",
+)
+"""Looks of what no first paint shows; to parse them takes as long as a fifth of that paint."""
+
+StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
+
+
+class StoryEngineApp(OverlayApp):
+    """Paints at once; the engine comes up behind the first paint."""
+
+    TITLE = "Story Engine"
+    CSS_PATH: ClassVar[CSSPathType] = [
+        STYLES / "widgets/notes.tcss",
+        STYLES / "app.tcss",
+        STYLES / "screens/chapter/chapter_screen.tcss",
+    ]
+    HELP = "Every text is stored by itself. Ctrl+P finds every command by its name."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f5", "chapters", "Chapters"),
+        Binding("f6", "model", "Model", show=False, priority=True),
+        Binding("f7", "provenance", "Calls", show=False, priority=True),
+        # In front of everything: a dialog cuts off what is not.
+        Binding("f1", "help", "Help", priority=True),
+        Binding("question_mark", "explain", "Help", show=False, priority=True),
+        Binding("ctrl+q", "leave", "Quit", priority=True),
+    ]
+
+    def __init__(
+        self, start: StartEngine, configuration: Configuration | Unread, *, after: Exception | None = None
+    ) -> None:
+        """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
+        super().__init__()
+        if self._paints_by_difference:
+            from storyengine_tui.textual_ext.style_cache import (
+                KnownStyles,  # Another version may have other insides.
+            )
+
+            self.stylesheet = KnownStyles()
+        # A stripe that slides below the tabs for half a second is half a second of painting.
+        self.animation_level = "none"
+        # Before anything is styled: a theme that comes later has every style parsed twice more.
+        self.register_theme(STORY_THEME)
+        self.theme = STORY_THEME.name
+        self._styled_with = self.get_css_variables()
+        self.stylesheet.set_variables(self._styled_with)
+        self.bug: Exception | None = None
+        """The bug that ended this app, after which another should go on."""
+        self.refusal: StoryEngineError | None = None
+        """Why the settings cannot be used, which ended this app."""
+        self.unread: Unread | None = None
+        """How the settings are read; None once they are."""
+        self._after = after
+        self._ending: asyncio.Task[None] | None = None
+        self.chapter = ChapterScreen()
+        self.desk = Desk(self.chapter, configuration.paths)
+        self._runtime = Runtime(lambda: start(self.configuration))
+        if isinstance(configuration, Unread):
+            self.unread = configuration
+        else:
+            self._take(configuration)
+        self._terminal = Terminal(self, partial(self.leave, is_forced=True))
+        self._is_leaving = False
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Give every theme our own variables, in colours that the terminal has."""
+        return theme_variables(self.console.color_system, has_colour=not self.no_color)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the platform's driver, which outlives its terminal."""
+        return hardy(super().get_driver_class())
+
+    def get_default_screen(self) -> Screen[None]:
+        """Return the chapter, over which everything else lies."""
+        return self.chapter
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Offer what can be done now in the command palette."""
+        return commands_of(self, self.action_leave)
+
+    def action_command_palette(self) -> None:
+        """Open the command palette; `check_action` has seen that none is open."""
+        # Without an id: the one before may still be on its way out, and two cannot have the same.
+        self.push_screen(StoryPalette())
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew where the colours changed; at the start Textual says so of those it has."""
+        variables = self.get_css_variables()
+        if variables != self._styled_with:
+            self._styled_with = variables
+            super().refresh_css(animate)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Return a key as our texts call it: F3, not f3."""
+        shown = super().get_key_display(binding)
+        return shown.upper() if FUNCTION_KEY.fullmatch(shown) else shown
+
+    def on_mount(self) -> None:
+        """Paint, then start the engine."""
+        self._terminal.heed_hang_up()
+        self.call_after_refresh(self._read_later_styles)
+        self.set_timer(STARTING, _look_for_garbage)
+        if self.unread is None:
+            self.pass_gate(self.start_engine)
+        else:
+            self.call_after_refresh(self._begin_reading, self.unread)
+
+    def _read_later_styles(self) -> None:
+        for path in LATER_STYLES:
+            self.stylesheet.read(STYLES / path)
+
+    def _begin_reading(self, unread: Unread) -> None:
+        self.do(self._read_settings(unread), group="settings")
+
+    def _take(self, configuration: Configuration) -> None:
+        self.configuration = self.chapter.configuration = configuration
+
+    async def _read_settings(self, unread: Unread) -> None:
+        try:
+            self._take(await unread.read())
+        except StoryEngineError as error:
+            self.refusal = error
+            self.exit()
+            return
+        self.unread = None
+        self.pass_gate(self.start_engine)
+
+    @on(ChapterScreen.StartRequested)
+    def start_engine(self) -> None:
+        """Start the engine, or start it again after it failed."""
+        self.do(self._start_engine(), group="engine")
+
+    async def _start_engine(self) -> None:
+        self.chapter.show_progress("Starting the database …")
+        self.chapter.early.recover(self.desk.paths.early_text)
+        self.chapter.show_early_panel(read_last_panel(self.desk.paths))
+        match await self._runtime.start():
+            case EngineFailed(error):
+                self.chapter.show_start_failure(error)
+            case EngineReady() if self._is_leaving:
+                pass
+            case EngineReady(engine):
+                self.desk.engine = engine
+                try:
+                    is_newcomer = await self.desk.open_last()
+                except StoryEngineError as error:
+                    self.chapter.show_start_failure(error)
+                    return
+                if self._after is not None:
+                    self.show_bug(self._after)
+                elif is_newcomer and not self.chapter.early.has_come:
+                    self.action_welcome()
+
+    @on(OverlayApp.Reconfigured)
+    def _heed_settings(self, event: OverlayApp.Reconfigured) -> None:
+        self.do(self.reconfigure(event.configuration), group="engine")
+
+    async def reconfigure(self, configuration: Configuration) -> None:
+        """Go on with other settings: everything is stored, and the engine starts anew."""
+        await self.desk.close(insists=True)
+        self.desk.engine = None
+        await self._runtime.stop()
+        self._take(configuration)
+        self.start_engine()
+
+    @on(ChapterScreen.Replaced)
+    def _open_replacement(self, event: ChapterScreen.Replaced) -> None:
+        self.do(self.desk.open(event.session_id))
+
+    @on(ChapterScreen.Retitled)
+    def _show_title(self, event: ChapterScreen.Retitled) -> None:
+        self._terminal.set_title(event.title)
+
+    @on(ChapterScreen.Played)
+    def _tell_of_reply(self, event: ChapterScreen.Played) -> None:
+        self.desk.remember()
+        self._terminal.tell_of_reply(event.replier, event.title, rings=self.configuration.settings.bell)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Dim what needs an engine or a session until there is one, and what already shows."""
+        needed = {"chapters": self.engine, "model": self.engine, "provenance": self.session}
+        if action in needed:
+            return True if needed[action] is not None and self.screen is self.chapter else None
+        if action == "command_palette":
+            # From a question, it would lead away from what the question is about.
+            return not self.screen.is_modal
+        if action == "help":
+            return not isinstance(self.screen, CommandPalette)
+        if action == "explain":
+            focused = self.screen.focused
+            return focused is None or not focused.check_consume_key("question_mark", "?")
+        return True
+
+    @on(ChapterScreen.LeaveAnywayRequested)
+    def _leave_anyway(self) -> None:
+        self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
+
+    def watch_app_focus(self, has_focus: bool) -> None:
+        """A dialog that came while nobody looked has the focus once somebody does; Textual gives it none."""
+        if not has_focus or self.screen.focused is not None:
+            return
+        wanted = self.AUTO_FOCUS if self.screen.AUTO_FOCUS is None else self.screen.AUTO_FOCUS
+        first = (
+            next((widget for widget in self.screen.query(wanted) if widget.focusable), None)
+            if wanted
+            else None
+        )
+        if first is not None:
+            self.screen.set_focus(first)
+
+    def action_leave(self) -> None:
+        """Store everything and end; when something cannot be stored, say so and stay."""
+        self.run_worker(self.leave(), group="leave", exit_on_error=False)
+
+    @on(ExitApp)
+    def _store_before_the_end(self, event: ExitApp) -> None:
+        """Store everything before an end that nobody here asked for: a browser's page was closed."""
+        if not (self._exit or self._is_leaving):
+            event.prevent_default()
+            self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
+
+    async def leave(self, *, is_forced: bool = False) -> None:
+        """Store everything and end. Forced, as by a dropped line, it ends whatever cannot be stored."""
+        from storyengine_tui.shell.quit_messages import STORING, stopped_by_leaving
+
+        if self._is_leaving:
+            return
+        self._is_leaving = True
+        kept = "" if self.session is None else stopped_by_leaving(self.session)
+        self.chapter.show_progress(f"{kept} {STORING}".strip())
+        try:
+            await self.desk.close(insists=not is_forced)
+        except StoryEngineError as error:
+            if not is_forced:
+                self._is_leaving = False
+                self.chapter.show_leave_failure(error)
+                return
+            log.error("something typed could not be stored at the end: %s", error)
+        except BaseException:  # a bug; the GM can go on, and leave again
+            self._is_leaving = False
+            raise
+        self.chapter.early.keep()
+        await self._runtime.stop()
+        # After the screen is gone, for it may close faster than it can be read.
+        self.exit(message=Text(kept) if kept else None)
+
+    async def close_everything(self) -> None:
+        """Store what is typed, settle what runs, stop the engine; doing it again does nothing."""
+        try:
+            await self.desk.close()
+        finally:
+            await self._runtime.stop()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that failed is a bug."""
+        if event.state is WorkerState.ERROR and isinstance(event.worker.error, Exception):
+            self._note_bug(event.worker.error)
+            self.show_bug(event.worker.error)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End for a bug, everything stored, so that another app goes on (`storyengine_tui.shell.run_loop`).
+
+        Whose handler raised hears no message any more, and all that wait for it wait for ever: no page of
+        this app can be trusted. Private, and Textual is pinned; `_exception` is what tests raise again.
+        """
+        if self._exit and not self.chapter.is_mounted:
+            # Quit before the first paint: what is half put together is taken down, and complains of that.
+            log.info("the end came before the first paint", exc_info=error)
+            return
+        self._note_bug(error)
+        if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
+            super()._handle_exception(error)
+            return
+        self.bug = self.bug or error
+        if self._ending is None:
+            self._ending = asyncio.create_task(self._end_for_bug())
+
+    def _note_bug(self, error: Exception) -> None:
+        log.error("a bug", exc_info=error)
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+
+    async def _end_for_bug(self) -> None:
+        self._is_leaving = True
+        await self.close_in_time()
+        self.exit()
+
+    def panic(self, *renderables: RenderableType) -> None:
+        """Store everything, then end as Textual would at once: nothing more can be read from the terminal."""
+        if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
+            super().panic(*renderables)
+        elif self._ending is None:
+            self._ending = asyncio.create_task(self._end_in_panic(renderables))
+
+    async def _end_in_panic(self, renderables: Iterable[RenderableType]) -> None:
+        self._is_leaving = True
+        await self.close_in_time()
+        self.exit(return_code=1, message=Group(*renderables))
+
+    async def close_in_time(self) -> None:
+        """As `close_everything`, though parts of this app may not answer any more."""
+        try:
+            async with asyncio.timeout(LONGEST_CLOSE):
+                await self.close_everything()
+        except (StoryEngineError, TimeoutError) as error:
+            log.error("after a bug something could not be closed: %s", error)
+
+
+def _look_for_garbage() -> None:
+    """Turn the collector on, where the start turned it off (`storyengine_tui.cli`).
+
+    It never looks through what the start has made, which would stop keys and streams now and then.
+    """
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()

@@ -1,0 +1,79 @@
+"""The engine behind the first paint: started, watched, started again, and stopped in one place."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.domain.errors import StoryEngineError
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+
+log = logging.getLogger(__name__)
+
+StartEngine = Callable[[], AbstractAsyncContextManager["Engine"]]
+
+STOP_TIMEOUT = 30.0
+"""Seconds that stopping the engine and the private server may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReady:
+    """The engine runs."""
+
+    engine: "Engine"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFailed:
+    """The engine could not be started; the sentence says why, the hint what to do."""
+
+    error: StoryEngineError
+
+
+class Runtime:
+    """Owns the task in which the engine lives: its database and provider end where they began."""
+
+    def __init__(self, start: StartEngine) -> None:
+        self._start = start
+        self._stop = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> EngineReady | EngineFailed:
+        """Start the engine and return once it runs, or has failed to; may be called again then."""
+        await self.stop()
+        self._stop = asyncio.Event()
+        outcome: asyncio.Future[EngineReady | EngineFailed] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._live(outcome), name="engine")
+        return await outcome
+
+    async def stop(self) -> None:
+        """Stop the engine; every session must be closed before."""
+        if self._task is None:
+            return
+        self._stop.set()
+        await asyncio.wait({self._task}, timeout=STOP_TIMEOUT)
+        if not self._task.done():
+            self._task.cancel()
+            log.error("the engine did not stop within %s seconds", STOP_TIMEOUT)
+        elif not self._task.cancelled() and (error := self._task.exception()):
+            log.error("the engine ended with an error", exc_info=error)
+        self._task = None
+
+    async def _live(self, outcome: "asyncio.Future[EngineReady | EngineFailed]") -> None:
+        try:
+            async with self._start() as engine:
+                # Whoever waited for it may have been stopped meanwhile; `stop` ends the engine all the same.
+                if not outcome.done():
+                    outcome.set_result(EngineReady(engine))
+                await self._stop.wait()
+        except StoryEngineError as error:
+            if outcome.done():
+                raise
+            outcome.set_result(EngineFailed(error))
+        finally:
+            if not outcome.done():
+                outcome.cancel()

@@ -1,0 +1,238 @@
+"""What opens over the chapter; every screen is imported when it is first wanted."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+from weakref import finalize
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.worker import Worker
+
+from core.domain.errors import StoryEngineError
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
+from storyengine_tui.screens.chapter.workspace import Desk
+from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.textual_ext.clipboard import ClipboardApp
+from storyengine_tui.textual_ext.diff_display import FewBytesApp
+from storyengine_tui.textual_ext.visibility import is_shown
+
+if TYPE_CHECKING:
+    from core.engine.engine import Engine
+    from core.engine.session_handle import OpenSession
+    from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+    from storyengine_tui.screens.system.welcome_modal import Choice
+
+
+BURST = 0.5
+"""Seconds between two letters of one text that is typed quickly."""
+
+
+class OverlayApp(FewBytesApp, ClipboardApp):
+    """An app with a chapter, over which lists, dialogs and help can be opened."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # At once: a key that waits until it has bubbled up is overtaken by what is typed or pasted after it.
+        Binding("tab", "go_on(1)", "Next field", show=False, priority=True),
+        Binding("shift+tab", "go_on(-1)", "Previous field", show=False, priority=True),
+    ]
+
+    @dataclass
+    class Reconfigured(Message):
+        """The GM goes on with other settings, for which the engine starts anew."""
+
+        configuration: Configuration
+
+    configuration: Configuration
+    chapter: ChapterScreen
+    desk: Desk
+
+    _key_letters = ""
+    """Letters that acted as keys a moment ago, and may be the beginning of a text."""
+    _key_letter_at = 0.0
+
+    async def on_event(self, event: events.Event) -> None:
+        """Tell a letter from a letter with Alt, and keep what is typed before there is a field."""
+        if isinstance(event, events.Key) and event.key.startswith("alt+"):
+            event.character = None
+        is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
+        if is_new:
+            self.chapter.stir()
+        if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
+            self.chapter.show_early_text()
+            return
+        if isinstance(event, events.Key | events.Paste) and is_new and self._is_on_chapter:
+            self._lead_to_field(event)
+        await super().on_event(event)
+
+    def _lead_to_field(self, event: events.Key | events.Paste) -> None:
+        """Move the focus to the field where a text belongs that is typed or pasted beside it.
+
+        A paste is text, and so is a letter that is no key of what has the focus. Where it is one (`v` and `y`
+        of a reader, `1` of the strip of panels) acts at once; none of them changes what is stored. It may
+        also be the first letter of a text, typed or sent in one write by a slow line. So it is kept for a
+        moment, and goes to the field before a letter that is no key and follows within that moment.
+        """
+        key_letters, self._key_letters = self._key_letters, ""
+        focused = self.chapter.focused
+        if focused is not None and focused.check_consume_key("a", "a"):
+            return
+        if isinstance(event, events.Paste):
+            key_letters = ""
+        elif not event.is_printable:
+            return
+        else:
+            if event.time - self._key_letter_at > BURST:
+                key_letters = ""
+            if event.key in self.chapter.active_bindings:
+                self._key_letters, self._key_letter_at = key_letters + (event.character or ""), event.time
+                return
+        for page in self.chapter.query(EnginePane):
+            if page.has_session and is_shown(page) and (field := page.field_for_typing()) is not None:
+                self.chapter.set_focus(field, scroll_visible=False)
+                if key_letters:
+                    field.insert(key_letters)
+
+    def _has_no_field_yet(self) -> bool:
+        return self._is_on_chapter and self.chapter.has_no_field_yet
+
+    @property
+    def _is_on_chapter(self) -> bool:
+        # At the very first and the very last moment there is no screen at all.
+        return bool(self.screen_stack) and self.screen is self.chapter
+
+    async def action_go_on(self, step: int) -> None:
+        """Go to the next field or the one before; a page may know where that is."""
+        focused = self.screen.focused
+        pages = [node for node in focused.ancestors if isinstance(node, EnginePane)] if focused else []
+        for page in pages:
+            if focused is not None and await page.leads_on(focused, step):
+                return
+        if step > 0:
+            self.screen.focus_next()
+        else:
+            self.screen.focus_previous()
+
+    @property
+    def engine(self) -> "Engine | None":
+        """The engine, once it runs."""
+        return self.desk.engine
+
+    @property
+    def session(self) -> "OpenSession | None":
+        """The open session, once there is one."""
+        return self.desk.session
+
+    def do(self, work: Coroutine[object, object, object], *, group: str = "desk") -> None:
+        """Do this in the background; what the GM can mend is said on the page."""
+
+        async def done() -> None:
+            await self._done(work)
+
+        worker: Worker[None] = self.run_worker(done, group=group, exit_on_error=False)
+        # Quitting may end a worker before it has begun; Python would complain of `work` on the terminal.
+        finalize(worker, work.close)
+
+    async def _done(self, work: Coroutine[object, object, object]) -> None:
+        try:
+            await work
+        except StoryEngineError as error:
+            self.chapter.show_trouble(error)
+
+    def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
+        """Write a version of the chapter. By its name: `@on` would have the page imported too soon."""
+        self.do(self._deliver(event), group="download")
+
+    async def _deliver(self, wanted: "NarrativePane.DownloadWanted") -> None:
+        from storyengine_tui.screens.narrative.download_row import deliver_chapter
+
+        folder = self.configuration.paths.downloads
+        path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
+        wanted.page.show_delivered(wanted.draft, path)
+
+    def pass_gate(self, begin: Callable[[], object]) -> None:
+        """Begin, after the first paint; where a password is set, once it was given."""
+        gate = self.configuration.gate
+        if gate is None:
+            self.call_after_refresh(begin)
+            return
+        from storyengine_tui.screens.system.password_screen import PasswordScreen
+
+        def passed(_: None) -> None:
+            begin()
+
+        self.push_screen(PasswordScreen(gate), passed)
+
+    def action_welcome(self) -> None:
+        """Lead a newcomer by hand."""
+        from storyengine_tui.screens.system.welcome_modal import WelcomeModal
+
+        self.push_screen(WelcomeModal(self.configuration), self._begin)
+
+    def _begin(self, choice: "Choice | None") -> None:
+        from storyengine_tui.screens.system.example_chapters import ExampleChapter
+        from storyengine_tui.screens.system.welcome_modal import ConnectModel, StartEmpty
+
+        match choice:
+            case ExampleChapter():
+                self.do(self.desk.open_example(choice))
+            case StartEmpty():
+                self.action_new_chapter()
+            case ConnectModel():
+                self.action_model()
+
+    def action_new_chapter(self) -> None:
+        """Start with an empty world."""
+        self.do(self.desk.open_new())
+
+    def action_chapters(self) -> None:
+        """List the chapters."""
+        from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
+
+        self.push_screen(ChaptersScreen(self.desk))
+
+    def action_model(self) -> None:
+        """Show who answers, and how to connect another model."""
+        from storyengine_tui.screens.models.model_screen import ModelScreen
+
+        names = self.session.snapshot.session.names if self.session is not None else {}
+        self.push_screen(ModelScreen(self.configuration, names, self.session), self._go_on_with)
+
+    def _go_on_with(self, configuration: Configuration | None) -> None:
+        if configuration is not None:
+            self.post_message(self.Reconfigured(configuration))
+
+    def action_archive(self) -> None:
+        """Take the open chapter off the list, and go on with another."""
+        if self.session is not None:
+            self.do(self.desk.archive(self.session.id))
+
+    def action_provenance(self) -> None:
+        """Show every call of the session."""
+        from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+
+        session = self.desk.session
+        if session is not None:
+            self.push_screen(ProvenanceScreen(session))
+
+    def action_help(self) -> None:
+        """Show the keys of what has the focus."""
+        from storyengine_tui.screens.system.help_screen import HelpScreen
+
+        if isinstance(self.screen, HelpScreen):
+            self.screen.action_close()
+        else:
+            self.push_screen(HelpScreen.of(self.screen))
+
+    def action_explain(self) -> None:
+        """Show the keys, for a question mark that is not typed into a text."""
+        self.action_help()
+
+    def show_bug(self, error: Exception) -> None:
+        """Say that the program did something wrong, with a report to copy."""
+        from storyengine_tui.screens.system.bug_screen import BugScreen
+
+        if not isinstance(self.screen, BugScreen):
+            self.push_screen(BugScreen(error, self.desk.paths.logs))

@@ -1,0 +1,64 @@
+"""What the program says to the terminal beside the screen, and what it does when the terminal is gone."""
+
+import asyncio
+import select
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+
+from textual.app import App
+
+from core.text.cleaning import clean_line
+
+WATCH_SECONDS = 2.0
+"""How often is looked whether the terminal is still there."""
+
+
+class Terminal:
+    """The window's title, and the end of the line."""
+
+    def __init__(self, app: App[None], leave: Callable[[], Coroutine[object, object, object]]) -> None:
+        self._app = app
+        self._end = leave
+
+    def tell_of_reply(self, replier: str, title: str, *, rings: bool) -> None:
+        """Say in the window's frame who has answered, and ring when the GM wants that."""
+        self.set_title(f"{replier} has answered · {title}")
+        if rings:
+            self._app.bell()
+
+    def set_title(self, title: str) -> None:
+        """Show `title` in the window's frame, where the terminal has one."""
+        driver = self._app._driver  # Textual has no other way to it.
+        if driver is None or self._app.is_headless:
+            return
+        driver.write(f"\x1b]2;{clean_line(title)[:120]}\x07")
+
+    def heed_hang_up(self) -> None:
+        """A dropped line or a polite kill ends the program as Ctrl+Q does: stored, settled, closed."""
+        if self._app.is_headless:
+            return
+        self._app.set_interval(WATCH_SECONDS, self._leave_when_gone)
+        if sys.platform == "win32":
+            return
+        loop = asyncio.get_running_loop()
+        for sent in (signal.SIGHUP, signal.SIGTERM):
+            loop.add_signal_handler(sent, self._leave)
+
+    def _leave_when_gone(self) -> None:
+        """End at the end of file: without a hang-up signal nobody else notices it."""
+        if self._is_gone():
+            self._leave()
+
+    def _leave(self) -> None:
+        self._app.run_worker(self._end(), group="leave", exit_on_error=False)
+
+    def _is_gone(self) -> bool:
+        if sys.platform == "win32" or sys.__stdin__ is None:
+            return False
+        with suppress(OSError, ValueError):
+            watch = select.poll()
+            watch.register(sys.__stdin__.fileno(), 0)
+            return bool(watch.poll(0))
+        return True

@@ -1,0 +1,1 @@
+"""The only package that touches private parts of Textual or Rich."""

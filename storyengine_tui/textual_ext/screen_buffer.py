@@ -1,0 +1,321 @@
+"""What a terminal shows now, and the fewest bytes that make it show something else.
+
+Pure: it takes rows of cells and returns escape sequences. A cell holds what is seen as one character; the
+cells after a wide one are empty. Where terminals disagree about a character's width, what is behind it is
+placed anew, so that no disagreement reaches further than that character.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple
+
+from rich.cells import split_graphemes
+
+from storyengine_tui.textual_ext.cell_width import is_plain
+
+
+class Look(NamedTuple):
+    """How text is painted: the parameters of SGR, and the link that it is."""
+
+    sgr: str = ""
+    link: str = ""
+    link_id: str = ""
+
+
+class Cell(NamedTuple):
+    """One cell: a character, or nothing behind a wide one."""
+
+    look: Look
+    text: str
+
+
+class Run(NamedTuple):
+    """Text of one look."""
+
+    look: Look
+    text: str
+
+
+class Patch(NamedTuple):
+    """What row `y` is to show from column `x` on."""
+
+    y: int
+    x: int
+    cells: list[Cell]
+
+
+Row = list[Cell | None]
+"""What a row shows; None where nobody knows."""
+
+PLAIN: Final = Look()
+_BRIDGE: Final = 6
+"""So many equal cells between two differing ones are sent again: moving the cursor costs as much."""
+_LEAST_BLOCK: Final = 6
+_LEAST_GAIN: Final = 3
+_NO_ACCENT: Final = (0, 9)  # 9 is a virama, which may join what follows.
+_MOST_KNOWN: Final = 2_000
+_LOOK: Final = attrgetter("look")
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def cells_of(runs: Iterable[Run]) -> list[Cell]:
+    """Return `runs` as cells. Control characters, which nobody paints, are dropped."""
+    cells: list[Cell] = []
+    for look, text in runs:
+        known = _known_cells(look)
+        if is_plain(text):
+            cells.extend(map(known.__getitem__, text))
+            continue
+        printable = _CONTROLS.sub("", text)
+        for begin, end, width in split_graphemes(printable)[0]:
+            if width:
+                cells.append(known[printable[begin:end]])
+                cells.extend([known[""]] * (width - 1))
+            else:
+                _join(cells, printable[begin:end])
+    return cells
+
+
+class _KnownCells(dict[str, Cell]):
+    """The cells of one look, so that what looks the same is the same: thousands are compared for a page."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+
+    def __missing__(self, text: str) -> Cell:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        cell = self[text] = Cell(self._look, text)
+        return cell
+
+
+@lru_cache(maxsize=256)
+def _known_cells(look: Look) -> _KnownCells:
+    return _KnownCells(look)
+
+
+def _join(cells: list[Cell], mark: str) -> None:
+    """Add what has no width of its own to the character before it, if there is one."""
+    for index in range(len(cells) - 1, -1, -1):
+        if cells[index].text:
+            cells[index] = Cell(cells[index].look, cells[index].text + mark)
+            return
+
+
+class TerminalRows:
+    """Remembers the rows of a terminal of some size, and paints by difference."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.width = width
+        self.height = height
+        self._rows: list[Row] = [self._unknown() for _ in range(height)]
+
+    def paint(self, patches: Sequence[Patch]) -> str:
+        """Return what turns the terminal into what `patches` say, and remember it."""
+        wanted: dict[int, Row] = {}
+        for patch in patches:
+            # A page that was laid out for a larger terminal may still be on its way.
+            if 0 <= patch.y < self.height and 0 <= patch.x < self.width:
+                row = wanted.setdefault(patch.y, self._rows[patch.y].copy())
+                _put(row, patch)
+        pen = _Pen()
+        self._scroll(wanted, pen)
+        for y, row in sorted(wanted.items()):
+            has_surprises = _may_surprise(self._rows[y]) or _may_surprise(row)
+            for begin, end in _differences(self._rows[y], row, has_surprises=has_surprises):
+                write = pen.write if has_surprises else pen.write_plain
+                write(y, begin, row[begin:end])
+            self._rows[y] = row
+        return pen.finished()
+
+    def _unknown(self) -> Row:
+        return [None] * self.width
+
+    def _scroll(self, wanted: dict[int, Row], pen: "_Pen") -> None:
+        """Let the terminal itself move a block of rows, where that saves more than it costs."""
+        move = _movement(self._rows, wanted)
+        if move is None:
+            return
+        top, bottom, up = move
+        for y in range(top, bottom + 1):
+            wanted.setdefault(y, self._rows[y])
+        block = self._rows[top : bottom + 1]
+        fresh = [self._unknown() for _ in range(abs(up))]
+        moved = block[up:] + fresh if up > 0 else fresh + block[:up]
+        self._rows[top : bottom + 1] = moved
+        pen.scroll(top, bottom, up)
+
+
+def _put(row: Row, patch: Patch) -> None:
+    """Put `patch` into `row`. Nobody knows what a terminal shows of a wide character that lost a half."""
+    width, begin = len(row), patch.x
+    end = min(begin + len(patch.cells), width)
+    if begin < width and _is_continuation(row[begin]):
+        first, _ = _whole(row, begin)
+        row[first:begin] = [None] * (begin - first)
+    if end < width and _is_continuation(row[end]):
+        _, last = _whole(row, end)
+        row[end:last] = [None] * (last - end)
+    row[begin:end] = patch.cells[: end - begin]
+
+
+def _differences(old: Row, new: Row, *, has_surprises: bool) -> list[tuple[int, int]]:
+    """Return the ranges of cells to send, in order.
+
+    A range with a character of doubtful width goes to the end of the row: whatever the terminal makes of that
+    character, what is behind it is painted over.
+    """
+    if old == new:
+        return []
+    pairs = enumerate(zip(old, new, strict=True))
+    changed = [column for column, (before, after) in pairs if before is not after and before != after]
+    if not has_surprises and None not in new:
+        return _joined(changed)
+    ranges: list[tuple[int, int]] = []
+    for column in changed:
+        if new[column] is None:
+            continue
+        begin = fresh = column
+        if ranges and begin - ranges[-1][1] <= _BRIDGE and None not in new[ranges[-1][1] : begin]:
+            begin, fresh = ranges.pop()
+        # What the range held before is known not to be doubtful.
+        if _is_doubtful(old[column]) or any(map(_is_doubtful, new[fresh : column + 1])):
+            return [*ranges, (begin, len(new))]
+        ranges.append((begin, column + 1))
+    return ranges
+
+
+def _joined(changed: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the ranges that `changed` columns make, with what lies between them where that is short."""
+    ranges: list[tuple[int, int]] = []
+    begin = end = changed[0]
+    for column in changed:
+        if column - end > _BRIDGE:
+            ranges.append((begin, end))
+            begin = column
+        end = column + 1
+    return [*ranges, (begin, end)]
+
+
+def _may_surprise(row: Row) -> bool:
+    """Whether there is anything in it that is not plain: wide, joined, or of a doubtful width."""
+    return not is_plain("".join([cell.text for cell in row if cell is not None]))
+
+
+def _whole(row: Row, column: int) -> tuple[int, int]:
+    """Return the cells of the character that `column` belongs to."""
+    begin, end = column, column + 1
+    while begin > 0 and _is_continuation(row[begin]):
+        begin -= 1
+    while end < len(row) and _is_continuation(row[end]):
+        end += 1
+    return begin, end
+
+
+def _is_continuation(cell: Cell | None) -> bool:
+    return cell is not None and not cell.text
+
+
+def _is_doubtful(cell: Cell | None) -> bool:
+    """Whether terminals disagree about the width: emoji, what is joined, Indic clusters."""
+    if cell is None or cell.text.isascii():
+        return False
+    return cell.text[0] >= "\U0001f000" or any(
+        unicodedata.combining(char) in _NO_ACCENT for char in cell.text[1:]
+    )
+
+
+def _movement(rows: Sequence[Row], wanted: dict[int, Row]) -> tuple[int, int, int] | None:
+    """Return first row, last row and how far up (or, negative, down) a block is best moved, if at all."""
+    top, bottom = _longest_run(sorted(y for y, row in wanted.items() if row != rows[y]), wanted)
+    size = bottom - top + 1
+    if size < _LEAST_BLOCK:
+        return None
+    # Where equal cells are not the same, a movement is overlooked, and the rows are sent.
+    old = [hash(tuple(map(id, row))) for row in rows[top : bottom + 1]]
+    new = [hash(tuple(map(id, wanted[y]))) for y in range(top, bottom + 1)]
+    equal = sum(before == after for before, after in zip(old, new, strict=True))
+    best, best_gain = 0, 0
+    for distance in range(1, size - _LEAST_GAIN):
+        for up in (distance, -distance):
+            pairs = zip(old[up:], new, strict=False) if up > 0 else zip(old, new[-up:], strict=False)
+            gain = sum(before == after for before, after in pairs) - equal - distance // 2
+            if gain > best_gain:
+                best, best_gain = up, gain
+    return (top, bottom, best) if best_gain > _LEAST_GAIN else None
+
+
+def _longest_run(changed: list[int], wanted: dict[int, Row]) -> tuple[int, int]:
+    """Return the ends of the longest run of rows that are to be painted, from a changed one to another."""
+    best = (0, -1)
+    first = 0
+    for index, y in enumerate(changed):
+        if index and any(between not in wanted for between in range(changed[index - 1], y)):
+            first = index
+        if y - changed[first] > best[1] - best[0]:
+            best = (changed[first], y)
+    return best
+
+
+class _Pen:
+    """Writes cells, and changes its look only when that changes."""
+
+    def __init__(self) -> None:
+        self._out: list[str] = []
+        self._look = PLAIN
+
+    def scroll(self, top: int, bottom: int, up: int) -> None:
+        """Move the rows from `top` to `bottom`: index at the last line, reverse index at the first."""
+        row, step = (bottom, "\x1bD" * up) if up > 0 else (top, "\x1bM" * -up)
+        self._out.append(f"\x1b[{top + 1};{bottom + 1}r\x1b[{row + 1};1H{step}\x1b[r")
+
+    def write(self, y: int, x: int, cells: Sequence[Cell | None]) -> None:
+        """Write `cells` from there on, with the cursor put right behind every doubtful one."""
+        out, pen, is_lost = self._out, self._look, True
+        for column, cell in enumerate(cells, x):
+            if cell is None:
+                is_lost = True
+                continue
+            look, text = cell
+            if not text:
+                continue
+            if is_lost:
+                out.append(f"\x1b[{y + 1};{column + 1}H")
+            if look is not pen and look != pen:
+                out.append(_change(pen, look))
+                pen = look
+            out.append(text)
+            is_lost = not text.isascii() and _is_doubtful(cell)
+        self._look = pen
+
+    def write_plain(self, y: int, x: int, cells: Sequence[Cell | None]) -> None:
+        """Write `cells`, all of them known and none of them doubtful, from there on."""
+        self._out.append(f"\x1b[{y + 1};{x + 1}H")
+        for look, group in groupby(filter(None, cells), key=_LOOK):
+            if look != self._look:
+                self._out.append(_change(self._look, look))
+                self._look = look
+            self._out.append("".join([cell.text for cell in group]))
+
+    def finished(self) -> str:
+        if self._look != PLAIN:
+            self._out.append(_change(self._look, PLAIN))
+            self._look = PLAIN
+        return "".join(self._out)
+
+
+def _change(old: Look, new: Look) -> str:
+    """Return what changes the pen from one look to another."""
+    link = ""
+    if (old.link, old.link_id) != (new.link, new.link_id):
+        link = f"\x1b]8;id={new.link_id};{new.link}\x1b\\" if new.link else "\x1b]8;;\x1b\\"
+    if old.sgr == new.sgr:
+        return link
+    if not new.sgr:
+        return link + "\x1b[0m"
+    return link + (f"\x1b[0;{new.sgr}m" if old.sgr else f"\x1b[{new.sgr}m")

@@ -1,0 +1,70 @@
+"""A question with Confirm and Cancel, where Cancel has the focus."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from core.text.cleaning import clean
+from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
+
+
+class ConfirmModal(TextDialog):
+    """Ends with True when the user confirmed, else with False; Esc cancels.
+
+    `is_destructive` says that it cannot be undone: the button looks so. A long text scrolls, so that
+    the buttons stay on the screen at any size.
+    """
+
+    DEFAULT_CSS = """
+    ConfirmModal {
+        align: center middle;
+        .confirm--box { width: 64; max-width: 100%; height: auto; max-height: 100%; }
+        .confirm--question { height: auto; text-style: bold; }
+        .confirm--scroll { height: auto; max-height: 55vh; }
+        .confirm--text { height: auto; }
+        .confirm--buttons { height: auto; align-horizontal: right; }
+        Button { margin-left: 2; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    def __init__(
+        self,
+        question: str,
+        text: str = "",
+        *,
+        confirm: str = "Confirm",
+        cancel: str = "Cancel",
+        is_destructive: bool = False,
+    ) -> None:
+        super().__init__()
+        self._question = clean(question)
+        self._text = clean(text)
+        self._labels = (clean(cancel), clean(confirm))
+        self.set_class(is_destructive, "-destructive")
+
+    def compose(self) -> ComposeResult:
+        """Compose the box."""
+        cancel, confirm = self._labels
+        with Vertical(classes="confirm--box"):
+            yield Static(Content(self._question), classes="confirm--question")
+            if self._text:
+                with VerticalScroll(classes="confirm--scroll", can_focus=False):
+                    yield Static(Content(self._text), classes="confirm--text")
+            with Horizontal(classes="confirm--buttons"):
+                yield Button(Content(cancel), id="cancel")
+                yield Button(Content(confirm), id="confirm")
+
+    @on(Button.Pressed)
+    def _answer(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.dismiss(event.button.id == "confirm")
+
+    def action_cancel(self) -> None:
+        """Leave everything as it is."""
+        self.dismiss(False)

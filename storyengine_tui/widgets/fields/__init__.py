@@ -1,0 +1,1 @@
+"""Text fields with a limit."""

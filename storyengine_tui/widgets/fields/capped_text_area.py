@@ -1,0 +1,256 @@
+"""A text area that stops at a limit: typing, paste, drop and load alike (design 10)."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import TextArea
+from textual.widgets.text_area import Edit, EditResult
+
+from core.text.cleaning import clean
+from core.text.graphemes import head, is_safe_cut
+from storyengine_tui.textual_ext.diff_display import is_wanted
+from storyengine_tui.textual_ext.immediate_keys import act_at_once
+
+
+def fitting(text: str, room: int) -> str:
+    """Return the beginning of `text` that has room for `room` characters, never half of one that is seen."""
+    if room <= 0:
+        return ""
+    part = head(text, room)
+    return part if is_safe_cut(text, len(part)) else ""
+
+
+class CappedTextArea(TextArea):
+    """A text area for at most `limit` characters of clean text.
+
+    What does not fit is not taken: the bell rings and `LimitReached` says how much stayed outside. The
+    cursor stands at the end of a text that was loaded. Read only, it can still be selected and copied.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+home", "document_end(False)", "Beginning of the text", show=False),
+        Binding("ctrl+end", "document_end(True)", "End of the text", show=False),
+        # Textual's F7 lists the calls here.
+        Binding("ctrl+g", "select_all", "Select all", show=False),
+    ]
+
+    @dataclass
+    class Edited(Message):
+        """The user changed the text; loading one is not an edit. The owner decides when to store it."""
+
+        text_area: "CappedTextArea"
+        text: str
+
+        @property
+        def control(self) -> "CappedTextArea":
+            """The text area that sent this."""
+            return self.text_area
+
+    @dataclass
+    class LimitReached(Message):
+        """`refused` characters were not taken, for there are at most `limit`."""
+
+        text_area: "CappedTextArea"
+        limit: int
+        refused: int
+
+        @property
+        def control(self) -> "CappedTextArea":
+            """The text area that sent this."""
+            return self.text_area
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        limit: int,
+        placeholder: str = "",
+        read_only: bool = False,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+        disabled: bool = False,
+    ) -> None:
+        super().__init__(
+            fitting(clean(text), limit),
+            placeholder=placeholder,
+            read_only=read_only,
+            highlight_cursor_line=False,
+            name=name,
+            id=id,
+            classes=classes,
+            disabled=disabled,
+        )
+        self.limit = limit
+        self.full_sentence = ""
+        self.cursor_blink = False
+        self.move_cursor(self.document.end)
+
+    @property
+    def says_full(self) -> bool:
+        """Whether it says that something was not taken."""
+        return bool(self.full_sentence)
+
+    @property
+    def length(self) -> int:
+        """The number of characters in it."""
+        return len(self.text)
+
+    async def on_key(self, event: events.Key) -> None:
+        """Act on a key before the next one comes."""
+        await act_at_once(self, event)
+
+    async def on_paste(self, event: events.Paste) -> None:
+        """Insert a paste, and leave the focus where it is.
+
+        In place of Textual's handler, which asks for the focus through the app's queue: that takes it back
+        after a Tab that came directly behind the paste.
+        """
+        event.prevent_default()
+        if not self.read_only:
+            result = self.replace(event.text, *self.selection, maintain_selection_offset=False)
+            self.move_cursor(result.end_location)
+
+    def load_text(self, text: str) -> None:
+        """Show another text from its end, and forget what could be undone."""
+        cleaned = clean(text)
+        taken = fitting(cleaned, self.limit)
+        super().load_text(taken)
+        self.move_cursor(self.document.end)
+        self._refuse(len(cleaned) - len(taken))
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Do as much of `edit` as fits."""
+        text = clean(edit.text)
+        replaced = len(self.get_text_range(edit.top, edit.bottom))
+        taken = fitting(text, self.limit - (self.length - replaced))
+        if text and not taken:
+            self._refuse(len(text))
+            return EditResult(end_location=self.cursor_location, replaced_text="")
+        edit.text = taken
+        result = super().edit(edit)
+        self._refuse(len(text) - len(taken))
+        if self.says_full and len(taken) == len(text):
+            self.full_sentence = self.border_subtitle = ""
+        if taken or result.replaced_text:
+            self.post_message(self.Edited(self, self.text))
+        return result
+
+    def action_document_end(self, is_end: bool) -> None:
+        """Go to the end of the text, or to its beginning."""
+        self.move_cursor(self.document.end if is_end else (0, 0))
+
+    def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
+        """Scroll to the cursor; in the middle of an edit it may stand where there is no text any more.
+
+        Textual measures the text anew, which may take the scroll bar away and ask for this, before it
+        places the cursor; it asks again afterwards.
+        """
+        row, column = self.cursor_location
+        if row >= self.document.line_count or column > len(self.document.get_line(row)):
+            return Offset()
+        scrolled = super().scroll_cursor_visible(center, animate)
+        if self.has_focus:
+            self.bring_cursor_into_sight()
+        return scrolled
+
+    def bring_cursor_into_sight(self) -> None:
+        """Scroll the page around it to where the cursor is: nobody types into what they cannot see."""
+        if not self.region:
+            return
+        for page in self.ancestors:
+            if isinstance(page, Widget) and page.is_scrollable and page is not self.screen:
+                cursor = self.cursor_screen_offset
+                if page.region and not page.scrollable_content_region.contains_point(cursor):
+                    line = Region(0, cursor.y - page.scrollable_content_region.y + page.scroll_offset.y, 1, 1)
+                    page.scroll_to_region(line, animate=False, force=True, x_axis=False)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint nothing once removed: a screen behind a dialog is painted as it was laid out before."""
+        if not self.is_attached:
+            return [Strip.blank(crop.width)] * crop.height
+        return super().render_lines(crop)
+
+    def _rewrap_and_refresh_virtual_size(self) -> None:
+        """Wrap the text where it is not wrapped so already, and paint what was painted before that.
+
+        Textual wraps all of it whenever it is told its size, as for every visit to a page; edits keep it
+        wrapped in between. And it only wraps: a start under load was painted between its layout and this,
+        once in twenty.
+        """
+        wrapped = self.wrapped_document
+        if is_wanted() and (wrapped._width, wrapped._tab_width) == (self.wrap_width, self.indent_width):
+            self._refresh_size()
+            return
+        super()._rewrap_and_refresh_virtual_size()
+        self.refresh()
+
+    def undo(self) -> None:
+        """Undo the last edits."""
+        before = self.text
+        super().undo()
+        self._tell_if_edited(before)
+
+    def redo(self) -> None:
+        """Do again what was undone."""
+        before = self.text
+        super().redo()
+        self._tell_if_edited(before)
+
+    def say_full(self, refused: int) -> None:
+        """Say how much was not taken; the next edit that fits takes it away.
+
+        It stands on the border; whose text area has none shows `full_sentence` in a place of its own.
+        """
+        self.full_sentence = f"Full: {self.limit:,} characters fit, {refused:,} were not taken"
+        self.border_subtitle = self.full_sentence
+
+    def _tell_if_edited(self, before: str) -> None:
+        text = self.text
+        if text != before:
+            self.post_message(self.Edited(self, text))
+
+    def _refuse(self, count: int) -> None:
+        if count > 0:
+            self.app.bell()
+            self.post_message(self.LimitReached(self, self.limit, count))
+
+
+class ComposerTextArea(CappedTextArea):
+    """A capped text area where Enter sends and Ctrl+J, or Shift+Enter where it arrives, is a new line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Send"),
+        Binding("ctrl+j,shift+enter", "new_line", "New line", key_display="^j"),
+    ]
+
+    @dataclass
+    class Submitted(Message):
+        """The user sends `text`; it stays in the text area until the owner takes it away."""
+
+        text_area: "ComposerTextArea"
+        text: str
+
+        @property
+        def control(self) -> "ComposerTextArea":
+            """The text area that sent this."""
+            return self.text_area
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer what is possible: nothing is sent from a text that is only read."""
+        return not (self.read_only and action in ("submit", "new_line"))
+
+    def action_submit(self) -> None:
+        """Hand the text to the owner."""
+        if not self.read_only:
+            self.post_message(self.Submitted(self, self.text))
+
+    def action_new_line(self) -> None:
+        """Break the line at the cursor, or in place of what is selected."""
+        self._replace_via_keyboard("\n", *self.selection)

@@ -1,0 +1,1 @@
+"""Long texts that are read: wrapping, selection, transcript."""

@@ -1,0 +1,301 @@
+"""Paints the lines of a transcript, and keeps the place: at the end, or where the reader has scrolled to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final, Self
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from core.domain.transcript import PieceKind
+from storyengine_tui.textual_ext.diff_display import is_wanted
+from storyengine_tui.widgets.reading.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
+from storyengine_tui.widgets.reading.wrap import Span, fragments
+
+WIDEST: Final = 100
+"""Cells of a line at most: the eye does not find the next line back from the end of a longer one."""
+
+MOST_STRIPS: Final = 512
+"""Painted lines that are kept; each is some kilobytes, and an evening shows thousands of them."""
+
+
+class LineView(ScrollView):
+    """Shows `self.lines`. A token costs its last line, whatever is above it: all other strips are kept."""
+
+    DEFAULT_CSS = """
+    LineView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-horizontal: 0; }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "transcript-view--aside",
+        "transcript-view--gm",
+    }
+
+    has_more_below: reactive[bool] = reactive(False, repaint=False, init=False)
+    """Whether the end is out of sight."""
+
+    @dataclass
+    class MoreBelowChanged(Message):
+        """The end went out of sight, or came back."""
+
+        view: "LineView"
+        has_more_below: bool
+
+        @property
+        def control(self) -> "LineView":
+            """The view that sent this."""
+            return self.view
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.lines = TranscriptLines()
+        self._width = 0
+        self._is_following = True
+        self._top: list[tuple[int, Mark]] = []
+        self._strips: dict[int, Strip] = {}
+        self._framed: dict[int, Strip] = {}
+        """The same lines with what stands left and right of them, as they were painted last."""
+        self._framed_width = 0
+        self._styles_of: dict[str, Style] = {}
+
+    @property
+    def is_following(self) -> bool:
+        """Whether new text is scrolled into sight."""
+        return self._is_following
+
+    def follow(self) -> None:
+        """Go to the end and stay there while it grows."""
+        self._is_following = True
+        self._hold_place()
+
+    # Changes
+
+    def extend(self, change: Callable[[], int]) -> None:
+        """Do a change that only touches the end; it returns the first line that may look different."""
+        height = self.lines.height
+        self._paint_from(change(), height)
+        self._hold_place()
+
+    def rearrange(self, change: Callable[[], int]) -> None:
+        """Do any other change, and keep what the reader looks at where it is."""
+        height = self.lines.height
+        top = self._top_marks()
+        self._paint_from(change(), height)
+        if not self._is_following:
+            self._return_to(top)
+        self._hold_place()
+
+    def _paint_from(self, dirty: int, old_height: int) -> None:
+        height = self.lines.height
+        for kept in (self._strips, self._framed):
+            if dirty == 0:
+                kept.clear()
+            for y in range(dirty, max(height, old_height)) if kept else ():
+                kept.pop(y, None)
+        if not self._width:
+            return
+        size = Size(self._width, height)
+        if size != self.virtual_size:
+            if is_wanted():
+                # Setting `virtual_size` itself lays out the whole screen for every new line.
+                self.set_reactive(LineView.virtual_size, size)
+                self._scroll_update(size)
+            else:
+                self.virtual_size = size
+        first = max(dirty - self.scroll_offset.y, 0)
+        last = min(max(height, old_height) - self.scroll_offset.y, self.size.height)
+        if first < last or not self.size:
+            self.refresh(Region(0, first, self._width, last - first))
+
+    # Keeping the place
+
+    def _hold_place(self) -> None:
+        """Follow the end, or remember what is at the top now."""
+        if not self._width:
+            return
+        if self._is_following:
+            self.scroll_to(y=self.max_scroll_y, animate=False)
+        else:
+            self._top = self._top_marks()
+        self.has_more_below = round(self.scroll_y) < self.max_scroll_y
+
+    def _top_marks(self) -> list[tuple[int, Mark]]:
+        """Return marks for what is in sight, with their rows: the first one may be gone later."""
+        top = self.scroll_offset.y
+        marks = []
+        for row in range(self.size.height):
+            found = self.lines.line(top + row)
+            if found is not None and (row == 0 or found[1].begin == 0):
+                mark = self.lines.mark(self.lines.place(Spot(0, top + row)))
+                if mark is not None:
+                    marks.append((row, mark))
+        return marks
+
+    def _return_to(self, marks: list[tuple[int, Mark]]) -> None:
+        for row, mark in marks:
+            place = self.lines.recall(mark)
+            if place is not None:
+                self.scroll_to(y=self.lines.spot(place).y - row, animate=False)
+                return
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow from now on where the end is in sight, and not where it is not."""
+        super().watch_scroll_y(old_value, new_value)
+        if self.scrollable_content_region.width != self._width:
+            return  # In the middle of a resize; `on_resize` puts it right.
+        self._is_following = round(new_value) >= self.max_scroll_y
+        if not self._is_following:
+            self._top = self._top_marks()
+        self.has_more_below = not self._is_following
+
+    def watch_has_more_below(self, has_more_below: bool) -> None:
+        """Tell the owner."""
+        self.post_message(self.MoreBelowChanged(self, has_more_below))
+
+    def on_resize(self) -> None:
+        """Wrap to the new width and keep the place."""
+        width = self.scrollable_content_region.width
+        if width <= 0:
+            return
+        if width != self._width:
+            top, was_following = self._top, self._is_following
+            self.rewrap(width)
+            if not was_following:
+                self._return_to(top)
+            self._is_following = was_following
+        self._hold_place()
+
+    def rewrap(self, width: int) -> None:
+        """Wrap everything anew."""
+        self._width = width
+        height = self.lines.height
+        self.lines.set_width(min(width, WIDEST))
+        self._paint_from(0, height)
+
+    # Painting
+
+    def notify_style_update(self) -> None:
+        """Forget what was painted in other colours."""
+        super().notify_style_update()
+        self._strips.clear()
+        self._framed.clear()
+        self._styles_of.clear()
+
+    def refresh(
+        self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
+    ) -> Self:
+        """Paint anew: what is named, or all of it, whatever was painted before.
+
+        A view on a hidden page has no place and no size, so that no region names what of it will be in sight.
+        Textual would keep the rows that it painted last, and show them again with the page.
+        """
+        if not self.size:
+            regions = ()
+        if repaint and not regions:
+            self._framed.clear()
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return rows of what is in sight. A line that has only moved is not made anew, as Textual would."""
+        width, top = self.outer_size.width, self.scroll_offset.y
+        if self.gutter.height:
+            return super().render_lines(crop)
+        if width != self._framed_width or len(self._framed) >= MOST_STRIPS:
+            self._framed.clear()
+            self._framed_width = width
+        rows = [self._framed.get(top + y) for y in crop.line_range]
+        missing = [y for y, strip in zip(crop.line_range, rows, strict=True) if strip is None]
+        if missing:
+            made = super().render_lines(Region(0, missing[0], width, missing[-1] + 1 - missing[0]))
+            for y, strip in enumerate(made, missing[0]):
+                rows[y - crop.y] = strip
+                if top + y in self._strips:
+                    self._framed[top + y] = strip
+        begin, end = crop.column_span
+        return [strip.crop(begin, end) for strip in rows if strip is not None]
+
+    def render_line(self, y: int) -> Strip:
+        """Return row `y` of what is in sight."""
+        line = y + self.scroll_offset.y
+        parts = self.highlights(line)
+        if parts:
+            self._strips.pop(line, None)
+            return self._painted(line, parts)
+        strip = self._strips.get(line)
+        if strip is None:
+            if len(self._strips) >= MOST_STRIPS:
+                self._strips.clear()
+            strip = self._strips[line] = self._painted(line, [])
+        return strip
+
+    def highlights(self, line: int) -> list[tuple[int, int, Style]]:
+        """Return the spans of a line that look different now, by offset in their paragraph, in order."""
+        return []
+
+    def _painted(self, line: int, parts: list[tuple[int, int, Style]]) -> Strip:
+        width = self.scrollable_content_region.width
+        found = self.lines.line(line)
+        if found is None:
+            # The blank lines between paragraphs can be selected through as well.
+            return Strip([Segment(" " * width, self._style_of_blanks + _offset_style(0, line))], width)
+        paragraph, span = found
+        style = self._style_of(paragraph)
+        segments: list[Segment] = []
+        for part, part_style in _divided(span, style, parts):
+            column = sum(segment.cell_length for segment in segments)
+            for text, offset in fragments(paragraph.text, part, column):
+                segments.append(Segment(text, part_style + _offset_style(offset - span.begin, line)))
+        return Strip(segments).adjust_cell_length(width, self._style_of_blanks)
+
+    @property
+    def _style_of_blanks(self) -> Style:
+        # Textual puts it together anew from all that the view lies in, for every line.
+        style = self._styles_of.get("")
+        if style is None:
+            style = self._styles_of[""] = self.rich_style
+        return style
+
+    def _style_of(self, paragraph: Paragraph) -> Style:
+        if paragraph.kind is PieceKind.REPLY and paragraph.slot is not None:
+            name = paragraph.slot.colour
+        else:
+            name = "gm" if paragraph.kind is PieceKind.GM else "aside"
+        style = self._styles_of.get(name)
+        if style is None:
+            style = self._styles_of[name] = self.get_component_rich_style(f"transcript-view--{name}")
+        return style
+
+    def place_in_sight(self, place: Place) -> None:
+        """Scroll as little as needed to see `place`."""
+        y = self.lines.spot(place).y
+        top, height = self.scroll_offset.y, self.size.height
+        if y < top:
+            self.scroll_to(y=y, animate=False)
+        elif y >= top + height:
+            self.scroll_to(y=y - height + 1, animate=False)
+
+
+def _offset_style(x: int, y: int) -> Style:
+    """Return what tells Textual's selection where in the source a piece stands."""
+    return Style.from_meta({"offset": (x, y)})
+
+
+def _divided(span: Span, style: Style, parts: list[tuple[int, int, Style]]) -> list[tuple[Span, Style]]:
+    """Divide a line at the highlights that it has."""
+    divided: list[tuple[Span, Style]] = []
+    begin = span.begin
+    for first, last, extra in parts:
+        first, last = max(first, begin), min(last, span.end)
+        if first >= last:
+            continue
+        if begin < first:
+            divided.append((Span(begin, first), style))
+        divided.append((Span(first, last), style + extra))
+        begin = last
+    if begin < span.end or not divided:
+        divided.append((Span(begin, span.end), style))
+    return divided

@@ -1,0 +1,282 @@
+"""Structured memory as a person reads it, and as the JSON that it is: pure, from blocks to text (design 7).
+
+A payload is what a model returned and what validated. It is read here without trust in its shape, so that
+no block that a later version stores can keep the others from being shown.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.prompt_range import PromptRange
+from core.domain.slot import Slot
+from core.text.cleaning import clean, clean_line
+
+BULLET = "• "
+Names = Sequence[tuple[Slot, str]]
+
+
+class MemoryForm(StrEnum):
+    """The two views of structured memory."""
+
+    READABLE = "readable"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One paragraph of a view. `heading` is how many characters of it are a heading."""
+
+    text: str
+    heading: int = 0
+    is_title: bool = False
+    """It names a block, and is not one of its sections."""
+
+
+def passages_of(block: MemoryBlock, form: MemoryForm) -> list[Passage]:
+    """Return the paragraphs of one block."""
+    if form is MemoryForm.JSON:
+        return [Passage(clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))]
+    title = title_of(block)
+    sections = SECTIONS[block.type]
+    told = [(heading, list(lines(block.payload))) for heading, lines in sections]
+    found = [_section(heading, lines) for heading, lines in told if lines]
+    return [Passage(title, len(title), is_title=True), *(found or [Passage("Nothing new.")])]
+
+
+def title_of(block: MemoryBlock) -> str:
+    """Return what a block is about: the beginning, or which prompts."""
+    if block.type is BlockType.WORLD_CHAPTER_LOCK:
+        return "World and chapter, as they were locked"
+    if block.type is BlockType.CANON_CORRECTION:
+        after = _text(block.payload.get("made_after")).rstrip(")")
+        return f"Correction by the GM, after prompt {after}" if after else "Correction by the GM"
+    prompts = PromptRange(max(1, block.first), max(1, block.first, block.last))
+    return f"Prompt {prompts}" if len(prompts) == 1 else f"Prompts {prompts}"
+
+
+def all_text(blocks: Sequence[MemoryBlock], form: MemoryForm) -> str:
+    """Return all of memory as it is copied: paragraphs, or one JSON array."""
+    if form is MemoryForm.JSON:
+        return clean(json.dumps([block.payload for block in blocks], indent=2, ensure_ascii=False)) + "\n"
+    return "\n\n".join(passage.text for block in blocks for passage in passages_of(block, form)) + "\n"
+
+
+def _section(heading: str, lines: Sequence[str]) -> Passage:
+    return Passage("\n".join((heading, *lines)), len(heading))
+
+
+# Reading a payload. Every reader returns nothing where there is nothing of the kind that it wants.
+
+Payload = Mapping[str, object]
+Lines = Callable[[Payload], Iterator[str]]
+
+
+def _text(value: object) -> str:
+    """Return a phrase on one line; other than a phrase, as JSON."""
+    if value is None or isinstance(value, str):
+        return clean_line(value or "")
+    return clean_line(json.dumps(value, ensure_ascii=False))
+
+
+def _whole_text(value: object) -> str:
+    """Return a text with its lines."""
+    return value if isinstance(value, str) else _text(value)
+
+
+def _inner(payload: Payload, key: str) -> Payload:
+    value = payload.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _items(payload: Payload, key: str) -> list[object]:
+    value = payload.get(key)
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _records(payload: Payload, key: str) -> Iterator[Payload]:
+    return (item for item in _items(payload, key) if isinstance(item, Mapping))
+
+
+def _phrases(payload: Payload, key: str) -> list[str]:
+    return [phrase for phrase in map(_text, _items(payload, key)) if phrase]
+
+
+def _field(label: str, text: str) -> Iterator[str]:
+    if text and text != "unknown":
+        yield f"{label}: {text}"
+
+
+def _bullets(key: str) -> Lines:
+    """Return a reader of a list of phrases."""
+    return lambda payload: (BULLET + phrase for phrase in _phrases(payload, key))
+
+
+def _fields(key: str, *labels: tuple[str, str]) -> Lines:
+    """Return a reader of an object: its phrases and lists of phrases, one line each."""
+
+    def lines(payload: Payload) -> Iterator[str]:
+        inner = _inner(payload, key)
+        for name, label in labels:
+            value = inner.get(name)
+            is_list = isinstance(value, list | tuple)
+            yield from _field(label, "; ".join(_phrases(inner, name)) if is_list else _text(value))
+
+    return lines
+
+
+def _cast(payload: Payload) -> Iterator[str]:
+    for entry in _records(payload, "agents"):
+        yield f"{_text(entry.get('slot'))} {_text(entry.get('name'))} ({_text(entry.get('color'))})"
+
+
+def _joined(*parts: tuple[str, str]) -> str:
+    """Return the parts that have a text, each behind its own words."""
+    return "".join(before + text for before, text in parts if text and text != "unknown")
+
+
+def _told(key: str, tell: Callable[[Payload], str]) -> Lines:
+    """Return a reader of a list of objects, one bullet each."""
+
+    def lines(payload: Payload) -> Iterator[str]:
+        for record in _records(payload, key):
+            text = tell(record)
+            if text:
+                yield BULLET + text
+
+    return lines
+
+
+def _event(record: Payload) -> str:
+    return _joined(
+        ("", _text(record.get("event"))),
+        (" — because: ", _text(record.get("cause"))),
+        (" — so: ", _text(record.get("effect"))),
+    ) + _among(_phrases(record, "participants"))
+
+
+def _among(names: Sequence[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _action(record: Payload) -> str:
+    name = _text(record.get("name")) or f"Agent {_text(record.get('agent_slot'))}"
+    return _joined(
+        (f"{name}: ", _text(record.get("did"))),
+        (" — meaning to: ", _text(record.get("intent"))),
+        (" — result: ", _text(record.get("result"))),
+    )
+
+
+def _change(record: Payload) -> str:
+    before, after = _text(record.get("before")), _text(record.get("after"))
+    change = f"{before or '?'} → {after or '?'}" if before or after else ""
+    return _joined(
+        ("", _text(record.get("key"))), (": ", change), (" — ", _text(record.get("notes")))
+    ).removeprefix(": ")
+
+
+def _shift(record: Payload) -> str:
+    return _joined(
+        ("", " and ".join(_phrases(record, "between"))),
+        (": ", _text(record.get("change"))),
+        (" — seen in: ", _text(record.get("evidence"))),
+    ).removeprefix(": ")
+
+
+def _discovery(record: Payload) -> str:
+    return _joined(
+        ("", _text(record.get("thing"))),
+        (" — found by ", _text(record.get("who_found"))),
+        (" — ", _text(record.get("why_it_matters"))),
+    )
+
+
+def _thread(record: Payload) -> str:
+    return _joined(
+        ("", _text(record.get("thread"))),
+        (" — at stake: ", _text(record.get("stakes"))),
+        (" — next: ", _text(record.get("next_likely_trigger"))),
+    )
+
+
+LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
+    (
+        "World",
+        _fields(
+            "world",
+            ("genre", "Genre"),
+            ("tone", "Tone"),
+            ("themes", "Themes"),
+            ("rules_of_reality", "Rules of reality"),
+            ("factions_or_powers", "Powers"),
+            ("key_lore", "Lore"),
+            ("safety_or_boundaries", "Boundaries"),
+        ),
+    ),
+    (
+        "Chapter",
+        _fields(
+            "chapter",
+            ("premise", "Premise"),
+            ("location", "Place"),
+            ("time", "Time"),
+            ("environment", "Surroundings"),
+            ("active_threats", "Threats"),
+            ("open_mysteries", "Mysteries"),
+            ("chapter_goals", "Goals"),
+        ),
+    ),
+    ("Cast", _cast),
+    ("Canon", _bullets("canon_locks")),
+    ("Assumed", _bullets("assumptions")),
+)
+
+DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
+    (
+        "Where",
+        _fields("location_updates", ("where", "Now"), ("notable_environment_changes", "Surroundings")),
+    ),
+    ("What happened", _told("major_events", _event)),
+    ("Who did what", _told("character_actions", _action)),
+    ("What changed", _told("state_changes", _change)),
+    ("Between them", _told("relationship_shifts", _shift)),
+    ("Found", _told("items_clues_discovered", _discovery)),
+    ("Still open", _told("unresolved_threads", _thread)),
+    ("Canon", _bullets("canon_locks")),
+    ("Questions", _bullets("contradictions_or_questions")),
+)
+
+
+CORRECTION_SECTIONS: tuple[tuple[str, Lines], ...] = (
+    ("About prompts", _fields("corrects", ("from_marker", "From"), ("to_marker", "To"))),
+    ("What is true", lambda payload: iter(clean(_whole_text(payload.get("correction"))).split("\n"))),
+)
+
+SECTIONS = {
+    BlockType.WORLD_CHAPTER_LOCK: LOCK_SECTIONS,
+    BlockType.TURN_DELTA: DELTA_SECTIONS,
+    BlockType.CANON_CORRECTION: CORRECTION_SECTIONS,
+}
+
+
+def find_names(text: str, names: Names) -> Iterator[tuple[int, int, Slot]]:
+    """Yield where the names of characters stand in `text`, in order and without overlap."""
+    position = 0
+    while position < len(text):
+        hits = [(text.find(name, position), -len(name), slot) for slot, name in names if name]
+        found = min((hit for hit in hits if hit[0] >= 0), default=None)
+        if found is None:
+            return
+        begin, end = found[0], found[0] - found[1]
+        if _is_whole(text, begin, end):
+            yield begin, end, found[2]
+            position = end
+        else:
+            position = begin + 1
+
+
+def _is_whole(text: str, begin: int, end: int) -> bool:
+    return not (text[begin - 1 : begin].isalnum() or text[end : end + 1].isalnum())

@@ -1,0 +1,177 @@
+"""Paragraphs with headings and coloured names, that can be searched, selected and copied."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from rich.style import Style
+
+from core.domain.slot import Slot
+from core.domain.transcript import PieceKind
+from storyengine_tui.widgets.reading.memory_outline import Names, Passage, find_names
+from storyengine_tui.widgets.reading.pinned_view import PinnedView
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, Place, Spot
+
+_HEADING = Style(bold=True)
+
+
+class Match(NamedTuple):
+    """Where the searched text stands: which paragraph, and from which character to which."""
+
+    paragraph: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A passage with what tells which one it is, when others are shown beside it later."""
+
+    key: object
+    passage: Passage
+
+
+def pattern_of(needle: str) -> re.Pattern[str] | None:
+    """Return what finds `needle` whatever its case, and across line breaks; None for no text."""
+    words = needle.split()
+    return re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE) if words else None
+
+
+class PassageView(PinnedView):
+    """Shows passages; what is searched for is marked, and one of its places is the current one."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"passage-view--found", "passage-view--found-here"}
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._passages: list[Passage] = []
+        self._names: Names = ()
+        self._named: dict[int, list[tuple[int, int, Style]]] = {}
+        self._pattern: re.Pattern[str] | None = None
+        self._matches: list[Match] = []
+        self._found: dict[int, list[Match]] = {}
+        self._current: Match | None = None
+
+    def show_passages(self, shown: Sequence[Keyed], names: Names = ()) -> None:
+        """Show these instead, and keep the place."""
+        self.unpin()
+        self._passages = [keyed.passage for keyed in shown]
+        self._names = names
+        self._named.clear()
+        paragraphs = [
+            Paragraph(
+                PieceKind.NOTICE if keyed.passage.is_title else PieceKind.GM,
+                None,
+                keyed.passage.text,
+                keyed.key,
+            )
+            for keyed in shown
+        ]
+        self.rearrange(lambda: self.lines.show(paragraphs))
+        self._search()
+        self.refresh_bindings()
+
+    @property
+    def top_passage(self) -> int:
+        """The paragraph at the top."""
+        return self.lines.place(Spot(0, self.scroll_offset.y)).paragraph if self.lines.height else 0
+
+    # Searching
+
+    @property
+    def matches(self) -> Sequence[Match]:
+        """Every place of the searched text, in order."""
+        return self._matches
+
+    @property
+    def current(self) -> int | None:
+        """The number of the current place, from 0."""
+        return self._matches.index(self._current) if self._current in self._matches else None
+
+    def search(self, needle: str) -> None:
+        """Mark every place of `needle`; none is current yet."""
+        self._pattern = pattern_of(needle)
+        self._current = None
+        self._search()
+
+    def go_to_match(self, number: int) -> None:
+        """Make a place the current one, and have it in sight."""
+        self.unpin()
+        self._current = self._matches[number]
+        self.place_in_sight(Place(self._current.paragraph, self._current.begin))
+        self.refresh()
+
+    def next_match(self, step: int) -> int | None:
+        """Return the number of the next place (1) or the one before (-1); None beyond the last or first.
+
+        Without a current place it is the first one from the top of what is in sight.
+        """
+        here = self.current
+        if here is None:
+            top = self.top_passage
+            after = [number for number, match in enumerate(self._matches) if match.paragraph >= top]
+            return next(iter(after), None) if step > 0 else self._before(top)
+        number = here + step
+        return number if 0 <= number < len(self._matches) else None
+
+    def _before(self, top: int) -> int | None:
+        before = [number for number, match in enumerate(self._matches) if match.paragraph < top]
+        return before[-1] if before else None
+
+    def _search(self) -> None:
+        self._matches = list(self._all_matches())
+        self._found = {}
+        for match in self._matches:
+            self._found.setdefault(match.paragraph, []).append(match)
+        self.refresh()
+
+    def _all_matches(self) -> Iterable[Match]:
+        if self._pattern is None:
+            return
+        for index, paragraph in enumerate(self.lines.paragraphs):
+            for hit in self._pattern.finditer(paragraph.text):
+                yield Match(index, hit.start(), hit.end())
+
+    # Painting
+
+    def highlights(self, line: int) -> list[tuple[int, int, Style]]:
+        """Return what is selected, what was found, headings and names, those before these."""
+        if self.lines.line(line) is None:
+            return []
+        parts = super().highlights(line)
+        index = self.lines.place(Spot(0, line)).paragraph
+        for match in self._found.get(index, ()):
+            name = "found-here" if match == self._current else "found"
+            style = self.get_component_rich_style(f"passage-view--{name}", partial=True)
+            parts.append((match.begin, match.end, style))
+        return _without_overlap([*parts, *self._own(index)])
+
+    def _own(self, index: int) -> list[tuple[int, int, Style]]:
+        if index >= len(self._passages):
+            return []
+        passage = self._passages[index]
+        parts = self._named.get(index)
+        if parts is None:
+            names = find_names(passage.text, self._names)
+            parts = self._named[index] = [(begin, end, self._colour_of(slot)) for begin, end, slot in names]
+        return [(0, passage.heading, _HEADING), *parts] if passage.heading else parts
+
+    def _colour_of(self, slot: Slot) -> Style:
+        return Style(color=self.app.theme_variables[f"slot-{slot.colour}"])
+
+
+def _without_overlap(parts: Iterable[tuple[int, int, Style]]) -> list[tuple[int, int, Style]]:
+    """Return the parts in order of their place; where two overlap, the one named first has it."""
+    kept: list[tuple[int, int, Style]] = []
+    for begin, end, style in parts:
+        free = [(begin, end)]
+        for taken_begin, taken_end, _ in kept:
+            free = [
+                piece
+                for left, right in free
+                for piece in ((left, min(right, taken_begin)), (max(left, taken_end), right))
+                if piece[0] < piece[1]
+            ]
+        kept += [(left, right, style) for left, right in free]
+    return sorted(kept, key=lambda part: part[0])

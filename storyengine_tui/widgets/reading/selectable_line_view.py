@@ -1,0 +1,343 @@
+"""Selecting in a transcript by mouse and by keyboard, and copying its source text."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from rich.style import Style
+from textual import events
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset
+from textual.message import Message
+from textual.reactive import var
+from textual.selection import Selection
+
+from storyengine_tui.widgets.reading.line_view import LineView
+from storyengine_tui.widgets.reading.transcript_lines import Mark, Place, Spot
+from storyengine_tui.widgets.reading.wrap import Span
+
+
+class SelectableLineView(LineView, can_focus=True):
+    """Adds selection to a `LineView`.
+
+    The mouse selects as everywhere in Textual; a double click takes one paragraph, a triple click all. Shift
+    with movement keys extends. `v` starts marking, for terminals that keep Shift to themselves: movement keys
+    move a cursor then, and Space sets the other end. What is copied is the source text: prefixes and blank
+    lines as they are shown, no soft line breaks.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c,ctrl+c,super+c", "copy", "Copy", key_display="c"),
+        Binding("v", "mark", "Select text"),
+        Binding("space", "drop_anchor", "Select from here"),
+        Binding("escape", "unmark", "Stop selecting"),
+        Binding("ctrl+a", "select_all", "Select all", show=False),
+        *(
+            Binding(f"shift+{key}", f"extend_selection('{key}')", show=False)
+            for key in ("up", "down", "left", "right", "home", "end", "pageup", "pagedown")
+        ),
+    ]
+
+    is_marking: var[bool] = var(False, bindings=True)
+    """Whether movement keys move the cursor of a selection instead of scrolling."""
+
+    @dataclass
+    class Copied(Message):
+        """The user copied so many characters."""
+
+        view: "SelectableLineView"
+        length: int
+
+        @property
+        def control(self) -> "SelectableLineView":
+            """The view that sent this."""
+            return self.view
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self._anchor: Place | None = None
+        self._cursor: Place | None = None
+
+    # Scrolling, or moving the cursor while marking
+
+    def action_scroll_up(self) -> None:
+        """Go up a line."""
+        self._go("up", lambda: self.scroll_relative(y=-1, animate=False))
+
+    def action_scroll_down(self) -> None:
+        """Go down a line."""
+        self._go("down", lambda: self.scroll_relative(y=1, animate=False))
+
+    def action_page_up(self) -> None:
+        """Go up a page."""
+        self._go("pageup", lambda: self.scroll_relative(y=-self._page, animate=False))
+
+    def action_page_down(self) -> None:
+        """Go down a page."""
+        self._go("pagedown", lambda: self.scroll_relative(y=self._page, animate=False))
+
+    def action_scroll_home(self) -> None:
+        """Go to the beginning, or of the line while marking."""
+        self._go("home", lambda: self.scroll_to(y=0, animate=False))
+
+    def action_scroll_end(self) -> None:
+        """Go to the end and follow it, or to that of the line while marking."""
+        self._go("end", self.follow)
+
+    def action_scroll_left(self) -> None:
+        """Go left while marking."""
+        self._go("left", _not_ours)
+
+    def action_scroll_right(self) -> None:
+        """Go right while marking."""
+        self._go("right", _not_ours)
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.size.height - 1)
+
+    def _go(self, way: str, scroll: Callable[[], None]) -> None:
+        if not self.is_marking:
+            scroll()
+            return
+        self._cursor = self._moved(self._start(), way)
+        self._show_selection()
+
+    # Selecting by keyboard
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer only what is possible now."""
+        if action in {"unmark", "drop_anchor"}:
+            return self.is_marking
+        if action == "mark":
+            return not self.is_marking and self.lines.height > 0
+        if action == "copy":
+            return self.text_selection is not None
+        return super().check_action(action, parameters)
+
+    def action_mark(self) -> None:
+        """Show a cursor that movement keys move."""
+        self._cursor, self._anchor = self._start(), None
+        self.is_marking = True
+        self._show_selection()
+
+    def action_drop_anchor(self) -> None:
+        """Select from the cursor on."""
+        self._anchor = self._cursor
+        self._show_selection()
+
+    def action_unmark(self) -> None:
+        """Scroll again, with nothing selected."""
+        self.stop_marking()
+
+    def action_select_all(self) -> None:
+        """Select the whole transcript."""
+        self._anchor, self._cursor = Place(0, 0), self.lines.end
+        self._show_selection(keep_in_sight=False)
+
+    def action_extend_selection(self, way: str) -> None:
+        """Extend the selection as the key says, from its moving end on."""
+        start = self._start()
+        if self._anchor is None:
+            self._anchor = start
+        self._cursor = self._moved(start, way)
+        self._show_selection()
+
+    def stop_marking(self) -> None:
+        """Select nothing and stop marking."""
+        self._anchor = self._cursor = None
+        self.is_marking = False
+        self._select(None)
+        self.refresh()
+
+    def _start(self) -> Place:
+        """Return the moving end: the cursor, that of a mouse selection, or the last line in sight."""
+        selection = self.text_selection
+        if selection is None and not self.is_marking and self._anchor != self._cursor:
+            self._anchor = self._cursor = None  # Cleared elsewhere, as Esc does.
+        if self._cursor is not None:
+            return self._cursor
+        if selection is not None:
+            self._anchor, end = self._range(selection)
+            return end
+        bottom = min(self.scroll_offset.y + self.size.height, self.lines.height) - 1
+        return self.lines.place(Spot(0, max(0, bottom)))
+
+    def _moved(self, place: Place, way: str) -> Place:
+        spot = self.lines.spot(place)
+        match way:
+            case "left":
+                return self.lines.step(place, -1)
+            case "right":
+                return self.lines.step(place, 1)
+            case "home":
+                return self.lines.place(Spot(0, spot.y))
+            case "end":
+                return self.lines.place(Spot(len(self._text_of(spot.y)), spot.y))
+        step = {"up": -1, "down": 1, "pageup": -self._page, "pagedown": self._page}[way]
+        y = spot.y + step
+        if abs(step) == 1 and self.lines.line(y) is None:
+            y += step  # The blank line between two paragraphs is no place to stop.
+        if y < 0:
+            return Place(0, 0)
+        return self.lines.end if y >= self.lines.height else self.lines.place(Spot(spot.x, y))
+
+    def _text_of(self, y: int) -> str:
+        found = self.lines.line(y)
+        return found[0].text[slice(*found[1])] if found else ""
+
+    def _show_selection(self, *, keep_in_sight: bool = True) -> None:
+        if self._cursor is None:
+            return
+        selection = None
+        if self._anchor is not None and self._anchor != self._cursor:
+            ends = (self.lines.spot(self._anchor), self.lines.spot(self._cursor))
+            selection = Selection.from_offsets(*(Offset(*spot) for spot in ends))
+        self._select(selection)
+        if keep_in_sight:
+            self.place_in_sight(self._cursor)
+        self.refresh()
+
+    def _select(self, selection: Selection | None) -> None:
+        others = {widget: other for widget, other in self.screen.selections.items() if widget is not self}
+        self.screen.selections = others if selection is None else {**others, self: selection}
+
+    # Selecting by mouse
+
+    def on_mouse_down(self) -> None:
+        """Leave the keyboard's selection to the mouse."""
+        self._anchor = self._cursor = None
+        self.is_marking = False
+
+    def on_click(self, event: events.Click) -> None:
+        """Select a paragraph with two clicks, everything with three."""
+        if event.chain < 2:
+            return
+        event.prevent_default()  # Textual would select everything with two.
+        if event.chain == 2:
+            place = self.lines.place(Spot(0, event.y - self.gutter.top + self.scroll_offset.y))
+            if self.lines.height:
+                self._anchor = Place(place.paragraph, 0)
+                self._cursor = Place(place.paragraph, len(self.lines.paragraphs[place.paragraph].text))
+                self._show_selection(keep_in_sight=False)
+        else:
+            self.action_select_all()
+
+    # What is selected
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint it; Copy is possible only now."""
+        self.refresh()
+        self.refresh_bindings()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the source text that is selected."""
+        if not self.lines.height:
+            return None
+        return self.lines.text_between(*self._range(selection)), "\n"
+
+    def action_copy(self) -> None:
+        """Copy what is selected, and stop marking."""
+        selection = self.text_selection
+        if selection is None:
+            raise SkipAction
+        text = self.lines.text_between(*self._range(selection))
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.post_message(self.Copied(self, len(text)))
+        if self.is_marking:
+            self.stop_marking()
+
+    def _range(self, selection: Selection) -> tuple[Place, Place]:
+        start = Place(0, 0) if selection.start is None else self.lines.place(Spot(*selection.start))
+        end = self.lines.end if selection.end is None else self.lines.place(Spot(*selection.end))
+        return self.lines.snapped(start, end)
+
+    # Painting it
+
+    def highlights(self, line: int) -> list[tuple[int, int, Style]]:
+        """Return what is selected of a line, and the cursor while marking."""
+        found = self.lines.line(line)
+        if found is None:
+            return []
+        selected = self._selected_of(line)
+        cursor = self._cursor_of(line, found[1])
+        if cursor is None:
+            return [(*selected, self._selected_style)] if selected else []
+        parts = [(*cursor, Style(reverse=True))]
+        if selected:
+            parts.insert(0, (selected[0], min(selected[1], cursor[0]), self._selected_style))
+            parts.append((max(selected[0], cursor[1]), selected[1], self._selected_style))
+        return parts
+
+    def _selected_of(self, line: int) -> tuple[int, int] | None:
+        selection = self.text_selection
+        if selection is None:
+            return None
+        start, end = self._range(selection)
+        here = self.lines.place(Spot(0, line)).paragraph
+        if not start.paragraph <= here <= end.paragraph:
+            return None
+        first = start.offset if here == start.paragraph else 0
+        last = end.offset if here == end.paragraph else len(self.lines.paragraphs[here].text)
+        return first, last
+
+    def _cursor_of(self, line: int, span: Span) -> tuple[int, int] | None:
+        if not self.is_marking or self._cursor is None or self.lines.spot(self._cursor).y != line:
+            return None
+        first = min(self._cursor.offset, max(span.begin, span.end - 1))
+        here = self._cursor.paragraph
+        start, end = self.lines.snapped(Place(here, first), Place(here, min(first + 1, span.end)))
+        return start.offset, end.offset
+
+    @property
+    def _selected_style(self) -> Style:
+        # The background alone: every character keeps its colour.
+        return Style(bgcolor=self.screen.get_component_rich_style("screen--selection").bgcolor)
+
+    # Keeping it while lines move
+
+    def rearrange(self, change: Callable[[], int]) -> None:
+        """Do a change, and keep selected what was."""
+        kept = self._keep()
+        super().rearrange(change)
+        self._restore(kept)
+
+    def rewrap(self, width: int) -> None:
+        """Wrap anew, and keep selected what was."""
+        kept = self._keep()
+        super().rewrap(width)
+        self._restore(kept)
+
+    def _keep(self) -> "_Kept":
+        selection = self.text_selection if self.is_attached else None
+        places = [self._anchor, self._cursor, *(self._range(selection) if selection else (None, None))]
+        anchor, cursor, start, end = (place and self.lines.mark(place) for place in places)
+        return _Kept(anchor, cursor, start, end, is_selected=selection is not None)
+
+    def _restore(self, kept: "_Kept") -> None:
+        recall = self.lines.recall
+        self._anchor = kept.anchor and recall(kept.anchor)
+        self._cursor = kept.cursor and recall(kept.cursor)
+        if not kept.is_selected:
+            return
+        start, end = kept.start and recall(kept.start), kept.end and recall(kept.end)
+        if start is None or end is None:
+            self.stop_marking()
+            return
+        self._select(Selection(*(Offset(*self.lines.spot(place)) for place in (start, end))))
+
+
+def _not_ours() -> None:
+    raise SkipAction
+
+
+class _Kept(NamedTuple):
+    """What was selected, so that it is found again."""
+
+    anchor: Mark | None
+    cursor: Mark | None
+    start: Mark | None
+    end: Mark | None
+    is_selected: bool

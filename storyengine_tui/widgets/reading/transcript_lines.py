@@ -1,0 +1,242 @@
+"""The transcript as lines on a screen of some width, and the way back to its source text.
+
+Pure: no widget, no colour. Paragraphs are the pieces of a window (design 9); between two of them one line
+is blank. A stream grows the last paragraph and wraps its last line only.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from core.domain.slot import Slot
+from core.domain.transcript import SEPARATOR, Piece, PieceKind
+from core.text.cleaning import clean
+from core.text.graphemes import is_safe_cut
+from storyengine_tui.widgets.reading.wrap import Span, wrap
+
+
+class Place(NamedTuple):
+    """A place in the source: which paragraph, and which character of it."""
+
+    paragraph: int
+    offset: int
+
+
+class Spot(NamedTuple):
+    """A place on the screen: which character of the source line, counted in that line, and which line."""
+
+    x: int
+    y: int
+
+
+@dataclass(slots=True)
+class Paragraph:
+    """One piece with its lines; `first` is the number of its first line."""
+
+    kind: PieceKind
+    slot: Slot | None
+    text: str
+    key: object
+    """Says which one it is when another window comes: the event's id, or what else it is."""
+    first: int = 0
+    spans: list[Span] = field(default_factory=list)
+
+
+class Mark(NamedTuple):
+    """A place that is found again after the paragraphs have changed."""
+
+    key: object
+    text: str
+    offset: int
+
+
+def paragraph_of(piece: Piece) -> Paragraph:
+    """Return the paragraph for `piece`; control characters never get past here."""
+    key = piece.kind if piece.event is None else piece.event.id
+    return Paragraph(piece.kind, piece.slot, clean(piece.text), key)
+
+
+class TranscriptLines:
+    """All paragraphs, wrapped. Methods that change it return the first line that may look different."""
+
+    def __init__(self) -> None:
+        self._width = 0
+        self._paragraphs: list[Paragraph] = []
+        self._firsts: list[int] = []
+
+    @property
+    def paragraphs(self) -> Sequence[Paragraph]:
+        """The paragraphs, oldest first."""
+        return self._paragraphs
+
+    @property
+    def height(self) -> int:
+        """The number of lines."""
+        if not self._paragraphs:
+            return 0
+        return self._paragraphs[-1].first + len(self._paragraphs[-1].spans)
+
+    @property
+    def end(self) -> Place:
+        """The place behind the last character."""
+        if not self._paragraphs:
+            return Place(0, 0)
+        return Place(len(self._paragraphs) - 1, len(self._paragraphs[-1].text))
+
+    @property
+    def text(self) -> str:
+        """The whole source text."""
+        return SEPARATOR.join(paragraph.text for paragraph in self._paragraphs)
+
+    # Changing it
+
+    def set_width(self, width: int) -> None:
+        """Wrap everything to `width` cells."""
+        self._width = width
+        for paragraph in self._paragraphs:
+            paragraph.spans = self._wrapped(paragraph.text)
+        self._number(0)
+
+    def show(self, paragraphs: Sequence[Paragraph]) -> int:
+        """Show these instead; what was wrapped before is not wrapped again."""
+        known = {(old.kind, old.slot, old.text): old.spans for old in self._paragraphs}
+        same = 0
+        for old, new in zip(self._paragraphs, paragraphs, strict=False):
+            if (old.kind, old.slot, old.text) != (new.kind, new.slot, new.text):
+                break
+            same += 1
+        for paragraph in paragraphs:
+            spans = known.get((paragraph.kind, paragraph.slot, paragraph.text))
+            paragraph.spans = self._wrapped(paragraph.text) if spans is None else list(spans)
+        self._paragraphs = list(paragraphs)
+        self._number(0)
+        return self._start_of(same)
+
+    def add(self, paragraph: Paragraph) -> int:
+        """Add one at the end."""
+        paragraph.spans = self._wrapped(paragraph.text)
+        self._paragraphs.append(paragraph)
+        self._number(len(self._paragraphs) - 1)
+        return paragraph.first
+
+    def grow(self, text: str) -> int:
+        """Add `text` to the last paragraph."""
+        last = self._paragraphs[-1]
+        last.text += text
+        begin = last.spans.pop().begin
+        dirty = last.first + len(last.spans)
+        last.spans += wrap(last.text, begin, self._width)
+        return dirty
+
+    def _wrapped(self, text: str) -> list[Span]:
+        return wrap(text, 0, self._width) if self._width else [Span(0, len(text))]
+
+    def _number(self, index: int) -> None:
+        """Number lines from paragraph `index` on."""
+        del self._firsts[index:]
+        line = 0
+        if index:
+            before = self._paragraphs[index - 1]
+            line = before.first + len(before.spans) + 1
+        for paragraph in self._paragraphs[index:]:
+            paragraph.first = line
+            self._firsts.append(line)
+            line += len(paragraph.spans) + 1
+
+    def _start_of(self, index: int) -> int:
+        return self._firsts[index] if index < len(self._firsts) else self.height
+
+    # From the screen to the source and back
+
+    def line(self, y: int) -> tuple[Paragraph, Span] | None:
+        """Return what line `y` shows, or None for a blank line and beyond the end."""
+        index = bisect_right(self._firsts, y) - 1
+        if index < 0:
+            return None
+        paragraph = self._paragraphs[index]
+        row = y - paragraph.first
+        return (paragraph, paragraph.spans[row]) if row < len(paragraph.spans) else None
+
+    def place(self, spot: Spot) -> Place:
+        """Return the source of a place on the screen; beyond an end, that end."""
+        if not self._paragraphs or spot.y < 0:
+            return Place(0, 0)
+        index = bisect_right(self._firsts, spot.y) - 1
+        paragraph = self._paragraphs[index]
+        row = spot.y - paragraph.first
+        if row >= len(paragraph.spans):
+            return Place(index, len(paragraph.text))
+        begin, end = paragraph.spans[row]
+        return Place(index, max(begin, min(begin + spot.x, end)))
+
+    def spot(self, place: Place) -> Spot:
+        """Return where a place of the source is on the screen."""
+        if not self._paragraphs:
+            return Spot(0, 0)
+        paragraph = self._paragraphs[place.paragraph]
+        begins = [span.begin for span in paragraph.spans]
+        row = max(0, bisect_right(begins, place.offset) - 1)
+        begin, end = paragraph.spans[row]
+        return Spot(min(place.offset, end) - begin, paragraph.first + row)
+
+    def mark(self, place: Place) -> Mark | None:
+        """Return what finds `place` again later."""
+        if not self._paragraphs:
+            return None
+        paragraph = self._paragraphs[place.paragraph]
+        return Mark(paragraph.key, paragraph.text, place.offset)
+
+    def recall(self, mark: Mark) -> Place | None:
+        """Return where a mark is now: in the same piece, else in one that reads the same."""
+        found = self._index_of(lambda paragraph: paragraph.key == mark.key)
+        if found is None:
+            found = self._index_of(lambda paragraph: paragraph.text == mark.text)
+        if found is None:
+            return None
+        return Place(found, min(mark.offset, len(self._paragraphs[found].text)))
+
+    def _index_of(self, is_it: Callable[[Paragraph], bool]) -> int | None:
+        return next((index for index, paragraph in enumerate(self._paragraphs) if is_it(paragraph)), None)
+
+    def step(self, place: Place, characters: int) -> Place:
+        """Return the place one character on (1) or back (-1), over the ends of paragraphs."""
+        if not self._paragraphs:
+            return place
+        index, offset = place
+        text = self._paragraphs[index].text
+        offset += characters
+        while 0 < offset < len(text) and not is_safe_cut(text, offset):
+            offset += characters
+        if offset < 0:
+            return Place(index - 1, len(self._paragraphs[index - 1].text)) if index else Place(0, 0)
+        if offset > len(text):
+            return Place(index + 1, 0) if index + 1 < len(self._paragraphs) else Place(index, len(text))
+        return Place(index, offset)
+
+    def snapped(self, start: Place, end: Place) -> tuple[Place, Place]:
+        """Widen a range so that nothing that is seen as one character is torn."""
+        if not self._paragraphs:
+            return start, end
+        first, last = self._paragraphs[start.paragraph].text, self._paragraphs[end.paragraph].text
+        left, right = start.offset, end.offset
+        while left > 0 and not is_safe_cut(first, left):
+            left -= 1
+        while right < len(last) and not is_safe_cut(last, right):
+            right += 1
+        return Place(start.paragraph, left), Place(end.paragraph, right)
+
+    def text_between(self, start: Place, end: Place) -> str:
+        """Return the source text from `start` to `end`."""
+        if not self._paragraphs:
+            return ""
+        if start.paragraph == end.paragraph:
+            return self._paragraphs[start.paragraph].text[start.offset : end.offset]
+        between = self._paragraphs[start.paragraph + 1 : end.paragraph]
+        return SEPARATOR.join(
+            (
+                self._paragraphs[start.paragraph].text[start.offset :],
+                *(paragraph.text for paragraph in between),
+                self._paragraphs[end.paragraph].text[: end.offset],
+            )
+        )

@@ -1,0 +1,126 @@
+"""The transcript of tab 2: a window of what is stored, and the reply that streams in below it."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.timer import Timer
+
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.domain.transcript import PieceKind, Window
+from core.text.cleaning import StreamCleaner, clean, clean_line
+from storyengine_tui.widgets.reading.selectable_line_view import SelectableLineView
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, paragraph_of
+
+
+class TranscriptView(SelectableLineView):
+    """Shows windows and streams.
+
+    `show_window` shows what is stored, and wraps only what is new in it. `begin_reply`, `stream`,
+    `restart_reply` and `discard_reply` are for a reply that is not stored yet; `settle` puts the window that
+    holds it in its place. The first token is painted at once, the following ones at most `frames_per_second`
+    times a second.
+
+    A window of another session than the one before is shown from its end. Nothing of that one stays: no reply
+    that streams, no place, no selection.
+    """
+
+    # Here and not for all that shows lines: each is styled anew whenever the view gains or loses the focus.
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript-view--{slot.colour}" for slot in Slot}
+
+    def __init__(
+        self, *, frames_per_second: float = 30, id: str | None = None, classes: str | None = None
+    ) -> None:
+        super().__init__(id=id, classes=classes)
+        self._session_id: SessionId | None = None
+        self._stored: Sequence[Paragraph] = ()
+        self._live: list[Paragraph] = []
+        self._prefix = ""
+        self._cleaner = StreamCleaner()
+        self._pending: list[str] = []
+        self._frame = 1 / frames_per_second
+        self._frame_timer: Timer | None = None
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether there is a reply that is not stored yet."""
+        return bool(self._live)
+
+    @property
+    def text(self) -> str:
+        """Everything that is shown, as it would be copied."""
+        return self.lines.text
+
+    def show_window(self, window: Window) -> None:
+        """Show `window`, and below it what streams, if anything does."""
+        if self._session_id not in (None, window.session_id):
+            self._let_go()
+        self._session_id = window.session_id
+        self._stored = [paragraph_of(piece) for piece in window.pieces]
+        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def _let_go(self) -> None:
+        """Keep nothing of the session that was shown; the next one is shown from its end."""
+        self._forget_pending()
+        self._live = []
+        if self.is_attached:
+            self.stop_marking()
+        self._is_following = True
+
+    def begin_reply(self, slot: Slot, name: str, gm_line: str = "") -> None:
+        """Show the GM's line, such as `8) Who is there?`, and the beginning of a reply to it."""
+        self._forget_pending()
+        self._prefix = f"{clean_line(name)}: "
+        self._live = [Paragraph(PieceKind.GM, None, clean(gm_line), "live gm")] if gm_line else []
+        self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, "live reply"))
+        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def stream(self, text: str) -> None:
+        """Add to the reply; without one, do nothing."""
+        if not self._live:
+            return
+        self._pending.append(text)
+        if self._frame_timer is None:
+            self._paint_pending()
+            self._frame_timer = self.set_timer(self._frame, self._frame_over)
+
+    def restart_reply(self) -> None:
+        """Take back what streamed so far; another attempt begins."""
+        if self._live:
+            self._forget_pending()
+            reply = self._live[-1]
+            self._live[-1] = Paragraph(reply.kind, reply.slot, self._prefix, reply.key)
+            self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def settle(self, window: Window) -> None:
+        """Show `window`, which holds the reply that streamed."""
+        self._forget_pending()
+        self._live = []
+        self.show_window(window)
+
+    def discard_reply(self) -> None:
+        """Show only what is stored; the reply failed or was cancelled."""
+        self._forget_pending()
+        self._live = []
+        self.rearrange(lambda: self.lines.show(self._stored))
+
+    def _frame_over(self) -> None:
+        self._frame_timer = None
+        if self._pending:
+            self._paint_pending()
+            self._frame_timer = self.set_timer(self._frame, self._frame_over)
+
+    def _paint_pending(self) -> None:
+        text = self._cleaner.feed("".join(self._pending))
+        self._pending.clear()
+        if len(self._live[-1].text) == len(self._prefix):
+            text = text.lstrip()  # As it will be stored.
+        if text:
+            self.extend(lambda: self.lines.grow(text))
+
+    def _forget_pending(self) -> None:
+        self._pending.clear()
+        self._cleaner = StreamCleaner()
+        if self._frame_timer is not None:
+            self._frame_timer.stop()
+            self._frame_timer = None

@@ -1,0 +1,71 @@
+"""How much of a model's answer is read as memory: bounds in length, depth and repair."""
+
+import json
+from typing import Any
+
+import pytest
+
+from core.agents import context_summary
+from core.agents.json_output import InvalidMemoryError, read_object
+from core.config.models import PromptStyle
+from core.domain.prompt_range import PromptRange
+from tests.core.samples import delta_payload, session
+
+
+def of_length(length: int, ending: str = '"}') -> str:
+    """An object of so many characters."""
+    beginning = '{"a": "'
+    return beginning + "x" * (length - len(beginning) - len(ending)) + ending
+
+
+def read(text: str) -> Any:
+    return read_object(text).value
+
+
+def refused(text: str) -> str:
+    with pytest.raises(InvalidMemoryError) as caught:
+        read_object(text)
+    [problem] = caught.value.problems
+    return problem
+
+
+def test_an_answer_is_read_up_to_its_longest_length() -> None:
+    assert len(read(of_length(200_000))["a"]) > 200_000 - 20
+    assert "far too long" in refused(of_length(200_000 + 1))
+
+
+def test_a_broken_answer_is_repaired_up_to_a_length_and_a_number_of_brackets() -> None:
+    assert read(of_length(40_000, ending=""))["a"].startswith("xxx")
+    assert "not JSON" in refused(of_length(40_000 + 1, ending=""))
+    flat = '{"a": [' + "[1], " * (1_000 - 2)
+    assert len(read(flat)["a"]) == 1_000 - 2
+    assert "not JSON" in refused('{"a": [' + "[1], " * (1_000 - 1))
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda inner: {"in": inner}, lambda inner: [inner]], ids=["object", "list"]
+)
+def test_what_is_nested_deeper_than_memory_ever_is_is_left_out(shape: Any) -> None:
+    value: Any = "the bottom"
+    for _ in range(12):
+        value = shape(value)
+    assert "the bottom" in json.dumps(read(json.dumps({"a": value})))
+    assert "the bottom" in json.dumps(read(json.dumps({"a": shape("the bottom")})))
+    assert "the bottom" not in json.dumps(read(json.dumps({"a": shape(shape(value))})))
+
+
+@pytest.mark.parametrize("value", [1, 0.5, True, False, None, "text", [], {}])
+def test_every_kind_of_value_is_kept(value: object) -> None:
+    assert read(json.dumps({"a": value, "b": [value]})) == {"a": value, "b": [value]}
+
+
+def test_keys_and_texts_at_every_depth_are_cleaned() -> None:
+    assert read(json.dumps({"a": {"b\x07": ["c\x1b[31m"]}})) == {"a": {"b": ["c"]}}
+
+
+@pytest.mark.parametrize("actions", ["She dives.", ["She dives."], [{"name": "Mara"}, 7], 7])
+def test_actions_of_another_shape_are_asked_for_again(actions: object) -> None:
+    memory = json.dumps({**delta_payload(), "character_actions": actions})
+    with pytest.raises(InvalidMemoryError) as refused:
+        context_summary.parse(memory, session(prompts=7), PromptRange(1, 7), 10_000, PromptStyle.FULL)
+    assert any("character_actions" in problem for problem in refused.value.problems)

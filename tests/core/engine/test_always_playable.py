@@ -1,0 +1,191 @@
+"""Whatever is legal to write, in whatever order: the chapter can be played on, summarised, ended and told."""
+
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.agents.context_builder import Context, ContextBuilder
+from core.config.models import AgentRole, Choices, choose_models
+from core.config.settings import AgentSettings, ProfileSettings
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.memory import corrections_length
+from core.domain.request import RequestKind
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine import commands
+from core.engine.commands import Tab1Edit
+from core.engine.outcome import LockMade, ReplyMade, SummaryMade
+from core.engine.transitions import may_summarise_early
+from tests.core.samples import lock_payload
+from tests.core.simulation import Simulation
+
+PROFILES = {
+    "default": ProfileSettings(provider="openai"),
+    "narrow": ProfileSettings(
+        provider="openai",
+        character=AgentSettings(max_input_tokens=20_000),
+        context_summary=AgentSettings(max_input_tokens=9_000),
+        narrative=AgentSettings(max_input_tokens=20_000),
+    ),
+    "bundled": ProfileSettings(provider="local"),
+    "own weights": ProfileSettings(provider="local", model_path=Path("own.gguf")),
+}
+LETTERS = ("a", "word ", "語", "🜂", "\n", "= ", "=\n", '"')
+lengths = st.one_of(st.integers(1, 400), st.integers(1, 20_000), st.just(20_000))
+texts = st.tuples(st.sampled_from(LETTERS), lengths)
+replies = st.tuples(st.sampled_from(LETTERS), st.one_of(lengths, st.just(1_000_000)))
+corrections = st.lists(
+    st.tuples(st.sampled_from(LETTERS), st.one_of(st.integers(1, 400), st.just(2_000))), max_size=5
+)
+turns = st.lists(st.tuples(corrections, texts, replies, st.booleans()), min_size=1, max_size=9)
+Turn = tuple[list[tuple[str, int]], tuple[str, int], tuple[str, int], bool]
+
+
+def told(sample: tuple[str, int], limit: int) -> str:
+    """That text, as long as asked for and no longer than its field; it begins with something to be seen."""
+    letter, length = sample
+    return ("x" + letter * length)[: min(length, limit)]
+
+
+@cache
+def choices_of(name: str) -> Choices:
+    return choose_models(PROFILES[name])
+
+
+class Chapter:
+    """The engine's steps, with the inputs that it would send and no model behind them."""
+
+    def __init__(self, choices: Choices, builder: ContextBuilder, field: tuple[str, int]) -> None:
+        self.choices, self.builder, self.sim = choices, builder, Simulation()
+        limits = self.sim.snapshot.session.limits
+        edit = Tab1Edit(
+            world=told(field, limits.world),
+            chapter=told(field, limits.chapter),
+            identities={Slot.RED: told(field, limits.identity)},
+            agent_count=7,
+        )
+        self.sim.store(commands.edit_tab1(self.sim.snapshot, edit, self.sim.now))
+
+    def lock(self) -> None:
+        snapshot = self.sim.snapshot
+        self.builder.require_room(snapshot.session, snapshot.tab1)
+        self.builder.world_lock(snapshot.session, snapshot.tab1)
+        self.sim.lock()
+        self.sim.settle(LockMade(lock_payload()))
+
+    def correct(self, text: str) -> bool:
+        """Correct canon, and return whether that was not refused as more than the models have room for."""
+        sim = self.sim
+        try:
+            sim.store(commands.correct_canon(sim.snapshot, self.builder, text, None, sim.now))
+        except StoryEngineError as error:
+            if error.code is not ErrorCode.LIMIT_EXCEEDED:
+                raise
+            return False
+        return True
+
+    def play(self, text: str, reply: str, *, is_summary_lost: bool) -> None:
+        self.sim.submit(text)
+        if self.context(text).is_shortened and may_summarise_early(self.sim.snapshot, self.sim.now):
+            self.sim.store(commands.summarise_early(self.sim.snapshot, self.sim.now))
+            self.summarise(is_lost=is_summary_lost)
+        context = self.context(text)
+        assert context.tokens <= context.max_input_tokens
+        self.sim.settle(ReplyMade(reply))
+        self.summarise(is_lost=is_summary_lost)
+
+    def context(self, text: str) -> Context:
+        snapshot = self.sim.snapshot
+        return self.builder.character(
+            snapshot.session, snapshot.tab1, snapshot.blocks, snapshot.recent, Slot.RED, text
+        )
+
+    def summarise(self, *, is_lost: bool = False) -> None:
+        while self.sim.state is SessionState.SUMMARIZING:
+            snapshot = self.sim.snapshot
+            chunk = self.sim.only(RequestKind.SUMMARY).prompts
+            assert chunk is not None
+            part = self.builder.fitting_chunk(snapshot.session, snapshot.blocks, chunk, snapshot.recent)
+            made = self.builder.summary(snapshot.session, snapshot.blocks, part, snapshot.recent)
+            assert made.tokens <= made.max_input_tokens
+            if is_lost:
+                self.sim.fail()
+                return
+            self.sim.settle(SummaryMade({"memory_type": "turn_delta"}, prompts=part))
+
+    def tell(self) -> None:
+        session, blocks = self.sim.snapshot.session, self.sim.snapshot.blocks
+        for part in self.builder.plan_narrative(session, blocks, self.sim.events, "", 5_000):
+            context = self.builder.narrative_part(session, blocks, part, "", "x" * 9_000)
+            assert context.tokens <= context.max_input_tokens
+
+
+def fits(attempt: Callable[[], object]) -> bool:
+    """Whether it is not refused as too long beside what is never touched; no other error may come."""
+    try:
+        attempt()
+    except StoryEngineError as error:
+        if error.code is not ErrorCode.LLM_CONTEXT_OVERFLOW:
+            raise
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@settings(max_examples=12, deadline=None)
+@given(field=texts, turns=turns)
+def test_no_sequence_of_legal_texts_and_corrections_ends_in_a_chapter_that_cannot_go_on(
+    name: str, field: tuple[str, int], turns: list[Turn]
+) -> None:
+    choices = choices_of(name)
+    chapter = Chapter(choices, ContextBuilder(choices), field)
+    if not fits(chapter.lock):
+        return  # Nothing is locked: the GM shortens the world, the chapter or the identity.
+    bound = choices[AgentRole.CHARACTER].max_answer_characters
+    for corrections, prompt, reply, is_summary_lost in turns:
+        for correction in corrections:
+            chapter.correct(told(correction, LONGEST_CORRECTION))
+        text = told(prompt, 20_000)
+        if not fits(partial(chapter.context, text)):
+            text = "Go on."  # It is the prompt alone that does not fit: a short one does.
+        chapter.play(text, told(reply, bound), is_summary_lost=is_summary_lost)
+    chapter.sim.pass_time(3_600)
+    chapter.sim.store(commands.end_chapter(chapter.sim.snapshot, chapter.sim.now))
+    chapter.summarise()
+    assert chapter.sim.state is SessionState.ENDED
+    chapter.tell()
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_chapter_whose_corrections_are_as_long_as_may_be_goes_on(name: str) -> None:
+    choices = choices_of(name)
+    chapter = Chapter(choices, ContextBuilder(choices), ("word ", 400))
+    chapter.lock()
+    for letter in ("語", "word "):
+        length = LONGEST_CORRECTION
+        while length:
+            length = length if chapter.correct(told((letter, length), length)) else length // 2
+        chapter.play("Go on." * 100, letter * 400, is_summary_lost=False)
+    taken = corrections_length(chapter.sim.snapshot.blocks)
+    assert 200 < taken <= LONGEST_CORRECTIONS
+    assert not chapter.correct("x" * LONGEST_CORRECTION)
+    chapter.sim.store(commands.end_chapter(chapter.sim.snapshot, chapter.sim.now))
+    chapter.summarise()
+    chapter.tell()
+
+
+def test_what_the_models_have_no_room_for_is_refused_with_the_model_and_what_helps() -> None:
+    choices = choices_of("bundled")
+    chapter = Chapter(choices, ContextBuilder(choices), ("word ", 400))
+    chapter.lock()
+    now = chapter.sim.snapshot, chapter.builder, "語" * LONGEST_CORRECTION, None, chapter.sim.now
+    with pytest.raises(
+        StoryEngineError, match=r"smollm2.* has room for [\d,]+; nothing was stored"
+    ) as refused:
+        commands.correct_canon(*now)
+    assert "Write it shorter" in refused.value.hint

@@ -1,0 +1,376 @@
+"""The GM's commands, as pure functions: what each stores, and what each refuses with a sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.agents.context_builder import ContextBuilder
+from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
+from core.domain.request import RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine import commands
+from core.engine.commands import Tab1Edit
+from tests.core.samples import choices
+from tests.core.simulation import Simulation, active
+
+
+def edit(simulation: Simulation, edit: Tab1Edit) -> None:
+    simulation.store(commands.edit_tab1(simulation.snapshot, edit, simulation.now))
+
+
+def test_an_edit_keeps_every_field_that_it_does_not_name() -> None:
+    simulation = Simulation()
+    edit(simulation, Tab1Edit(world="Sea", chapter="Storm", identities={Slot.RED: "A pilot"}, agent_count=2))
+    edit(simulation, Tab1Edit(identities={Slot.ORANGE: "A cook"}, names={Slot.RED: "Kara"}))
+    tab1, session = simulation.snapshot.tab1, simulation.snapshot.session
+    assert (tab1.world, tab1.chapter) == ("Sea", "Storm")
+    assert tab1.identities == {Slot.RED: "A pilot", Slot.ORANGE: "A cook"}
+    assert session.roster == ((Slot.RED, "Kara"), (Slot.ORANGE, "Agent Orange"))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (Tab1Edit(world="x" * 5_001), "world"),
+        (Tab1Edit(chapter="x" * 5_001), "chapter"),
+        (Tab1Edit(identities={Slot.RED: "x" * 5_001}), "identity of Agent Red"),
+        (Tab1Edit(names={Slot.RED: "x" * 41}), "name"),
+        (Tab1Edit(title="x" * 201), "title"),
+    ],
+)
+def test_a_text_that_is_too_long_is_refused_and_never_cut(change: Tab1Edit, field: str) -> None:
+    with pytest.raises(LimitExceededError, match=f"The {field} has"):
+        commands.edit_tab1(Simulation().snapshot, change, Simulation().now)
+
+
+def test_a_text_that_just_fits_is_kept_whole() -> None:
+    simulation = Simulation()
+    edit(simulation, Tab1Edit(world="x" * 5_000))
+    assert len(simulation.snapshot.tab1.world) == 5_000
+
+
+def test_control_characters_are_gone_before_a_text_is_measured_and_stored() -> None:
+    simulation = Simulation()
+    edit(simulation, Tab1Edit(world="\x1b[31m" + "x" * 5_000 + "\x00", names={Slot.RED: " Kara\nof  Rime "}))
+    assert simulation.snapshot.tab1.world == "x" * 5_000
+    assert simulation.snapshot.session.name_of(Slot.RED) == "Kara of Rime"
+
+
+def test_two_characters_cannot_have_the_same_name_whatever_its_case() -> None:
+    simulation = Simulation()
+    edit(simulation, Tab1Edit(names={Slot.RED: "Kara"}))
+    with pytest.raises(IllegalCommandError, match="cannot both be called"):
+        edit(simulation, Tab1Edit(names={Slot.ORANGE: "KARA"}))
+    with pytest.raises(IllegalCommandError, match="cannot both be called"):
+        edit(simulation, Tab1Edit(names={Slot.ORANGE: "agent red", Slot.RED: ""}))
+
+
+def test_an_empty_name_and_the_default_one_both_mean_the_default() -> None:
+    simulation = Simulation()
+    edit(simulation, Tab1Edit(names={Slot.RED: "Kara", Slot.ORANGE: "Agent Orange"}))
+    edit(simulation, Tab1Edit(names={Slot.RED: "  "}))
+    assert simulation.snapshot.session.names == {}
+
+
+@pytest.mark.parametrize("count", [0, 8])
+def test_a_chapter_has_one_to_seven_characters(count: int) -> None:
+    with pytest.raises(IllegalCommandError, match="1 to 7"):
+        edit(Simulation(), Tab1Edit(agent_count=count))
+
+
+def test_tab_1_cannot_be_edited_once_it_is_being_locked() -> None:
+    simulation = Simulation()
+    simulation.set_up()
+    simulation.lock()
+    with pytest.raises(IllegalCommandError, match="being locked"):
+        edit(simulation, Tab1Edit(world="Land"))
+
+
+def test_nothing_is_locked_without_a_world_or_a_chapter() -> None:
+    with pytest.raises(IllegalCommandError, match="Write a world or a chapter"):
+        Simulation().lock()
+
+
+def test_a_lock_that_failed_is_tried_again_as_the_same_request() -> None:
+    simulation = Simulation()
+    simulation.set_up()
+    first = simulation.lock()
+    simulation.fail()
+    assert simulation.lock() == first
+    assert simulation.begin().attempts == 2
+
+
+def test_a_prompt_empties_its_composer_and_no_other() -> None:
+    simulation = active()
+    for slot in (Slot.RED, Slot.ORANGE):
+        simulation.store(commands.save_unsent(simulation.snapshot, slot, f"for {slot}"))
+    simulation.submit("for 1", Slot.RED)
+    assert simulation.snapshot.unsent == {Slot.ORANGE: "for 2"}
+
+
+@pytest.mark.parametrize("text", ["", " \n\t ", "\u200b", "\x1b[31m\x1b[0m"])
+def test_a_prompt_that_says_nothing_is_refused(text: str) -> None:
+    with pytest.raises(IllegalCommandError, match="no text to send"):
+        active().submit(text)
+
+
+def test_a_prompt_to_a_slot_that_does_not_play_is_refused() -> None:
+    with pytest.raises(IllegalCommandError, match="Agent Violet does not play"):
+        active().submit("Hello", Slot.VIOLET)
+
+
+def test_a_prompt_longer_than_its_field_is_refused() -> None:
+    with pytest.raises(LimitExceededError, match="prompt"):
+        active().submit("x" * 20_001)
+
+
+def test_the_same_text_after_a_failure_is_the_same_request_with_one_attempt_more() -> None:
+    simulation = active()
+    first = simulation.submit("Who goes there?")
+    simulation.fail()
+    assert simulation.submit("Who goes there?") == first
+    assert simulation.begin().attempts == 2
+
+
+def test_another_text_after_a_failure_is_a_new_request_and_the_failed_one_is_given_up() -> None:
+    simulation = active()
+    first = simulation.submit("Who goes there?")
+    simulation.fail()
+    assert simulation.submit("Who is there?") != first
+    assert simulation.request(first).state is RequestState.CANCELLED
+
+
+def test_the_same_text_to_another_character_is_another_request() -> None:
+    simulation = active()
+    first = simulation.submit("Who goes there?", Slot.RED)
+    simulation.fail()
+    assert simulation.submit("Who goes there?", Slot.ORANGE) != first
+    assert simulation.snapshot.unsent == {Slot.RED: "Who goes there?"}
+
+
+def test_sending_a_returned_text_leaves_in_the_composer_what_was_typed_behind_it() -> None:
+    simulation = active()
+    first = simulation.submit("First")
+    simulation.store(commands.save_unsent(simulation.snapshot, Slot.RED, "and then"))
+    simulation.fail()
+    assert simulation.snapshot.unsent == {Slot.RED: "First\n\nand then"}
+    assert simulation.submit("First") == first
+    assert simulation.snapshot.unsent == {Slot.RED: "and then"}
+
+
+def test_a_retry_leaves_alone_what_the_gm_made_of_the_returned_text() -> None:
+    simulation = active()
+    simulation.submit("First")
+    simulation.fail()
+    simulation.store(commands.save_unsent(simulation.snapshot, Slot.RED, "First, but better"))
+    simulation.submit("First", is_typed=False)
+    assert simulation.snapshot.unsent == {Slot.RED: "First, but better"}
+
+
+def test_a_retry_of_the_later_of_two_returned_texts_leaves_the_earlier_one() -> None:
+    simulation = active()
+    simulation.submit("First")
+    second = simulation.submit("Second")
+    simulation.crash_and_open()
+    assert simulation.snapshot.unsent == {Slot.RED: "First\n\nSecond"}
+    assert simulation.submit("Second", is_typed=False) == second
+    assert simulation.snapshot.unsent == {Slot.RED: "First"}
+
+
+def test_sending_what_was_typed_further_than_it_was_stored_empties_the_composer() -> None:
+    simulation = active()
+    simulation.store(commands.save_unsent(simulation.snapshot, Slot.RED, "Who go"))
+    simulation.submit("Who goes there?")
+    assert simulation.snapshot.unsent == {}
+
+
+def test_a_queued_prompt_can_be_taken_back_in_front_of_what_was_typed_since() -> None:
+    simulation = active()
+    simulation.submit("First")
+    simulation.begin()
+    second = simulation.submit("Second")
+    simulation.store(commands.save_unsent(simulation.snapshot, Slot.RED, "later"))
+    simulation.store(commands.take_back(simulation.snapshot, second, simulation.now))
+    assert simulation.snapshot.unsent == {Slot.RED: "Second\n\nlater"}
+    assert simulation.request(second).state is RequestState.CANCELLED
+
+
+def test_a_prompt_that_a_model_has_cannot_be_taken_back() -> None:
+    simulation = active()
+    first = simulation.submit("First")
+    simulation.begin()
+    with pytest.raises(IllegalCommandError, match="cancel it instead"):
+        commands.take_back(simulation.snapshot, first, simulation.now)
+
+
+def test_a_failed_prompt_that_is_given_up_stays_in_its_composer_and_frees_the_queue() -> None:
+    simulation = active()
+    first = simulation.submit("First")
+    simulation.begin()
+    second = simulation.submit("Second", Slot.ORANGE)
+    simulation.fail()
+    assert simulation.request(second).state is RequestState.PENDING
+    with pytest.raises(AssertionError, match="nothing can be given"):
+        simulation.begin()
+    simulation.store(commands.take_back(simulation.snapshot, first, simulation.now))
+    assert simulation.snapshot.unsent == {Slot.RED: "First"}
+    assert simulation.begin().id == second
+
+
+def test_only_prompts_can_be_taken_back() -> None:
+    simulation = Simulation()
+    simulation.set_up()
+    lock = simulation.lock()
+    with pytest.raises(IllegalCommandError, match="Only a prompt"):
+        commands.take_back(simulation.snapshot, lock, simulation.now)
+
+
+def test_a_settled_request_is_refused_with_a_sentence() -> None:
+    simulation = active()
+    done = simulation.submit("First")
+    simulation.settle()
+    with pytest.raises(IllegalCommandError, match="settled already"):
+        commands.take_back(simulation.snapshot, done, simulation.now)
+
+
+def test_a_chapter_cannot_end_while_a_reply_is_to_come() -> None:
+    simulation = active()
+    simulation.submit("First")
+    with pytest.raises(IllegalCommandError, match="still being written"):
+        commands.end_chapter(simulation.snapshot, simulation.now)
+
+
+def test_a_chapter_with_everything_in_memory_ends_at_once() -> None:
+    simulation = active()
+    simulation.play(7)
+    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
+    assert simulation.state is SessionState.ENDED
+
+
+def test_ending_gives_up_failed_prompts_whose_text_stays_in_the_composer() -> None:
+    simulation = active()
+    simulation.play(7)
+    failed = simulation.submit("Last words")
+    simulation.fail()
+    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
+    assert simulation.request(failed).state is RequestState.CANCELLED
+    assert simulation.snapshot.unsent == {Slot.RED: "Last words"}
+
+
+def test_an_end_that_failed_is_taken_back_by_a_new_prompt_with_its_short_summary() -> None:
+    simulation = active()
+    simulation.play(9)
+    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
+    short = simulation.only(RequestKind.SUMMARY)
+    simulation.fail()
+    assert simulation.snapshot.session.is_ending
+    simulation.submit("No, wait")
+    assert not simulation.snapshot.session.is_ending
+    assert simulation.request(short.id).state is RequestState.CANCELLED
+    simulation.settle()
+    simulation.play(4)
+    assert [(block.first, block.last) for block in simulation.snapshot.blocks] == [(0, 0), (1, 7), (8, 14)]
+
+
+def test_a_full_summary_that_failed_at_the_end_is_kept_when_the_end_is_taken_back() -> None:
+    simulation = active()
+    simulation.play(7, with_summaries=False)
+    full = simulation.only(RequestKind.SUMMARY)
+    simulation.fail()
+    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
+    simulation.fail()
+    simulation.submit("No, wait")
+    assert simulation.request(full.id).state is RequestState.FAILED
+
+
+def test_a_new_prompt_is_refused_while_the_chapter_is_being_ended() -> None:
+    simulation = active()
+    simulation.play(1)
+    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
+    with pytest.raises(IllegalCommandError, match="being ended"):
+        simulation.submit("One more")
+
+
+def test_a_summary_that_is_retried_beside_a_reply_begins_when_the_reply_is_stored() -> None:
+    simulation = active()
+    simulation.play(7, with_summaries=False)
+    simulation.fail()
+    simulation.submit("Meanwhile")
+    simulation.begin()
+    simulation.store(commands.retry_summary(simulation.snapshot, simulation.now))
+    assert simulation.state is SessionState.ACTIVE
+    simulation.settle()
+    assert simulation.snapshot.session.prompt_index == 8
+    assert simulation.begin().kind is RequestKind.SUMMARY
+
+
+def test_nothing_is_summarised_when_nothing_is_due() -> None:
+    simulation = active()
+    simulation.play(3)
+    with pytest.raises(IllegalCommandError, match="nothing to summarise"):
+        commands.retry_summary(simulation.snapshot, simulation.now)
+    simulation.submit("Prompt")
+    simulation.begin()
+    with pytest.raises(IllegalCommandError, match="nothing to summarise"):
+        commands.retry_summary(simulation.snapshot, simulation.now)
+
+
+def test_the_narrative_is_defined_in_any_state_within_its_limits() -> None:
+    simulation = active()
+    simulation.store(commands.define_narrative(simulation.snapshot, "Plain", 900, simulation.now))
+    session = simulation.snapshot.session
+    assert (session.definition, session.target_words, session.state) == ("Plain", 900, SessionState.ACTIVE)
+    for words in (0, 5_001):
+        with pytest.raises(IllegalCommandError, match="1 to 5,000 words"):
+            commands.define_narrative(simulation.snapshot, "Plain", words, simulation.now)
+    with pytest.raises(LimitExceededError):
+        commands.define_narrative(simulation.snapshot, "x" * 5_001, None, simulation.now)
+
+
+def test_a_build_that_failed_is_taken_up_as_the_same_request() -> None:
+    simulation = active()
+    simulation.play(7)
+    simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
+    changes, first = commands.build_narrative(simulation.snapshot, simulation.now)
+    simulation.store(changes)
+    simulation.fail(ErrorCode.LLM_TRUNCATED)
+    assert commands.build_narrative(simulation.snapshot, simulation.now)[1] == first
+
+
+def test_a_title_can_be_given_in_any_state_and_is_one_line() -> None:
+    simulation = active()
+    simulation.store(commands.retitle(simulation.snapshot, " The\n Lamp ", simulation.now))
+    assert simulation.snapshot.session.title == "The Lamp"
+    with pytest.raises(LimitExceededError, match="title"):
+        commands.retitle(simulation.snapshot, "x" * 201, simulation.now)
+
+
+def test_corrections_are_measured_only_once_memory_is_known() -> None:
+    simulation = active()
+    unread = replace(simulation.snapshot, is_memory_known=False, blocks=())
+    with pytest.raises(ValueError, match="already count"):
+        commands.correct_canon(unread, ContextBuilder(choices()), "Iron is soft.", None, simulation.now)
+
+
+def test_all_corrections_together_have_at_most_eight_thousand_characters() -> None:
+    simulation = active()
+    builder = ContextBuilder(choices())
+
+    def correct(length: int) -> None:
+        simulation.store(
+            commands.correct_canon(simulation.snapshot, builder, "x" * length, None, simulation.now)
+        )
+
+    for _ in range(3):
+        correct(2_000)
+    with pytest.raises(LimitExceededError, match="2,001"):
+        correct(2_001)
+    correct(1_990)
+    with pytest.raises(StoryEngineError, match="10 are left") as refused:
+        correct(11)
+    assert (refused.value.code, refused.value.hint) == (ErrorCode.LIMIT_EXCEEDED, "Write it shorter.")
+    correct(10)
+    with pytest.raises(StoryEngineError, match="0 are left") as refused:
+        correct(1)
+    assert refused.value.hint == ""

@@ -1,0 +1,309 @@
+"""The engine's own commands, on a store in memory: who may write, and what is left behind when one fails."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from core.config.models import defaults_for
+from core.domain.errors import (
+    ErrorCode,
+    IllegalCommandError,
+    SessionLockedError,
+    StorageError,
+    StoryEngineError,
+)
+from core.domain.ids import RequestId, new_uuid
+from core.domain.request import RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine import commands
+from core.engine.engine import Engine
+from core.engine.outcome import BUG
+from core.engine.queue.worker import Runner
+from core.engine.sync.notifications import SessionChanged, StorageTrouble, WriterChanged
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Fault
+from core.store import Changes
+from tests.core.memory_store import AWAY, MemoryStore
+from tests.core.room import Room
+from tests.core.simulation import START, active
+
+pytestmark = pytest.mark.anyio
+
+
+class Closing(ScriptedProvider):
+    """A model that notes that it was released."""
+
+    is_closed = False
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(active().snapshot)
+
+
+@pytest.fixture
+def engine(store: MemoryStore) -> Engine:
+    return Engine(store, Closing(), defaults_for("scripted"), label="here", clock=lambda: START)
+
+
+Command = Callable[[Engine, Any], Awaitable[None]]
+COMMANDS: dict[str, Command] = {
+    "archive": lambda engine, session_id: engine.archive(session_id),
+    "retitle": lambda engine, session_id: engine.retitle(session_id, "Ice"),
+    "correct canon": lambda engine, session_id: engine.correct_canon(session_id, "Iron is soft."),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_a_chapter_that_is_open_elsewhere_is_not_changed_from_the_list(
+    engine: Engine, store: MemoryStore, name: str
+) -> None:
+    before = store.snapshot
+    store.take("second window")
+    with pytest.raises(SessionLockedError, match="second window"):
+        await COMMANDS[name](engine, before.session.id)
+    assert store.snapshot == before
+    assert store.writer is not None
+
+
+async def test_a_chapter_is_changed_from_the_list_and_its_lock_given_back(
+    engine: Engine, store: MemoryStore
+) -> None:
+    session_id = store.snapshot.session.id
+    await engine.retitle(session_id, "Ice")
+    assert store.snapshot.session.title == "Ice"
+    await engine.correct_canon(session_id, "Iron is soft.")
+    assert len(store.snapshot.blocks) == 2
+    await engine.archive(session_id)
+    assert store.snapshot.session.archived_at == START
+    assert store.writer is None
+    assert [one.id for one in await engine.sessions(is_archived=True)] == [session_id]
+    assert not await engine.sessions()
+    await engine.restore(session_id)
+    assert store.snapshot.session.archived_at is None
+    assert [one.id for one in await engine.sessions()] == [session_id]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_the_lock_is_given_back_where_a_change_from_the_list_fails(
+    engine: Engine, store: MemoryStore, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise AWAY
+
+    for method in ("commit", "archive"):
+        monkeypatch.setattr(store, method, fail)
+    with pytest.raises(StorageError):
+        await COMMANDS[name](engine, store.snapshot.session.id)
+    assert store.writer is None
+
+
+async def test_the_lock_is_given_back_where_a_chapter_cannot_be_read(
+    engine: Engine, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise AWAY
+
+    monkeypatch.setattr(store, "load", fail)
+    with pytest.raises(StorageError):
+        await engine.open(store.snapshot.session.id)
+    assert store.writer is None
+    other = store.take("second window")
+    with pytest.raises(StorageError):
+        await engine.open(store.snapshot.session.id)
+    assert not other.is_closed
+
+
+async def test_closing_the_engine_releases_model_and_store(engine: Engine, store: MemoryStore) -> None:
+    await engine.aclose()
+    assert isinstance(engine.provider, Closing)
+    assert engine.provider.is_closed
+    assert store.is_closed
+
+
+async def test_a_session_gives_everything_that_is_stored_of_it() -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        await session.end_chapter()
+        await session.wait_idle()
+        await session.wait(await session.build_narrative())
+        [draft] = await session.drafts()
+        assert draft.words > 0
+        assert len(await session.requests()) == 3
+        artifacts = await session.artifacts()
+        assert len(artifacts) == 3
+        texts = await session.contents([artifacts[0].input_ref])
+        assert texts[artifacts[0].input_ref].startswith("[[")
+        assert next(event.text for event in await session.events()) == "One"
+        assert len(await session.newest_events()) == 2
+        assert [block.last for block in await session.memory_blocks()] == [0, 1]
+        with pytest.raises(IllegalCommandError, match="no such call"):
+            await session.wait(RequestId(new_uuid()))
+
+
+async def test_only_a_call_that_failed_can_be_tried_again() -> None:
+    room = Room(active().snapshot, Entry(fault=Fault.AUTH, times=1))
+    async with room.opened() as session:
+        failed = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        assert failed.error_code is ErrorCode.LLM_AUTH_ERROR
+        again = await session.retry(failed.id)
+        assert again == failed.id
+        assert (await session.wait(again)).state is RequestState.DONE
+        with pytest.raises(IllegalCommandError):
+            await session.retry(failed.id)
+        held = await session.submit_prompt(Slot.RED, "Two")
+        with pytest.raises(IllegalCommandError, match="has not failed"):
+            await session.retry(held)
+
+
+async def test_a_reset_that_cannot_make_the_new_chapter_leaves_the_old_one_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    room = Room(active().snapshot)
+
+    async def fail(*_: object) -> None:
+        raise AWAY
+
+    monkeypatch.setattr(room.store, "create", fail)
+    async with room.opened() as session:
+        with pytest.raises(StorageError):
+            await session.reset()
+        assert session.snapshot.session.state is SessionState.ACTIVE
+        assert session.snapshot.session.archived_at is None
+        assert not session.is_read_only
+    assert any(
+        changes.session is not None and changes.session.state is SessionState.RESETTING
+        for changes in room.store.commits
+    )
+
+
+async def test_a_chapter_that_is_being_reset_is_not_reset_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(active().snapshot)
+    is_making, may_go_on = asyncio.Event(), asyncio.Event()
+    create = room.store.create
+
+    async def slowly(changes: Changes) -> None:
+        is_making.set()
+        await may_go_on.wait()
+        await create(changes)
+
+    monkeypatch.setattr(room.store, "create", slowly)
+    async with room.opened() as session:
+        first = asyncio.create_task(session.reset())
+        await is_making.wait()
+        slots = len(await room.store.save_slots(session.id))
+        with pytest.raises(IllegalCommandError, match="cannot be reset now"):
+            await session.reset()
+        assert len(await room.store.save_slots(session.id)) == slots
+        may_go_on.set()
+        [made] = await asyncio.gather(first)
+    assert [changes.session_id for changes in room.store.created] == [made]
+
+
+async def test_two_resets_at_the_same_moment_make_one_chapter() -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        first, second = await asyncio.gather(session.reset(), session.reset(), return_exceptions=True)
+    assert isinstance(second, StoryEngineError)
+    assert [changes.session_id for changes in room.store.created] == [first]
+
+
+async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = Room(active().snapshot)
+
+    async def stumble(_: Runner, __: RequestId) -> None:
+        raise AWAY
+
+    monkeypatch.setattr(Runner, "_perform", stumble)
+    async with room.opened() as session:
+        request = await session.submit_prompt(Slot.RED, "One")
+        with pytest.raises(StoryEngineError) as caught:
+            await session.wait(request)
+    assert caught.value is AWAY
+    [trouble] = [notice for notice in room.notices if isinstance(notice, StorageTrouble)]
+    assert trouble.error is AWAY
+
+
+async def test_a_bug_in_the_runner_is_told_and_those_who_wait_hear_of_it(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    room = Room(active().snapshot)
+
+    async def stumble(_: Runner, __: RequestId) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Runner, "_perform", stumble)
+    async with room.opened() as session:
+        request = await session.submit_prompt(Slot.RED, "One")
+        with caplog.at_level(logging.ERROR), pytest.raises(StoryEngineError, match="went wrong"):
+            await session.wait(request)
+    [trouble] = [notice for notice in room.notices if isinstance(notice, StorageTrouble)]
+    assert trouble.error.message == BUG
+    assert "ZeroDivisionError" in caplog.text
+
+
+async def test_what_cannot_be_settled_in_any_form_is_recovered_as_after_a_crash(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        room.store.refuse_settling = 4
+        with caplog.at_level(logging.ERROR):
+            request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CANCELLED)
+        assert session.snapshot.unsent == {Slot.RED: "One"}
+        room.store.refuse_settling = 3
+        request = await session.wait(await session.submit_prompt(Slot.RED, "Two"))
+        assert request.error_code is ErrorCode.STORAGE_SAVE_FAILED
+        await session.wait(await session.submit_prompt(Slot.RED, "Three"))
+        assert session.snapshot.session.prompt_index == 1
+
+
+async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_on_once_it_is_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("core.engine.sync.follower.WAIT", 0.0)
+    room = Room(active().snapshot)
+    other = room.store.take("second window")
+    room.store.failures_of_following = [AWAY] * 5
+    async with room.opened() as session:
+        assert session.is_read_only
+        with pytest.raises(SessionLockedError):
+            await session.reset()
+        await room.heard(StorageTrouble)
+        await room.store.commit(commands.retitle(room.store.snapshot, "Theirs", START), other)
+        changed = await room.heard(SessionChanged)
+        assert changed.session.title == session.snapshot.session.title == "Theirs"
+        assert not await session.take_over()
+        await other.aclose()
+
+        async def fail(*_: object) -> None:
+            raise AWAY
+
+        with monkeypatch.context() as patched:
+            patched.setattr(room.store, "load", fail)
+            with pytest.raises(StorageError):
+                await session.take_over()
+        assert room.store.writer is None
+        assert session.is_read_only
+        assert await session.take_over()
+        assert await session.take_over(), "it writes already"
+        await session.wait(await session.submit_prompt(Slot.RED, "One"))
+    assert [notice.holder for notice in room.notices if isinstance(notice, WriterChanged)] == [None]
+
+
+async def test_a_call_that_is_settled_cannot_be_stopped_any_more() -> None:
+    room = Room(active().snapshot)
+    async with room.opened() as session:
+        request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
+        await session.retitle("Something else happens")
+        with pytest.raises(IllegalCommandError, match="settled already"):
+            await session.cancel(request.id)

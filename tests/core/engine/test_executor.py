@@ -1,0 +1,219 @@
+"""How each kind of request is carried out: its calls, what comes of them, and what is kept of them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.agents.context_builder import ContextBuilder
+from core.config.models import Choices, PromptStyle
+from core.domain.errors import ErrorCode
+from core.domain.request import Request, RequestKind
+from core.domain.slot import Slot
+from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.queue.executor import Executor
+from core.engine.queue.model_call import Caller, Cancellation
+from core.engine.queue.rate_limit import RateLimiter
+from core.engine.sync.notifications import Notice, StreamRestarted
+from core.providers.scripted.provider import ScriptedProvider
+from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.store import Changes, Snapshot
+from tests.core.memory_store import MemoryStore
+from tests.core.samples import NOW, choices
+from tests.core.simulation import Simulation, active
+
+pytestmark = pytest.mark.anyio
+
+
+async def save(decide: Callable[[Snapshot], Changes]) -> Changes:
+    raise NotImplementedError
+
+
+class Bench:
+    """An executor with a scripted model, and what it published."""
+
+    def __init__(
+        self, simulation: Simulation, *entries: Entry, style: PromptStyle = PromptStyle.FULL, **more: Any
+    ) -> None:
+        self.snapshot = simulation.snapshot
+        self.choices = choices(style=style)
+        if more:
+            roles = {role: replace(choice, **more) for role, choice in self.choices.items()}
+            self.choices = Choices(roles)
+        model = ScriptedProvider(Script(reply=entries))
+        caller = Caller(model, RateLimiter(self.choices), lambda: NOW)
+        builder = ContextBuilder(self.choices)
+        self.executor = Executor(MemoryStore(self.snapshot), caller, builder, self.choices, save)
+        self.notices: list[Notice] = []
+
+    async def run(self, request: Request) -> tuple[Outcome, Trail]:
+        return await self.executor.run(self.snapshot, request, Cancellation(), self.notices.append)
+
+
+def locking() -> tuple[Simulation, Request]:
+    simulation = Simulation()
+    simulation.set_up()
+    simulation.lock()
+    return simulation, simulation.begin()
+
+
+def asking() -> tuple[Simulation, Request]:
+    simulation = active()
+    simulation.submit("Who is there?")
+    return simulation, simulation.begin()
+
+
+def summarising() -> tuple[Simulation, Request]:
+    simulation = active()
+    simulation.play(7, with_summaries=False)
+    return simulation, simulation.begin()
+
+
+def answering(schema: str, **how: Any) -> Entry:
+    return Entry(match=Match.model_validate({"schema": schema}), **how)
+
+
+CASES = {
+    "lock": (locking, LockMade, "world_chapter_lock"),
+    "reply": (asking, ReplyMade, "text"),
+    "summary": (summarising, SummaryMade, "turn_delta"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_sound_answer_becomes_what_was_asked_for_in_one_call(case: str) -> None:
+    prepare, made, _ = CASES[case]
+    simulation, request = prepare()
+    bench = Bench(simulation)
+    outcome, trail = await bench.run(request)
+    assert isinstance(outcome, made)
+    [artifact] = trail.artifacts
+    assert (artifact.call, artifact.attempt, artifact.error_code) == (1, 1, None)
+    assert not any(isinstance(notice, StreamRestarted) for notice in bench.notices)
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_service_that_fails_is_a_failure_with_the_wait_that_it_asked_for(case: str) -> None:
+    prepare, _, schema = CASES[case]
+    simulation, request = prepare()
+    outcome, trail = await Bench(
+        simulation, answering(schema, fault=Fault.RATE_LIMITED, retry_after=9.0)
+    ).run(request)
+    assert isinstance(outcome, Failed)
+    assert (outcome.error.code, outcome.retry_after) == (ErrorCode.LLM_RATE_LIMITED, 9.0)
+    assert len(trail.artifacts) == 1, "the service is not asked again"
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_an_answer_that_was_cut_by_its_cap_is_no_answer(case: str) -> None:
+    prepare, _, schema = CASES[case]
+    simulation, request = prepare()
+    outcome, trail = await Bench(simulation, answering(schema, fault=Fault.TRUNCATED)).run(request)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code is ErrorCode.LLM_TRUNCATED
+    [artifact] = trail.artifacts
+    assert artifact.error_code is ErrorCode.LLM_TRUNCATED
+    assert artifact.output_ref is not None
+
+
+async def test_a_reply_of_the_very_small_model_ends_at_a_whole_sentence_and_the_cut_is_told() -> None:
+    simulation, request = asking()
+    cut = answering("text", text="I am here. I wait. " * 2 + "Then I", fault=Fault.TRUNCATED)
+    outcome, trail = await Bench(simulation, cut, style=PromptStyle.SMALL).run(request)
+    assert isinstance(outcome, ReplyMade)
+    assert outcome.text.endswith((".", "?"))
+    assert trail.artifacts[0].left_out
+
+
+@pytest.mark.parametrize("case", ["lock", "summary"])
+async def test_memory_of_another_shape_is_asked_for_once_more_and_both_calls_are_on_record(case: str) -> None:
+    prepare, made, schema = CASES[case]
+    simulation, request = prepare()
+    bench = Bench(simulation, answering(schema, fault=Fault.WRONG_SHAPE, times=1))
+    outcome, trail = await bench.run(request)
+    assert isinstance(outcome, made)
+    assert [artifact.call for artifact in trail.artifacts] == [1, 2]
+    assert [artifact.error_code for artifact in trail.artifacts] == [ErrorCode.LLM_INVALID_JSON, None]
+    assert sum(isinstance(notice, StreamRestarted) for notice in bench.notices) == 1
+
+
+@pytest.mark.parametrize("case", ["lock", "summary"])
+async def test_memory_of_another_shape_twice_is_a_failure(case: str) -> None:
+    prepare, _, schema = CASES[case]
+    simulation, request = prepare()
+    outcome, trail = await Bench(simulation, answering(schema, fault=Fault.WRONG_SHAPE)).run(request)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code is ErrorCode.LLM_INVALID_JSON
+    assert [artifact.error_code for artifact in trail.artifacts] == [ErrorCode.LLM_INVALID_JSON] * 2
+    assert all(artifact.error_message for artifact in trail.artifacts)
+
+
+@pytest.mark.parametrize("case", ["lock", "summary"])
+async def test_where_the_second_try_for_memory_breaks_its_error_counts_and_the_first_is_marked(
+    case: str,
+) -> None:
+    prepare, _, schema = CASES[case]
+    simulation, request = prepare()
+    entries = (
+        answering(schema, fault=Fault.WRONG_SHAPE, times=1),
+        answering(schema, fault=Fault.SERVER_ERROR, calls=(2,)),
+    )
+    outcome, trail = await Bench(simulation, *entries).run(request)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code is ErrorCode.LLM_SERVER_ERROR
+    codes = [artifact.error_code for artifact in trail.artifacts]
+    assert codes == [ErrorCode.LLM_INVALID_JSON, ErrorCode.LLM_SERVER_ERROR]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"kind": RequestKind.REPLY, "slot": None}, "belongs to a slot"),
+        ({"kind": RequestKind.SUMMARY, "prompts": None}, "covers prompts"),
+        ({"kind": RequestKind.TEST}, "never queued"),
+    ],
+)
+async def test_a_request_that_cannot_be_is_a_bug_and_reaches_no_model(
+    change: dict[str, Any], reason: str
+) -> None:
+    simulation, request = asking()
+    bench = Bench(simulation)
+    with pytest.raises(ValueError, match=reason):
+        await bench.run(replace(request, **change))
+    assert not bench.notices
+
+
+async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_shortened() -> None:
+    simulation = active()
+    simulation.play(6, with_summaries=False)
+    simulation.submit("Go on")
+    request = simulation.begin()
+    wide = Bench(simulation)
+    assert not wide.executor.needs_room(simulation.snapshot, request)
+    assert not wide.executor.needs_room(simulation.snapshot, replace(request, slot=None))
+    needed = (
+        ContextBuilder(wide.choices)
+        .character(
+            simulation.snapshot.session,
+            simulation.snapshot.tab1,
+            simulation.snapshot.blocks,
+            simulation.snapshot.recent,
+            request.slot or simulation.snapshot.session.next_slot,
+            request.text,
+        )
+        .tokens
+    )
+    tight = Bench(simulation, max_input_tokens=needed - 1)
+    assert tight.executor.needs_room(simulation.snapshot, request)
+    hopeless = Bench(simulation, max_input_tokens=100)
+    assert not hopeless.executor.needs_room(simulation.snapshot, request), "no summary makes enough room"
+
+
+async def test_a_reply_that_is_nothing_but_the_character_s_name_is_a_failure() -> None:
+    simulation, request = asking()
+    name = simulation.snapshot.session.name_of(Slot.RED)
+    outcome, trail = await Bench(simulation, answering("text", text=f"**{name}**: ")).run(request)
+    assert isinstance(outcome, Failed)
+    assert outcome.error.code is ErrorCode.LLM_ERROR
+    assert trail.artifacts[0].error_code is ErrorCode.LLM_ERROR

@@ -1,0 +1,97 @@
+"""The tasks of an open session: each runs once, however often it is started, and ends when it is closed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import pytest
+
+from core.agents.context_builder import ContextBuilder
+from core.engine.queue.executor import Executor
+from core.engine.queue.model_call import Caller
+from core.engine.queue.rate_limit import RateLimiter
+from core.engine.queue.worker import Runner
+from core.engine.save_points.auto_save import SlotKeeper
+from core.engine.save_points.service import SaveSlots
+from core.engine.sync.follower import Follower
+from core.engine.sync.lease_watch import LeaseWatch
+from core.engine.sync.notifications import WriterChanged
+from core.providers.scripted.provider import ScriptedProvider
+from tests.core.samples import NOW, choices
+from tests.core.scene import ELSEWHERE, Scene
+
+pytestmark = pytest.mark.anyio
+
+
+class Task(Protocol):
+    """What all of them have."""
+
+    def start(self) -> None:
+        """Begin."""
+
+    def aclose(self) -> Awaitable[None]:
+        """End."""
+
+
+def runner(scene: Scene) -> Runner:
+    made = choices()
+    caller = Caller(ScriptedProvider(), RateLimiter(made), lambda: NOW)
+    executor = Executor(scene.store, caller, ContextBuilder(made), made, scene.writer.apply_patiently)
+    return Runner(scene.writer, executor, lambda: NOW, 5.0)
+
+
+TASKS: dict[str, Callable[[Scene], Task]] = {
+    "follower": lambda scene: Follower(scene.store, scene.writer),
+    "lease watch": lambda scene: LeaseWatch(scene.store, scene.writer),
+    "save slots": lambda scene: SlotKeeper(scene.writer, SaveSlots(scene.store, lambda: NOW)),
+    "runner": runner,
+}
+
+
+def running(name: str) -> int:
+    return sum(task.get_name() == name for task in asyncio.all_tasks())
+
+
+@pytest.mark.parametrize("name", TASKS)
+async def test_a_task_that_runs_is_not_started_twice_and_ends_when_it_is_closed(name: str) -> None:
+    scene = Scene()
+    task = TASKS[name](scene)
+    await task.aclose()
+    task.start()
+    task.start()
+    await asyncio.sleep(0)
+    assert running(name) == 1
+    scene.heard.close()
+    await task.aclose()
+    assert running(name) == 0
+
+
+@pytest.mark.parametrize("name", ["follower", "lease watch"])
+async def test_a_window_that_changes_between_writing_and_reading_starts_its_tasks_again(name: str) -> None:
+    scene = Scene()
+    task = TASKS[name](scene)
+    task.start()
+    await task.aclose()
+    task.start()
+    await asyncio.sleep(0)
+    assert running(name) == 1
+    await task.aclose()
+
+
+async def test_the_loss_of_the_lock_is_told_as_soon_as_another_window_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("core.engine.sync.lease_watch.WAIT", 0.0)
+    scene = Scene()
+    watch = LeaseWatch(scene.store, scene.writer)
+    watch.start()
+    scene.lease.lose()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert scene.writer.lease is scene.lease, "nobody else writes: the next change takes the lock again"
+    scene.store.take(ELSEWHERE)
+    async with asyncio.timeout(5):
+        while running("lease watch"):
+            await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "lease watch"})
+    assert scene.heard.count(WriterChanged) == 1
+    assert scene.writer.lease is None

@@ -1,0 +1,65 @@
+"""The versions of an export: one form of JSON, and every upgrade in turn."""
+
+import json
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from core.domain.errors import StorageError
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.engine import commands
+from core.exchange import export_format
+from core.exchange.export_format import VERSION, Body, is_known, upgraded
+from core.exchange.session_export import read_body
+from core.text.canonical_json import canonical, checksum
+from tests.core.memory_store import MemoryStore
+from tests.core.simulation import active
+
+pytestmark = pytest.mark.anyio
+
+
+def test_an_older_body_goes_through_every_upgrade_in_turn_and_a_newest_through_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def step(number: int) -> Body:
+        return {"steps": [number]}
+
+    upgrades = {
+        number: lambda body, number=number: {"steps": [*body["steps"], number]} for number in (1, 2, 3)
+    }
+    monkeypatch.setattr(export_format, "_UPGRADES", upgrades)
+    monkeypatch.setattr(export_format, "VERSION", 4)
+    assert upgraded(1, step(0)) == {"steps": [0, 1, 2, 3]}
+    assert upgraded(3, step(0)) == {"steps": [0, 3]}
+    assert upgraded(4, step(0)) == step(0)
+
+
+@pytest.mark.parametrize("version", [0, VERSION + 1, "1", 1.0, True, None])
+def test_only_whole_numbers_that_this_program_reads_are_versions(version: object) -> None:
+    assert not is_known(version)
+    assert is_known(1)
+    assert is_known(VERSION)
+
+
+def test_the_canonical_form_does_not_depend_on_the_order_of_keys_and_white_space() -> None:
+    one, two = json.loads('{"b": 1, "a": ["é", 2]}'), json.loads('{"a":["\\u00e9",2],"b":1}')
+    assert canonical(one) == canonical(two) == '{"a":["é",2],"b":1}'.encode()
+    assert checksum(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    with pytest.raises(ValueError, match="JSON compliant"):
+        canonical(float("nan"))
+
+
+async def test_a_chapter_that_never_holds_still_is_not_read_half() -> None:
+    class Restless(MemoryStore):
+        """Stores another text after every read."""
+
+        async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+            text = str(len(self.commits))
+            self.store(commands.save_unsent(self.snapshot, Slot.RED, text))
+            return await super().contents(session_id, hashes)
+
+    store = Restless(active().snapshot)
+    with pytest.raises(StorageError, match="changes faster than it can be read"):
+        await read_body(store, store.snapshot.session.id)
+    assert len(store.commits) == 10, "it is tried five times"

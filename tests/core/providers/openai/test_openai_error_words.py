@@ -1,0 +1,150 @@
+"""What a service's error is called, and what the GM is told of it, without a server."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from core.domain.errors import ErrorCode
+from core.providers.openai.errors import (
+    ServiceFault,
+    code_of,
+    provider_error,
+    read_fault,
+    retry_after_seconds,
+    scrub,
+)
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def fault(status: int | None = None, message: str = "", kind: str = "") -> ServiceFault:
+    return ServiceFault(status=status, message=message, kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (299, ErrorCode.LLM_ERROR),
+        (300, ErrorCode.LLM_REQUEST_ERROR),
+        (399, ErrorCode.LLM_REQUEST_ERROR),
+        (400, ErrorCode.LLM_REQUEST_ERROR),
+        (401, ErrorCode.LLM_AUTH_ERROR),
+        (402, ErrorCode.LLM_CREDIT_EXHAUSTED),
+        (403, ErrorCode.LLM_AUTH_ERROR),
+        (404, ErrorCode.LLM_REQUEST_ERROR),
+        (405, ErrorCode.LLM_ERROR),
+        (408, ErrorCode.LLM_TIMEOUT),
+        (413, ErrorCode.LLM_CONTEXT_OVERFLOW),
+        (422, ErrorCode.LLM_REQUEST_ERROR),
+        (429, ErrorCode.LLM_RATE_LIMITED),
+        (499, ErrorCode.LLM_ERROR),
+        (500, ErrorCode.LLM_SERVER_ERROR),
+        (599, ErrorCode.LLM_SERVER_ERROR),
+        (None, ErrorCode.LLM_ERROR),
+    ],
+)
+def test_a_status_without_words_has_one_code(status: int | None, code: ErrorCode) -> None:
+    assert code_of(fault(status)) is code
+
+
+@pytest.mark.parametrize("status", [None, 400, 403, 422])
+def test_withheld_words_are_looked_for_where_services_say_so(status: int | None) -> None:
+    assert code_of(fault(status, "flagged by moderation")) is ErrorCode.LLM_CONTENT_FILTERED
+
+
+@pytest.mark.parametrize("status", [404, 429, 500])
+def test_withheld_words_elsewhere_are_not_believed(status: int) -> None:
+    assert code_of(fault(status, "flagged by moderation")) is code_of(fault(status))
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("rate_limit_error", ErrorCode.LLM_RATE_LIMITED),
+        ("timed out", ErrorCode.LLM_TIMEOUT),
+        ("authentication_error", ErrorCode.LLM_AUTH_ERROR),
+        ("invalid_request_error", ErrorCode.LLM_REQUEST_ERROR),
+        ("overloaded_error", ErrorCode.LLM_SERVER_ERROR),
+    ],
+)
+def test_an_error_without_a_status_is_known_by_its_name(words: str, code: ErrorCode) -> None:
+    assert code_of(fault(kind=words.upper())) is code
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ({"error": {"message": "m", "code": "c", "type": "t", "param": "p"}}, ("m", "c", "t", "p")),
+        ({"message": "m", "code": "c"}, ("m", "c", "", "")),
+        ({"error": "only words"}, ("only words", "", "", "")),
+        ({"detail": "of FastAPI"}, ("of FastAPI", "", "", "")),
+        ("bare", ("bare", "", "", "")),
+        ({"error": {"message": "", "detail": "behind it"}}, ("behind it", "", "", "")),
+        ({"error": {"message": {"no": "text"}, "code": 7}}, ("", "7", "", "")),
+        ([], ("", "", "", "")),
+        (None, ("", "", "", "")),
+    ],
+)
+def test_an_error_is_read_in_every_shape(body: object, read: tuple[str, str, str, str]) -> None:
+    found = read_fault(500, body, {})
+    assert (found.message, found.code, found.kind, found.param) == read
+    assert found.status == 500
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "read"),
+    [(None, "429", 429), (None, "502", 502), (None, "302", None), (None, "4290", None), (400, "502", 400)],
+)
+def test_a_stream_names_its_status_by_the_code(status: int | None, code: str, read: int | None) -> None:
+    assert read_fault(status, {"error": {"code": code}}, {}).status == read
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after-ms": "2500"}, 2.5),
+        ({"retry-after-ms": "inf", "retry-after": "3"}, 3.0),
+        ({"retry-after-ms": "", "retry-after": "3"}, 3.0),
+        ({"retry-after": "Sat, 21 Nov 2026 12:01:30 GMT"}, 90.0),
+        ({"retry-after": "Sat, 21 Nov 2026 12:01:30 -0000"}, 90.0),
+        ({"retry-after": "Sat, 21 Nov 2026 12:01:30 +0100"}, 0.0),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "Sat, 99 Nov 2026"}, None),
+    ],
+)
+def test_every_way_of_asking_for_patience_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after_seconds(headers, NOW) == seconds
+
+
+def test_words_of_a_service_are_quoted_on_one_line_and_short() -> None:
+    assert scrub("two\nlines", "") == "two lines"
+    assert scrub("it is letmein, I say", "letmein") == "it is [key], I say"
+    length = len(scrub("x" * 5_000, "")) - 1
+    assert scrub("x" * length, "") == "x" * length
+    assert scrub("x" * (length + 1), "") == "x" * length + "…"
+
+
+def test_what_the_gm_can_do_is_said() -> None:
+    assert "STORYENGINE_API_KEY" in provider_error(fault(401), "key").hint
+    assert "none is set" in provider_error(fault(401), "").message
+    assert "none is set" not in provider_error(fault(401), "key").message
+    assert "STORYENGINE_MODEL" in provider_error(fault(404), "key").hint
+    patience = ServiceFault(status=429, retry_after=1.2)
+    assert " 2 s" in provider_error(patience, "key").hint
+    assert provider_error(fault(429), "key").hint == ""
+    assert provider_error(patience, "key").retry_after == 1.2
+
+
+def test_what_the_service_said_is_quoted_except_of_a_key_and_of_a_move() -> None:
+    assert "“too busy”" in provider_error(fault(500, "too busy"), "key").message
+    assert "said" not in provider_error(fault(500), "key").message
+    assert "said" not in provider_error(fault(401, "no such key"), "key").message
+    assert "moved to another address" in provider_error(fault(300, "there"), "key").message
+    assert "moved to another address" in provider_error(fault(399, "there"), "key").message
+    assert "moved" not in provider_error(fault(400, "there"), "key").message
+    assert "moved" not in provider_error(fault(299, "there"), "key").message
+
+
+@pytest.mark.parametrize("status", [423, 401, 413])
+def test_only_the_statuses_that_withhold_are_looked_at_for_withheld_words(status: int) -> None:
+    assert code_of(fault(status, "flagged by moderation")) is code_of(fault(status))

@@ -1,0 +1,82 @@
+"""A program that runs has its database back, also when nobody is left to start it but the program."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from db.embedded.machine.probe import server_processes
+from db.embedded.server import EmbeddedServer
+from db.embedded.watchdog import kept
+from tests.store.embedded.embedded_fixtures import (
+    PATIENCE,
+    ask,
+    home,
+    is_stopped,
+    made_home,
+    serving,
+    wait_until,
+)
+
+__all__ = ["home", "made_home"]
+
+pytestmark = pytest.mark.anyio
+
+SOON = 0.02
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def kill_all(server: EmbeddedServer, home: Path) -> None:
+    """Kill the supervisor first, so that it starts nothing, then the server."""
+    os.kill(server.status().supervisor, signal.SIGKILL)
+    for pid in server_processes(home / "data"):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not server_processes(home / "data"), "all are dead")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(SOON)
+
+
+async def test_a_server_that_was_killed_with_its_supervisor_comes_back_by_itself(home: Path) -> None:
+    with serving(home) as server:
+        async with kept(server, every=SOON):
+            for _ in range(2):
+                await asyncio.to_thread(kill_all, server, home)
+                await until(lambda: server.status().is_running)
+                assert await asyncio.to_thread(ask, server, "SELECT 1") == "1"
+
+
+async def test_what_cannot_be_started_is_tried_until_it_can(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    version = home / "data" / "PG_VERSION"
+    mine = version.read_text()
+    with serving(home) as server:
+        async with kept(server, every=SOON):
+            version.write_text("7\n")
+            await asyncio.to_thread(kill_all, server, home)
+            await until(lambda: "could not be started again" in caplog.text)
+            version.write_text(mine)
+            await until(lambda: server.status().is_running)
+    assert caplog.text.count("could not be started again") == 1, "the log is not filled with it"
+
+
+async def test_a_server_that_is_let_go_is_not_brought_back(home: Path) -> None:
+    with serving(home) as server:
+        async with kept(server, every=SOON):
+            pass
+        server.release()
+        await until(lambda: is_stopped(home))
+        assert not server.status().is_running

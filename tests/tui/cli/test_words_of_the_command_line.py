@@ -1,0 +1,33 @@
+"""The command line says the same as the screen, and ids in it can be copied."""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from core.domain.ids import new_uuid
+from core.domain.session import SessionState
+from storyengine_tui.cli.commands.doctor import _directory
+from storyengine_tui.cli.commands.exchange import ExportFormat, _format
+from storyengine_tui.cli.commands.sessions import SHORTEST_ID, _told_apart_by
+from storyengine_tui.screens.shared.state_labels import STANDING
+
+
+def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
+    assert _told_apart_by([str(new_uuid())]) == SHORTEST_ID
+    assert _told_apart_by(["01a205bd-e6f1-7000", "01a205bd-e6f1-7b00"]) == 16
+
+
+def test_a_format_that_there_is_not_is_refused_in_our_words() -> None:
+    assert _format("chapter") is ExportFormat.CHAPTER
+    with pytest.raises(typer.BadParameter, match=r"^xml is not one of transcript, chapter, json\.$"):
+        _format("xml")
+
+
+def test_every_state_has_words() -> None:
+    assert set(STANDING) == set(SessionState)
+
+
+def test_a_directory_that_is_not_made_by_a_start_does_not_say_so(tmp_path: Path) -> None:
+    told = _directory("configuration", tmp_path / "none", "the defaults hold")
+    assert told.text.endswith("is not there yet; the defaults hold")

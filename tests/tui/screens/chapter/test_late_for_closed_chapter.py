@@ -1,0 +1,67 @@
+"""What was begun, pressed or clicked just before a chapter closed: it comes too late, and breaks nothing."""
+
+import pytest
+from textual.widgets import Button
+from textual.worker import WorkerState
+
+from core.domain.slot import Slot
+from storyengine_tui.screens.narrative.narrative_status import open_narrative
+from storyengine_tui.widgets.busy_line import BusyLine
+from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.narrative_desk import SCRIPT, chapter_page, make_ended
+from tests.tui.play_table import Gate, at_table
+from tests.tui.play_table import gate as gate
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_tab_3_began_to_do_for_a_chapter_that_closes_ends_without_an_error(
+    desktop: Desktop,
+) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, make_ended) as page:
+        page.pane.forget_memory()
+        page.pane.read_memory()
+        page.pane.action_build()
+        begun = [worker for worker in page.app.workers if worker.group in ("memory", "build")]
+        page.pane.detach()
+        await page.app.workers.wait_for_complete(begun)
+        assert [worker.state for worker in begun] == [WorkerState.SUCCESS] * 2
+        assert open_narrative(page.session.snapshot) is None, "it was not asked of this chapter any more"
+        assert not page.memory.blocks
+
+
+async def test_a_prompt_that_is_taken_back_while_its_chapter_closes_is_stored_and_put_in_no_other_panel(
+    desktop: Desktop, gate: Gate
+) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.until(lambda: table.transcript.is_streaming)
+        await table.send("And you?")
+        await table.until(lambda: table.queued)
+        table.pane.action_take_back()
+        [begun] = [worker for worker in table.app.workers if worker.group == "do"]
+        table.pane.detach()
+        await table.app.workers.wait_for_complete([begun])
+        assert table.text(Slot.ORANGE) == ""
+        assert table.snapshot.unsent[Slot.ORANGE] == "And you?"
+        gate.open()
+
+
+async def test_a_click_that_arrives_when_its_chapter_is_closed_is_refused_with_a_sentence(
+    desktop: Desktop, gate: Gate
+) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.until(lambda: table.transcript.is_streaming)
+        late = BusyLine.CancelRequested(table.pane.query_one(BusyLine))
+        gate.open()
+        table.pane.detach()
+        await table.session.aclose()
+        table.pane.post_message(late)
+        table.pane.post_message(Button.Pressed(table.end_button))
+        table.pane.do(table.session.end_chapter())
+        await table.until(table.trouble)
+        assert "closed" in table.trouble()

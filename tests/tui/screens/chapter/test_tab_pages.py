@@ -1,0 +1,70 @@
+"""The pages of the tabs, which are made one after the other while the GM is at work already."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from textual.css.query import NoMatches
+from textual.screen import Screen
+
+from storyengine_tui.screens.chapter.tab_pages import TabPages
+
+pytestmark = pytest.mark.anyio
+
+
+class SlowPage:
+    """A page whose text takes a while to be stored."""
+
+    def __init__(self) -> None:
+        self.display = False
+        self.flushing, self.gate = asyncio.Event(), asyncio.Event()
+
+    async def attach(self, session: object) -> None: ...
+
+    async def flush(self) -> None:
+        self.flushing.set()
+        await self.gate.wait()
+
+
+class FailingPage(SlowPage):
+    """A page that cannot store its text."""
+
+    async def flush(self) -> None:
+        self.flushing.set()
+        raise NoMatches("it has lost its fields")
+
+
+def made_of(pages: dict[str, SlowPage], monkeypatch: pytest.MonkeyPatch) -> TabPages:
+    async def make(self: TabPages, tab: str) -> Any:
+        self._pages[tab] = pages[tab]  # type: ignore[assignment]  # a double of a page
+        return pages[tab]
+
+    monkeypatch.setattr(TabPages, "make", make)
+    return TabPages(Screen())
+
+
+async def test_a_page_that_fails_to_store_keeps_no_other_from_being_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = {tab: FailingPage() for tab in ("setup", "play", "narrative")}
+    pages, session = made_of({**made}, monkeypatch), cast(Any, object())
+    for tab in made:
+        await pages.attach(tab, session)
+    with pytest.raises(NoMatches):
+        await pages.flush()
+    assert all(page.flushing.is_set() for page in made.values())
+
+
+async def test_a_page_that_is_attached_while_another_is_stored_is_stored_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = {"play": SlowPage(), "setup": SlowPage()}
+    pages, session = made_of({**made}, monkeypatch), cast(Any, object())
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        await pages.attach("play", session)
+        group.create_task(pages.flush())
+        await made["play"].flushing.wait()
+        await pages.attach("setup", session)
+        made["play"].gate.set()
+        await made["setup"].flushing.wait()
+        made["setup"].gate.set()

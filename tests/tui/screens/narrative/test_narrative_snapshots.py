@@ -1,0 +1,162 @@
+"""Pictures of tab 3: empty, busy, failed, full and read-only; look at each one before it is accepted."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from core.engine.engine import Engine
+from core.providers.scripted.script import Fault
+from core.store import Holder
+from storyengine_tui.screens.chapter.writer_banner import WriterBanner
+from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
+from storyengine_tui.shell.app import StoryEngineApp
+from tests.tui.conftest import SnapCompare, settled
+from tests.tui.engine_app import Desktop, make_draft, opened
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.narrative_desk import HELD, SCRIPT, ChapterPage, Gate, failing, make_ended
+from tests.tui.narrative_desk import gate as gate
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+Act = Callable[[ChapterPage], Awaitable[None]]
+Shown = Callable[..., bool]
+
+
+@pytest.fixture
+def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Compare a picture of the program's tab 3 after `act` with the accepted one."""
+    monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
+
+    def compare(size: tuple[int, int], act: Act) -> bool:
+        async def run_before(pilot: Pilot[Any]) -> None:
+            app = await opened(pilot)
+            page = ChapterPage(pilot, app)
+            await pilot.press("f4")
+            await page.until(lambda: app.chapter.active_tab == "narrative" and page.memory.is_known)
+            await act(page)
+            await pilot.pause()
+
+        return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
+
+    return compare
+
+
+async def make_twice_written(engine: Engine) -> None:
+    await make_ended(engine, drafts=2)
+
+
+async def nothing(page: ChapterPage) -> None:
+    """Look at it as it opens."""
+
+
+@SIZES
+def test_picture_of_a_chapter_in_two_versions(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_twice_written)
+    assert shown(size, nothing)
+
+
+@SIZES
+def test_picture_before_anything_is_locked(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.prepare_now(make_draft)
+    assert shown(size, nothing)
+
+
+@SIZES
+def test_picture_of_a_chapter_that_streams_in(
+    desktop: Desktop, shown: Shown, gate: Gate, size: tuple[int, int]
+) -> None:
+    desktop.script = HELD
+    desktop.prepare_now(make_ended)
+
+    async def build(page: ChapterPage) -> None:
+        await page.pilot.press("f8")
+        await page.until(lambda: page.chapter == "The")
+
+    assert shown(size, build)
+
+
+@SIZES
+def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.script = failing(Fault.CUT)
+    desktop.prepare_now(make_ended)
+
+    async def fail(page: ChapterPage) -> None:
+        await page.pilot.press("f8")
+        await page.until(lambda: page.banner)
+
+    assert shown(size, fail)
+
+
+@SIZES
+def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_ended)
+
+    async def search(page: ChapterPage) -> None:
+        page.memory.view.focus()
+        await page.pilot.press("2", "slash", *"canon", "enter")
+
+    assert shown(size, search)
+
+
+@SIZES
+def test_picture_of_a_correction_that_is_written(
+    desktop: Desktop, shown: Shown, size: tuple[int, int]
+) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_ended)
+
+    async def write(page: ChapterPage) -> None:
+        page.memory.view.focus()
+        await page.pilot.press("plus")
+        await page.until(lambda: isinstance(page.app.screen, CorrectionModal))
+        await page.pilot.press(*"Jonas holds the lamp [/x], not Mira.")
+        await settled(page.pilot)
+
+    assert shown(size, write)
+
+
+@SIZES
+def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_ended)
+
+    async def correct(page: ChapterPage) -> None:
+        page.memory.view.focus()
+        await page.session.correct_canon("Jonas holds the lamp [/x], not Mira.\nIt was never lit.")
+        await page.until(lambda: "never lit" in page.memory_text)
+        await settled(page.pilot)
+
+    assert shown(size, correct)
+
+
+@SIZES
+def test_picture_in_a_window_that_reads_along(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_twice_written)
+
+    async def read_along(page: ChapterPage) -> None:
+        app = page.app
+        assert isinstance(app, StoryEngineApp)
+        session_id = page.session.id
+        await app.desk.close()
+        async with desktop.engine("shore.example, process 4711") as engine:
+            other = await engine.open(session_id)
+            await app.desk.open(session_id)
+            since = datetime(2026, 1, 2, 14, 32, tzinfo=UTC)
+            page.session._writer.holder = Holder(label="shore.example, process 4711", since=since)
+            app.chapter.query_one(WriterBanner).show_writer_of(page.session)
+            # What has the focus is scrolled to when the banner has its rows, not before it.
+            await settled(page.pilot)
+            await page.pilot.press("f4")
+            await page.until(lambda: page.memory.is_known and page.draft.shown)
+            await other.aclose()
+
+    assert shown(size, read_along)

@@ -1,0 +1,241 @@
+"""Tab 2: prompting one character after the other, and watching the replies come."""
+
+import pytest
+from textual import events
+from textual.widgets import Button
+
+from core.domain.slot import Slot
+from storyengine_tui.widgets.slot_entries import SlotEntries
+from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.play_table import Gate, at_table, at_window
+from tests.tui.play_table import gate as gate
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_empty_chapter_begins_with_the_first_character(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        assert table.slot() is Slot.RED
+        assert table.area(Slot.RED).has_focus
+        assert table.counter == "0/60,000"
+        assert table.transcript.text == ""
+        assert table.busy == ""
+
+
+async def test_enter_sends_and_the_reply_is_shown_with_its_prefix(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        assert table.transcript.text == "1) Who is there?\n\nMira: I see."
+        assert table.counter == f"{len(table.transcript.text)}/60,000"
+        assert table.text(Slot.RED) == ""
+        assert [event.text for event in await table.events()] == ["Who is there?", "I see."]
+
+
+async def test_ctrl_j_and_shift_enter_are_new_lines_and_pasted_breaks_stay(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.type("one\ntwo")
+        await table.pilot.press("shift+enter")
+        await table.type("three")
+        table.app.post_message(events.Paste("\nfour\r\n\nfive"))
+        await table.pilot.pause()
+        assert table.text(Slot.RED) == "one\ntwo\nthree\nfour\n\nfive"
+        await table.pilot.press("enter")
+        await table.until(lambda: table.played(1))
+        assert (await table.events())[0].text == "one\ntwo\nthree\nfour\n\nfive"
+
+
+async def test_enter_on_nothing_sends_nothing(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.send("  ")
+        await table.pilot.pause()
+        assert not table.snapshot.requests
+        assert table.text(Slot.RED) == "  "
+        assert table.trouble() == ""
+
+
+async def test_enter_while_the_chapter_is_closed_leaves_the_text_in_its_panel(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.type("Who is there?")
+        await table.pane.flush()
+        session = table.session
+        table.pane.detach()
+        await table.pilot.press("enter")
+        await table.pilot.pause()
+        assert table.text(Slot.RED) == session.snapshot.unsent[Slot.RED] == "Who is there?"
+        assert not session.snapshot.requests
+        await table.pane.attach(session)
+        assert table.text(Slot.RED) == "Who is there?"
+
+
+async def test_the_panel_moves_on_and_around(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        seen = []
+        for number in range(4):
+            seen.append(table.slot())
+            await table.play(f"Prompt {number}")
+            assert table.area(table.slot()).has_focus
+        assert seen == [Slot.RED, Slot.ORANGE, Slot.YELLOW, Slot.RED]
+        assert [event.slot for event in await table.events() if event.slot] == seen
+
+
+async def test_the_gm_picks_any_panel_by_key(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        seen = []
+        for keys in (["ctrl+n"], ["ctrl+n", "ctrl+n"], ["tab", "3"], ["alt+2"]):
+            await table.pilot.press(*keys)
+            seen.append(table.slot())
+            assert table.area(table.slot()).has_focus
+        assert seen == [Slot.ORANGE, Slot.RED, Slot.YELLOW, Slot.ORANGE]
+        await table.play("Out of order")
+        assert (await table.events())[1].slot is Slot.ORANGE
+        assert table.slot() is Slot.YELLOW
+
+
+async def test_arrows_stay_among_the_entries_and_enter_goes_in(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.pilot.press("tab", "right")
+        assert table.area(Slot.ORANGE).display
+        assert table.pane.query_one(SlotEntries).has_focus
+        await table.pilot.press("right", "enter")
+        assert table.slot() is Slot.YELLOW
+        assert table.area(Slot.YELLOW).has_focus
+
+
+async def test_the_gm_picks_any_panel_by_mouse(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        entries = table.pane.query_one(SlotEntries)
+        x = next(x for x in range(60) if entries.key_at(x) == "yellow")
+        await table.pilot.click(SlotEntries, offset=(x + 2, 0))
+        assert table.slot() is Slot.YELLOW
+        assert table.area(Slot.YELLOW).has_focus
+
+
+async def test_the_entries_have_number_and_name_and_names_are_data(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        row = str(table.pane.query_one(SlotEntries).render())
+        assert row.split() == ["[1", "Mira]", "2", "Jonas", "[/x]", "3", "Agent", "Yellow"]
+        await table.pilot.press("ctrl+n")
+        assert "To 2 Jonas \\[/x]" in str(table.area(Slot.ORANGE).border_title)
+        await table.play("Speak")
+        assert table.transcript.text.endswith("Jonas [/x]: I see.")
+
+
+async def test_a_reply_grows_in_place_while_the_gm_sees_who_writes(desktop: Desktop, gate: Gate) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.until(lambda: table.transcript.text == "1) HOLD\n\nMira: I")
+        assert table.busy.startswith("Mira is writing · 0:0")
+        assert table.busy.endswith("Esc cancels")
+        assert table.stored.prompt_index == 0
+        assert table.counter == "0/60,000"
+        gate.open()
+        await table.until(lambda: table.played(1))
+        assert table.transcript.text == "1) HOLD\n\nMira: I hold on. Then I let go."
+        assert table.busy == ""
+
+
+async def test_the_next_panel_shows_while_the_reply_streams_and_takes_what_is_typed(
+    desktop: Desktop, gate: Gate
+) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.until(lambda: table.transcript.is_streaming)
+        assert table.slot() is Slot.ORANGE
+        await table.type("And you, Jonas?")
+        gate.open()
+        await table.until(lambda: table.played(1))
+        assert table.slot() is Slot.ORANGE
+        assert table.text(Slot.ORANGE) == "And you, Jonas?"
+        assert table.area(Slot.ORANGE).has_focus
+
+
+async def test_a_reply_moves_nobody_who_chose_a_panel(desktop: Desktop, gate: Gate) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.pilot.press("alt+1")
+        gate.open()
+        await table.until(lambda: table.played(1))
+        assert table.slot() is Slot.RED
+
+
+async def test_a_reply_leaves_the_focus_to_who_reads(desktop: Desktop, gate: Gate) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        table.transcript.focus()
+        gate.open()
+        await table.until(lambda: table.played(1))
+        assert table.transcript.has_focus
+        await table.pilot.press("escape")
+        assert table.area(Slot.ORANGE).has_focus
+
+
+@pytest.mark.parametrize("how", ["escape", "click"])
+async def test_cancelling_gives_the_text_back_and_moves_no_number(
+    desktop: Desktop, gate: Gate, how: str
+) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD")
+        await table.until(lambda: table.transcript.is_streaming)
+        if how == "escape":
+            await table.pilot.press("escape")
+        else:
+            await table.pilot.click("#busy", offset=(table.busy.index("Esc") + 1, 0))
+        await table.until(lambda: table.text(Slot.RED) == "HOLD")
+        assert table.slot() is Slot.RED
+        assert table.area(Slot.RED).has_focus
+        assert table.transcript.text == ""
+        assert "stopped" in table.banner()
+        assert table.stored.prompt_index == 0
+        assert table.busy == ""
+        gate.open()
+        await table.pilot.press("enter")
+        await table.until(lambda: table.played(1))
+        assert table.banner() == ""
+
+
+async def test_fast_typing_after_enter_stays_behind(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.pilot.press("a", "enter", "alt+1", "b", "enter", "alt+1", "c")
+        await table.until(lambda: table.played(2))
+        assert [event.text for event in await table.events()] == ["a", "I see.", "b", "I see."]
+        assert table.text(Slot.RED) == "c"
+
+
+async def test_keys_that_come_in_one_gulp_with_enter_are_for_the_next_character(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        for key in ("a", "enter", "b", "c", "enter", "d"):
+            table.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await table.until(lambda: table.played(2))
+        assert [(event.slot, event.text) for event in await table.events()] == [
+            (None, "a"),
+            (Slot.RED, "I see."),
+            (None, "bc"),
+            (Slot.ORANGE, "I see."),
+        ]
+        assert table.text(Slot.YELLOW) == "d"
+
+
+async def test_what_is_typed_beside_the_panels_goes_into_the_one_that_shows(desktop: Desktop) -> None:
+    async with at_window(desktop, prompts=1) as table:
+        table.transcript.focus()
+        await table.type("Look up")
+        await table.until(lambda: table.text(Slot.ORANGE) == "Look up")
+        assert table.area(Slot.ORANGE).has_focus
+        await table.pilot.press("tab", "!")
+        await table.until(lambda: table.text(Slot.ORANGE) == "Look up!")
+        await table.pilot.press("tab", "3")
+        assert table.slot() is Slot.YELLOW, "digits are the entries' own"
+
+
+async def test_keys_never_go_nowhere_when_a_banner_goes(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.send("FAIL now")
+        await table.until(lambda: table.banner())
+        table.pane.query_one("#reply-failed Button", Button).focus()
+        await table.pilot.press("enter")
+        await table.until(lambda: table.played(1))
+        await table.until(lambda: table.composer.has_focus_within)
+        await table.type("Next")
+        await table.until(lambda: table.text(table.slot()) == "Next")

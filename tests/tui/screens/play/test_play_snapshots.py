@@ -1,0 +1,116 @@
+"""Pictures of tab 2: empty, busy, failed, full and read-only."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from core.domain.transcript import TRUNCATION_NOTICE
+from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.store import Holder
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from tests.tui.conftest import SnapCompare
+from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.play_table import SCRIPT, Gate, Table
+from tests.tui.play_table import gate as gate
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+Act = Callable[[Table], Awaitable[None]]
+Shown = Callable[..., bool]
+TALE = (
+    "I climb the stairs, one hand on the cold wall, and count: twenty-one steps, then the door with the "
+    "brass plate that nobody has polished since the storm. Behind it I hear the sea, or something that "
+    "breathes."
+)
+
+
+@pytest.fixture
+def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Compare a picture of the program after `act`, on a chapter of some prompts, with the accepted one."""
+    monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
+    monkeypatch.setattr("storyengine_tui.widgets.banner.elapsed_text", lambda _: "0:04")
+
+    def compare(size: tuple[int, int], act: Act, prompts: int = 0, script: Script = SCRIPT) -> bool:
+        desktop.script = script
+        desktop.prepare_now(lambda engine: make_active(engine, prompts))
+
+        async def run_before(pilot: Pilot[Any]) -> None:
+            table = Table(pilot, await opened(pilot))
+            await table.until(lambda: table.composer.has_focus_within)
+            await act(table)
+            await pilot.pause()
+
+        return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
+
+    return compare
+
+
+@SIZES
+def test_empty(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(_: Table) -> None:
+        pass
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_busy(shown: Shown, gate: Gate, size: tuple[int, int]) -> None:
+    async def act(table: Table) -> None:
+        await table.send("HOLD the lamp up. What do you see?")
+        await table.until(lambda: table.transcript.is_streaming and table.busy)
+        await table.send("And you, what do you hear?")
+        await table.until(lambda: table.queued)
+        await table.type("Meanwhile, on the stairs")
+
+    assert shown(size, act, prompts=1)
+
+
+@SIZES
+def test_failed(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(table: Table) -> None:
+        await table.send("The seventh")
+        await table.until(lambda: table.banner("summary-failed"))
+        await table.send("FAIL to open the door")
+        await table.until(table.banner)
+
+    script = Script(
+        reply=(
+            Entry(match=Match(schema="turn_delta"), fault=Fault.RATE_LIMITED, retry_after=600),
+            *SCRIPT.reply,
+        )
+    )
+    assert shown(size, act, prompts=6, script=script)
+
+
+@SIZES
+def test_full(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(table: Table) -> None:
+        await table.until(lambda: table.transcript.text.startswith(TRUNCATION_NOTICE))
+        await table.pilot.press("pageup")
+
+    script = Script(reply=(Entry(match=Match(schema="text"), text="\n\n".join([TALE] * 21)),))
+    assert shown(size, act, prompts=15, script=script)
+
+
+@SIZES
+def test_read_only(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(table: Table) -> None:
+        holder = Holder(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
+        table.session._writer._lock_out(holder)
+        await table.until(lambda: table.area(table.slot()).read_only)
+
+    assert shown(size, act, prompts=3)
+
+
+@SIZES
+def test_end_question(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(table: Table) -> None:
+        await table.type("not sent yet")
+        await table.pilot.press("f8")
+        await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
+
+    assert shown(size, act, prompts=3)

@@ -1,0 +1,132 @@
+"""What tab 2 is made of, without a screen: texts that meet, words for the GM, and the events it keeps."""
+
+from dataclasses import replace
+from uuid import UUID
+
+import pytest
+
+from core.domain.errors import ErrorCode
+from core.domain.ids import SessionId
+from core.domain.request import RequestKind, RequestState
+from core.domain.session import SessionState
+from core.domain.slot import Slot
+from storyengine_tui.screens.play.event_window import PlayedEvents
+from storyengine_tui.screens.play.play_status import ending_consequences, status_of, summary_failure
+from storyengine_tui.screens.play.unsent_text import joined, merged, without
+from tests.core.simulation import active
+from tests.tui.chapter import events, session
+
+
+@pytest.mark.parametrize(
+    ("front", "behind", "whole"),
+    [("a", "b", "a\n\nb"), ("", "b", "b"), ("a", "", "a"), ("a", " \n", "a"), ("a", "a", "a")],
+)
+def test_joined(front: str, behind: str, whole: str) -> None:
+    assert joined(front, behind) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "rest"),
+    [
+        ("a\n\nb", "a", "b"),
+        ("a\n\nb", "b", "a"),
+        ("a\n", "a", ""),
+        ("ab", "a", None),
+        ("", "a", None),
+        ("a\n\nb\n\nc", "a\n\nb", "c"),
+    ],
+)
+def test_without(text: str, part: str, rest: str | None) -> None:
+    assert without(text, part) == rest
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed", "whole"),
+    [
+        ("a", "a", "a"),
+        ("", "b", "b"),
+        ("a", "", "a"),
+        ("a", "b", "a\n\nb"),
+        ("a", "a\n\nb", "a\n\nb"),
+        ("a\n\nb", "b", "a\n\nb"),
+    ],
+)
+def test_merged_holds_both(stored: str, typed: str, whole: str) -> None:
+    assert merged(stored, typed) == whole
+
+
+def test_the_end_says_how_much_is_summarised() -> None:
+    story = session(10, boundary=7)
+    assert "3 prompts to summarise into memory first (prompts 8–10, 1 summary)." in ending_consequences(
+        story, []
+    )
+    assert "(prompts 1–10, 2 summaries)" in ending_consequences(session(10), [])
+    assert "1 prompt to summarise" in ending_consequences(session(8, boundary=7), [])
+    assert "nothing is left to summarise" in ending_consequences(session(7, boundary=7), [])
+    assert "4 Agent Green" in ending_consequences(story, [Slot.GREEN])
+
+
+def test_a_summary_that_is_about_to_run_counts_as_running() -> None:
+    story = active()
+    story.play(7, with_summaries=False)
+    status = status_of(story.snapshot)
+    assert story.state is SessionState.SUMMARIZING
+    assert status.running is not None
+    assert (status.running.kind, status.running.state) == (RequestKind.SUMMARY, RequestState.PENDING)
+    story.submit("And then?")
+    assert [request.text for request in status_of(story.snapshot).queued] == ["And then?"]
+    story.fail()
+    assert status_of(story.snapshot).failed_summary is not None
+    assert status_of(story.snapshot).running is None
+
+
+@pytest.mark.parametrize(
+    ("code", "what_then"),
+    [
+        (ErrorCode.LLM_CANCELLED, "it is made with the next summary, or by Retry now"),
+        (ErrorCode.LLM_SERVER_ERROR, "memory is made up for later"),
+    ],
+)
+def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_then: str) -> None:
+    story = active()
+    story.play(7, with_summaries=False)
+    story.fail(code)
+    status = status_of(story.snapshot)
+    assert status.failed_summary is not None
+    _, hint = summary_failure(status, status.failed_summary)
+    assert what_then in hint
+
+
+def test_events_that_come_twice_are_kept_once_and_old_ones_are_let_go() -> None:
+    played, all_events, story = PlayedEvents(), events(40), session(40)
+    played.load((), story.id)
+    limit = 2_000
+    assert played.next_index == 1
+    for number in range(0, len(all_events), 2):
+        played.append(all_events[number : number + 2], limit)
+        played.append(all_events[number : number + 2], limit)
+    window = played.window(story)
+    assert played.next_index == 41
+    assert window.is_truncated
+    known = PlayedEvents()
+    known.load(all_events, story.id)
+    from core.domain.transcript import render_window
+
+    assert played.window(story).text == window.text
+    assert render_window(played._events, story, limit, is_complete=False).text == (
+        render_window(all_events, story, limit).text
+    )
+    assert len(played._events) < len(all_events)
+
+
+def test_events_of_another_session_are_not_taken_and_its_window_is_empty() -> None:
+    played, ours = PlayedEvents(), session(3)
+    theirs = replace(ours, id=SessionId(UUID(int=77)))
+    foreign = [replace(event, session_id=theirs.id) for event in events(5)]
+    played.load(events(3), ours.id)
+    played.append(foreign, 2_000)
+    assert played.next_index == 4
+    assert played.window(theirs).pieces == ()
+    assert played.next_index == 1, "what was of the other session is let go"
+    played.load([*events(3), *foreign[:2]], theirs.id)
+    assert played.next_index == 2

@@ -1,0 +1,233 @@
+"""From tab 1 to tab 2: asked once, saying what is locked and who reads it; cancelled, failed, retried."""
+
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from core.config.settings import AgentSettings, Profiles, ProfileSettings, ProviderName, Settings
+from core.domain.errors import ErrorCode
+from core.domain.session import SessionState
+from core.engine.session_handle import OpenSession
+from core.providers.scripted.script import Entry, Fault, Match, Pace, Script
+from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.setup.lock_modal import LockModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.busy_line import BusyLine
+from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+LOCK = Match(schema="world_chapter_lock")
+
+
+def state(app: StoryEngineApp) -> SessionState:
+    assert app.session is not None
+    return app.session.snapshot.session.state
+
+
+async def ask(pilot: Pilot[Any]) -> LockModal:
+    """Go to tab 2 and return the question."""
+    await pilot.press("f3")
+    await until(pilot, lambda: isinstance(pilot.app.screen, LockModal))
+    assert isinstance(pilot.app.screen, LockModal)
+    return pilot.app.screen
+
+
+def lock_banner(app: StoryEngineApp) -> Banner:
+    return app.chapter.query_one("#lock-banner", Banner)
+
+
+async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_once(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        modal = await ask(pilot)
+        text = str(modal.query_one("#consequences", Static).content)
+        assert "the world, 23 characters" in text
+        assert "3 agents: Mira, Jonas [/x], Agent Yellow" in text
+        assert "Still without an identity: Agent Yellow." in text
+        assert "by a script on this machine, in place of a model." in text
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.chapter.active_tab == "play" and app.screen is app.chapter)
+        assert state(app) is SessionState.ACTIVE
+        await pilot.press("f2", "f3")
+        assert app.screen is app.chapter
+        await app.close_everything()
+
+
+async def test_a_click_on_the_tab_asks_as_the_key_does_and_cancel_stays_on_tab_1(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.click("#--content-tab-play")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert app.chapter.active_tab == "setup"
+        assert state(app) is SessionState.DRAFT_TAB1
+        await app.close_everything()
+
+
+async def test_an_empty_set_up_is_refused_with_a_sentence(desktop: Desktop) -> None:
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await pilot.press("f3")
+        await until(pilot, lambda: lock_banner(app).is_shown)
+        content = lock_banner(app).content
+        assert content is not None
+        assert content.sentence.startswith("Write a world or a chapter first")
+        await pilot.press("x")
+        await until(pilot, lambda: not lock_banner(app).is_shown)
+        await app.close_everything()
+
+
+async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) -> None:
+    desktop.script = Script(pace=Pace(first_token=60))
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        modal = await ask(pilot)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: state(app) is SessionState.LOCKING)
+        assert modal.query_one(BusyLine).is_busy
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
+        assert state(app) is SessionState.DRAFT_TAB1
+        assert app.chapter.active_tab == "setup"
+        await app.close_everything()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "provider", "sentence"),
+    [
+        (100.0, "scripted", "tab 2 opens. Last time it took 1:40."),
+        (None, "local", "tab 2 opens. On this machine it can take a few minutes the first time."),
+        (None, "scripted", "tab 2 opens."),
+        (0.2, "local", "tab 2 opens."),
+    ],
+)
+async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_number_up(
+    desktop: Desktop,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float | None,
+    provider: ProviderName,
+    sentence: str,
+) -> None:
+    asked: list[tuple[int, str]] = []
+
+    async def last(_: OpenSession, agent_id: int, model: str) -> float | None:
+        asked.append((agent_id, model))
+        return seconds
+
+    async def none_are(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(OpenSession, "time_of_last", last)
+    monkeypatch.setattr("storyengine_tui.screens.models.local_weights.are_missing", none_are)
+    desktop.script = Script(pace=Pace(first_token=60))
+    desktop.settings = Settings(provider=provider, _env_file=None)
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        modal = await ask(pilot)
+        await pilot.press("right", "enter")
+        text = modal.query_one("#consequences", Static)
+        await until(pilot, lambda: asked and str(text.content).endswith(sentence))
+        assert asked == [(0, "smollm2-135m-instruct" if provider == "local" else "o4-mini")]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await app.close_everything()
+
+
+async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desktop: Desktop) -> None:
+    desktop.script = Script(reply=(Entry(match=LOCK, fault=Fault.AUTH, times=1),))
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await ask(pilot)
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
+        content = lock_banner(app).content
+        assert content is not None
+        assert content.sentence == ErrorCode.LLM_AUTH_ERROR.sentence
+        await pilot.press("!")
+        assert lock_banner(app).is_shown
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: app.chapter.active_tab == "play")
+        assert app.session is not None
+        assert app.session.snapshot.tab1.world.endswith("rock.!")
+        await app.close_everything()
+
+
+@pytest.fixture
+def remote(desktop: Desktop) -> Desktop:
+    desktop.settings = Settings(provider="openai", base_url="https://models.example/v1", _env_file=None)
+    return desktop
+
+
+async def test_consent_is_asked_with_address_and_what_is_sent_before_anything_is(remote: Desktop) -> None:
+    await remote.prepare(make_draft)
+    async with remote.app().run_test() as pilot:
+        app = await opened(pilot)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, ConsentModal))
+        assert str(app.screen.query_one("#address", Static).content) == "https://models.example/v1"
+        await until(pilot, lambda: "is set" in str(app.screen.query_one("#key", Static).content))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert state(app) is SessionState.DRAFT_TAB1
+        assert not app.configuration.consent.granted()
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, ConsentModal))
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        assert app.configuration.consent.granted() == {"https://models.example/v1"}
+        text = str(app.screen.query_one("#consequences", Static).content)
+        assert "o4-mini at https://models.example/v1" in text
+        assert "Called there: o4-mini (world and chapter, characters, memory), gpt-5.2 (narrative)." in text
+        await app.close_everything()
+
+
+async def test_consent_and_lock_name_the_model_that_a_character_has_of_its_own(remote: Desktop) -> None:
+    own = {slot: AgentSettings(model=model) for slot, model in ((2, "big"), (7, "not-in-this-chapter"))}
+    profile = ProfileSettings(provider="openai", base_url="https://models.example/v1", characters=own)
+    remote.settings = Settings(profiles=Profiles(local=profile), _env_file=None)
+    await remote.prepare(make_draft)
+    async with remote.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, ConsentModal))
+        consent = str(app.screen.query_one("#called", Static).content)
+        assert "o4-mini (world and chapter, the other characters, memory)" in consent
+        assert "big (character 2 Orange), not-in-this-chapter (character 7 Violet)" in consent
+        assert "storyengine consent revoke." not in screen_text(app)
+        await pilot.press("pagedown")
+        assert "storyengine consent revoke." in screen_text(app), "a long text is read by keyboard alone"
+        await pilot.press("tab", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        lock = str(app.screen.query_one("#consequences", Static).content)
+        assert "memory), big (Jonas [/x]), gpt-5.2 (narrative)." in lock
+        await app.close_everything()
+
+
+async def test_consent_names_the_key_that_goes_along_and_never_shows_it(
+    remote: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_API_KEY", "sk-not-to-be-seen")
+    remote.settings = Settings(provider="openai", base_url="https://models.example/v1", _env_file=None)
+    await remote.prepare(make_draft)
+    async with remote.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, ConsentModal))
+        line = app.screen.query_one("#key", Static)
+        await until(pilot, lambda: "STORYENGINE_API_KEY" in str(line.content))
+        assert "The key that is sent with it" in str(line.content)
+        assert "sk-not" not in app.export_screenshot()
+        await app.close_everything()

@@ -1,0 +1,97 @@
+"""The password before the screen: nothing of a chapter shows or starts until it is right."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from core.config.password import PasswordGate, hash_password
+from core.config.settings import Settings
+from core.engine.engine import Engine
+from storyengine_tui.screens.system.password_screen import PasswordScreen
+from tests.tui.conftest import SnapCompare
+from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+PASSWORD = "open sesame"
+HASH = hash_password(SecretStr(PASSWORD))
+
+
+@pytest.fixture
+def locked(desktop: Desktop) -> Desktop:
+    """A machine with a chapter behind a password."""
+    desktop.settings = Settings(provider="scripted", password_hash=SecretStr(HASH), _env_file=None)
+    return desktop
+
+
+async def make_secret(engine: Engine) -> None:
+    await engine.retitle(await make_active(engine, 1), "The secret chapter")
+
+
+def said(pilot: Pilot[Any]) -> str:
+    return str(pilot.app.screen.query_one("#said", Static).content)
+
+
+async def asked(pilot: Pilot[Any]) -> None:
+    await until(pilot, lambda: isinstance(pilot.app.screen, PasswordScreen) and pilot.app.focused)
+
+
+async def test_nothing_shows_and_nothing_starts_before_the_password_is_right(locked: Desktop) -> None:
+    await locked.prepare(make_secret)
+    app = locked.app()
+    async with app.run_test() as pilot:
+        await asked(pilot)
+        for key in ("f2", "f3", "f4", "f5", "f6", "f7", "escape", "tab", "ctrl+r"):
+            await pilot.press(key)
+        assert isinstance(app.screen, PasswordScreen)
+        assert (app.engine, app.session, locked.windows) == (None, None, 0)
+        assert "secret" not in app.export_screenshot()
+        await pilot.press(*"wrong")
+        assert "wrong" not in app.export_screenshot()
+        await pilot.press("enter")
+        await until(pilot, lambda: "not the password" in said(pilot))
+        assert locked.windows == 0
+        locked.paths.tries_file.write_text(json.dumps({"wrong": 10, "at": time.time()}))
+        await pilot.press(*PASSWORD, "enter")
+        await until(pilot, lambda: "try again" in said(pilot))
+        assert locked.windows == 0, "too soon, though it is the right one"
+        locked.paths.tries_file.unlink()
+        await pilot.press(*PASSWORD, "enter")
+        await opened(pilot)
+        assert locked.windows == 1
+        await app.close_everything()
+
+
+async def test_tries_at_the_screen_and_at_the_command_line_are_counted_together(locked: Desktop) -> None:
+    async with locked.app().run_test() as pilot:
+        await asked(pilot)
+        await pilot.press("x", "enter")
+        await until(pilot, lambda: "not the password" in said(pilot))
+        assert PasswordGate(SecretStr(HASH), locked.paths.tries_file).wait > 0
+        await pilot.press("enter")
+        assert pilot.app.screen.query_one("#password", Input).value == ""
+
+
+async def test_without_a_password_nothing_asks(desktop: Desktop) -> None:
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        assert not any(isinstance(screen, PasswordScreen) for screen in app.screen_stack)
+        await app.close_everything()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+def test_picture_of_the_gate(snapshot_of: SnapCompare, locked: Desktop, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any]) -> None:
+        await asked(pilot)
+        pilot.app.screen.query_one("#password", Input).cursor_blink = False
+        await pilot.press(*"guess")
+
+    assert snapshot_of(locked.app(), terminal_size=size, run_before=act)

@@ -1,0 +1,101 @@
+"""What quitting leaves on the terminal."""
+
+import asyncio
+import gc
+import warnings
+
+import pytest
+from textual.widgets import Button, Input
+
+from core.domain.slot import Slot
+from storyengine_tui.shell.app import StoryEngineApp
+from tests.tui.engine_app import PATIENCE, Desktop, make_active, make_draft, opened, screen_text, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("is_insisting", [False, True])
+async def test_a_target_that_is_no_number_of_words_is_not_lost_by_quitting(
+    desktop: Desktop, is_insisting: bool
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        assert app.session is not None
+        before = app.session.id
+        await pilot.press("f4")
+        target = app.chapter.query_one("#target", Input)
+        target.focus()
+        await pilot.press(*"6000", "f2", "ctrl+q")
+        await until(pilot, lambda: "A target is 1 to 5,000 words, or empty." in screen_text(app))
+        assert app.is_running
+        assert app.chapter.active_tab == "narrative"
+        await until(pilot, lambda: app.focused is target)
+        await until(pilot, lambda: "Quit without storing it" in screen_text(app))
+        if is_insisting:
+            app.chapter.query_one("#trouble").query(Button).last().press()
+        else:
+            await pilot.press("end", "backspace", "ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+    async with desktop.engine() as engine:
+        assert (await engine.store.load(before)).session.target_words == (None if is_insisting else 600)
+
+
+async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_any_more(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Textual calls `panic` when the thread that reads the terminal has failed."""
+    await desktop.prepare(make_active)
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.QUIET", 3600)
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.LONGEST", 3600)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        assert app.session is not None
+        before = app.session.id
+        await pilot.press(*"rope")
+        app.panic("the terminal is gone")
+        await until(pilot, lambda: not app.is_running)
+    assert app.return_code == 1
+    async with desktop.engine() as engine:
+        assert (await engine.store.load(before)).unsent == {Slot.RED: "rope"}
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_an_end_before_the_first_paint_is_no_bug(desktop: Desktop, steps: int) -> None:
+    app = desktop.app()
+
+    async def end() -> None:
+        await until_set(app)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        app.exit()
+
+    ending = asyncio.create_task(end())
+    async with asyncio.timeout(PATIENCE):
+        await app.run_async(headless=True)
+        await ending
+    assert app._exception is None
+
+
+async def until_set(app: StoryEngineApp) -> None:
+    """Wait for the first moment in which the app runs."""
+    while not app._running:  # noqa: ASYNC110 - nothing tells of it, and one step later is another test
+        await asyncio.sleep(0)
+
+
+async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop: Desktop) -> None:
+    async def work() -> None:
+        raise AssertionError("it is ended before")
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        async with desktop.app().run_test() as pilot:
+            app = await opened(pilot)
+            app.do(work(), group="ended")
+            app.workers.cancel_group(app, "ended")
+            await pilot.pause()
+            await app.close_everything()
+        gc.collect()
+    assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]

@@ -1,0 +1,365 @@
+"""Pictures of tab 1, its dialogs and everything around the tabs: empty, busy, failed, full and read-only."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import DataTable, OptionList, Static
+
+from core.config.settings import Settings
+from core.domain.errors import ErrorCode, StorageError
+from core.domain.session import SessionState
+from core.engine.engine import Engine
+from core.engine.session_handle import OpenSession
+from core.providers.scripted.script import Entry, Fault, Match, Pace, Script
+from core.store import Holder
+from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.chapter.writer_banner import WriterBanner
+from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
+from storyengine_tui.screens.library.title_modal import TitleModal
+from storyengine_tui.screens.models.consent_modal import ConsentModal
+from storyengine_tui.screens.setup.lock_modal import LockModal
+from storyengine_tui.screens.system.bug_screen import BugScreen
+from storyengine_tui.screens.system.example_chapters import find_examples
+from storyengine_tui.screens.system.help_screen import HelpScreen
+from storyengine_tui.screens.system.welcome_modal import WelcomeModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from tests.tui.conftest import SnapCompare, settled
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, tab1, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
+Prepare = Callable[[Engine], Awaitable[object]]
+Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
+Shown = Callable[..., bool]
+
+
+@pytest.fixture
+def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Compare a picture of the program after `act`, on what `prepare` stored, with the accepted one."""
+    monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
+
+    def compare(size: tuple[int, int], act: Act, prepare: Prepare | None = make_draft) -> bool:
+        if prepare is not None:
+            desktop.prepare_now(prepare)
+
+        async def run_before(pilot: Pilot[Any]) -> None:
+            app = await opened(pilot)
+            await settled(pilot)
+            await act(pilot, app)
+
+        return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
+
+    return compare
+
+
+async def go_to_setup(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    await pilot.press("f2")
+    await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
+
+
+async def nothing(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+    """Look at it as it opens."""
+
+
+def press(*keys: str, until_screen: type[object] | None = None) -> Act:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press(*keys)
+        if until_screen is not None:
+            await until(pilot, lambda: isinstance(app.screen, until_screen))
+
+    return act
+
+
+async def make_full(engine: Engine) -> None:
+    """Store the example with seven characters."""
+    session = await engine.open(await engine.create())
+    script = find_examples()[2].script
+    await session.edit_tab1(
+        replace(
+            tab1(script.world, script.chapter),
+            agent_count=len(script.agents),
+            names=script.names,
+            identities={agent.slot: agent.identity for agent in script.agents},
+        )
+    )
+    await session.aclose()
+
+
+async def make_several(engine: Engine) -> None:
+    await make_full(engine)
+    await make_active(engine, 8)
+    await make_draft(engine)
+
+
+@SIZES
+def test_starting(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int], shown: Shown) -> None:
+    @asynccontextmanager
+    async def never(_: Configuration) -> AsyncIterator[Engine]:
+        await asyncio.Event().wait()
+        raise AssertionError
+        yield
+
+    app = StoryEngineApp(never, Configuration(desktop.paths, desktop.settings))
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: app.chapter.query_one("#progress").display)
+
+    assert snapshot_of(app, terminal_size=size, run_before=run_before)
+
+
+@SIZES
+def test_start_failed(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
+    desktop.start_errors = [
+        StorageError(
+            ErrorCode.STORAGE_LOAD_FAILED,
+            "The database at db.example does not answer; nothing was changed.",
+            "Check that it runs, or unset STORYENGINE_DATABASE_URL to use the private one.",
+        )
+    ]
+    app = desktop.app()
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: app.chapter.query_one("#trouble", Banner).is_shown)
+
+    assert snapshot_of(app, terminal_size=size, run_before=run_before)
+
+
+@SIZES
+def test_welcome(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 5)
+
+    assert shown(size, act, None)
+
+
+@SIZES
+def test_setup_empty(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+
+    assert shown(size, act, None)
+
+
+@SIZES
+def test_setup_full(shown: Shown, size: tuple[int, int]) -> None:
+    assert shown(size, nothing, make_full)
+
+
+@SIZES
+def test_setup_cast(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
+        app.chapter.query_one("#panels").focus()
+
+    assert shown(size, act, make_full)
+
+
+@SIZES
+def test_setup_double_name(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("tab", "tab", "tab", "ctrl+u", *"AGENT", "space", *"yellow")
+        saved = app.chapter.query_one("#saved", Static)
+        await until(pilot, lambda: str(saved.content) == "name taken")
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_setup_refused(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await pilot.press("escape", "f3")
+        await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
+
+    assert shown(size, act, None)
+
+
+@SIZES
+def test_setup_lock_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    desktop.script = Script(reply=(Entry(match=Match(schema="world_chapter_lock"), fault=Fault.AUTH),))
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_setup_locked(shown: Shown, size: tuple[int, int]) -> None:
+    assert shown(size, go_to_setup, make_active)
+
+
+@SIZES
+def test_setup_locked_end(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await go_to_setup(pilot, app)
+        app.chapter.query_one("#reset").focus()
+
+    assert shown(size, act, make_active)
+
+
+@SIZES
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["reading", "waiting"])
+def test_read_only(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], is_waiting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def not_yet(_: OpenSession) -> bool:
+        await asyncio.Event().wait()
+        return False
+
+    # The picture is of the waiting itself: the answer to the first question must not come into it.
+    monkeypatch.setattr(OpenSession, "take_over", not_yet)
+    monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        session = app.session
+        assert session is not None
+        id_ = session.id
+        await app.desk.close()
+        async with desktop.engine("shore.example, process 4711") as engine:
+            other = await engine.open(id_)
+            await app.desk.open(id_)
+            assert app.session is not None
+            since = datetime(2026, 1, 2, 14, 32, tzinfo=UTC)
+            app.session._writer.holder = Holder(label="shore.example, process 4711", since=since)
+            app.chapter.query_one(WriterBanner).show_writer_of(app.session)
+            if is_waiting:
+                await pilot.press("ctrl+t")
+            await pilot.pause()
+            await other.aclose()
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_lock_question(shown: Shown, size: tuple[int, int]) -> None:
+    assert shown(size, press("f3", until_screen=LockModal), make_full)
+
+
+@SIZES
+def test_lock_running(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f3")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        await pilot.press("right", "enter")
+        session = app.session
+        assert session is not None
+        await until(pilot, lambda: session.snapshot.session.state is SessionState.LOCKING)
+
+    desktop.script = Script(pace=Pace(first_token=60))
+    assert shown(size, act)
+
+
+@SIZES
+def test_consent(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORYENGINE_API_KEY", "a key")
+    desktop.settings = Settings(
+        provider="openai", profile="production", base_url="https://models.example/v1", _env_file=None
+    )
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await press("f3", until_screen=ConsentModal)(pilot, app)
+        await until(pilot, lambda: "STORYENGINE" in str(app.screen.query_one("#key", Static).content))
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_writer_gone(
+    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 0.02)
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        assert app.session is not None
+        id_ = app.session.id
+        await app.desk.close()
+        async with desktop.engine("another window") as engine:
+            other = await engine.open(id_)
+            await app.desk.open(id_)
+            await other.aclose()
+            banner = app.chapter.query_one(WriterBanner)
+            await until(pilot, lambda: banner.content is not None and "has closed" in banner.content.sentence)
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_reset(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await go_to_setup(pilot, app)
+        app.chapter.query_one("#reset").focus()
+        await pilot.pause()
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+
+    assert shown(size, act, make_active)
+
+
+@SIZES
+def test_chapters(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 3)
+
+    assert shown(size, act, make_several)
+
+
+@SIZES
+def test_chapters_none_archived(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+        await pilot.press("v")
+        await until(pilot, lambda: app.screen.query_one("#empty").display)
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_title(shown: Shown, size: tuple[int, int]) -> None:
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
+        await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 1)
+        await pilot.press("t")
+        await until(pilot, lambda: isinstance(app.screen, TitleModal))
+
+    assert shown(size, act)
+
+
+@SIZES
+def test_help(shown: Shown, size: tuple[int, int]) -> None:
+    assert shown(size, press("f1", until_screen=HelpScreen))
+
+
+@SIZES
+def test_bug(shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch, desktop: Desktop) -> None:
+    report = "Story Engine 0.1.0\n\nTraceback (most recent call last):\n  …\nZeroDivisionError: a bug of ours"
+    monkeypatch.setattr("storyengine_tui.screens.system.bug_screen.report_of", lambda _: report)
+
+    async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
+        log_folder = type(desktop.paths.logs)("/home/gm/logs")
+        app.push_screen(BugScreen(ZeroDivisionError(), log_folder))
+        await until(pilot, lambda: isinstance(app.screen, BugScreen))
+
+    assert shown(size, act)

@@ -1,0 +1,98 @@
+"""A text that is typed or pasted beside every field is not lost: it goes where the GM writes."""
+
+from typing import Any
+
+import pytest
+from textual.events import Key, Paste
+from textual.widget import Widget
+
+from core.domain.slot import Slot
+from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
+from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+from storyengine_tui.shell.overlay_app import BURST
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.reading.memory_outline import MemoryForm
+from storyengine_tui.widgets.slot_entries import SlotEntries
+from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+from tests.tui.play_table import Table, at_window
+
+pytestmark = pytest.mark.anyio
+
+
+def send_at_once(table: Table, text: str) -> None:
+    """Send keys as they come in one write of a slow line."""
+    for character in text:
+        table.app.post_message(Key("space" if character == " " else character, character))
+
+
+async def focus(table: Table, widget: Widget) -> None:
+    widget.screen.set_focus(widget)
+    await table.until(lambda: widget.has_focus)
+
+
+async def test_keys_in_one_write_into_the_strip_of_panels_all_arrive(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await focus(table, table.pane.query_one(SlotEntries))
+        send_at_once(table, "hold the rope")
+        await table.until(lambda: table.text(Slot.RED) == "hold the rope")
+
+
+async def test_a_paste_into_the_strip_of_panels_arrives(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await focus(table, table.pane.query_one(SlotEntries))
+        table.app.post_message(Paste("hold the rope"))
+        await table.until(lambda: table.text(Slot.RED) == "hold the rope")
+
+
+@pytest.mark.parametrize("sent", [*map(Key, "ab", "ab"), Paste("ab")], ids=["key", "key 2", "paste"])
+async def test_a_text_beside_the_fields_of_tab_3_goes_to_how_to_write_it(desktop: Desktop, sent: Any) -> None:
+    async with at_window(desktop) as table:
+        await table.pilot.press("f4")
+        page = table.app.screen_stack[0].query_one(NarrativePane)
+        await table.until(lambda: page.has_session)
+        reader = next(one for one in page.query_one(MemoryCell).query("*").results(Widget) if one.focusable)
+        await focus(table, reader)
+        table.app.post_message(sent)
+        area = page.query_one(DefinitionCell).area
+        await table.until(lambda: area.has_focus and area.text)
+        assert area.text in ("a", "b", "ab")
+
+
+async def at_reader(table: Table) -> tuple[MemoryCell, CappedTextArea]:
+    """Go to the memory of tab 3; return it and the field in which is written."""
+    await table.pilot.press("f4")
+    page = table.app.screen_stack[0].query_one(NarrativePane)
+    memory = page.query_one(MemoryCell)
+    await table.until(lambda: page.has_session and memory.blocks)
+    await focus(table, memory.view)
+    return memory, page.query_one(DefinitionCell).area
+
+
+@pytest.mark.parametrize("text", ["very dry", "you keep it short", "yes, dry", "2 parts", "v 1 y dry"])
+async def test_a_text_that_begins_with_keys_of_a_reader_arrives_whole(desktop: Desktop, text: str) -> None:
+    async with at_window(desktop) as table:
+        _, area = await at_reader(table)
+        send_at_once(table, text)
+        await table.until(lambda: area.text == text)
+
+
+async def test_a_key_of_a_reader_acts_at_once_and_is_no_text_when_a_paste_or_a_later_letter_follows(
+    desktop: Desktop,
+) -> None:
+    async with at_window(desktop) as table:
+        memory, area = await at_reader(table)
+        send_at_once(table, "2")
+        await table.until(lambda: memory.form is MemoryForm.JSON)
+        assert memory.view.has_focus
+        late = Key("d", "d")
+        late.time += 10 * BURST
+        table.app.post_message(late)
+        await table.until(lambda: area.text == "d")
+        await focus(table, memory.view)
+        send_at_once(table, "1")
+        await table.until(lambda: memory.form is MemoryForm.READABLE)
+        table.app.post_message(Paste("ry"))
+        await table.until(lambda: area.text == "dry")

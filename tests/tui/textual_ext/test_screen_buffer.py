@@ -1,0 +1,26 @@
+"""What is looked at to paint a row, and where it is put when nobody knows what the terminal shows."""
+
+import pyte
+import pytest
+
+from storyengine_tui.textual_ext import screen_buffer as terminal_rows
+from storyengine_tui.textual_ext.screen_buffer import Cell, Look, Patch, Run, TerminalRows, cells_of
+
+PLAIN = Look()
+
+
+def test_a_row_without_surprises_is_looked_at_by_its_different_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at each cell of a page were a twentieth of a change of tab."""
+    looks: list[Cell | None] = []
+    monkeypatch.setattr(terminal_rows, "_is_doubtful", looks.append)
+    TerminalRows(120, 1).paint([Patch(0, 0, cells_of([Run(PLAIN, "xyz" * 40)]))])
+    assert len(looks) <= 2 * len({*looks})
+
+
+def test_what_stands_behind_the_lost_half_of_a_wide_character_keeps_its_place() -> None:
+    screen, rows = pyte.Screen(24, 1), TerminalRows(24, 1)
+    stream = pyte.Stream(screen)
+    stream.feed(rows.paint([Patch(0, 0, cells_of([Run(PLAIN, "🙂ab語cd")]))]))
+    face, letter = (cells_of([Run(PLAIN, text)]) for text in "🙃x")
+    stream.feed(rows.paint([Patch(0, 0, face), Patch(0, 5, letter)]))
+    assert [screen.buffer[0][column].data for column in (0, 2, 3, 5, 6, 7)] == ["🙃", *"abxcd"]

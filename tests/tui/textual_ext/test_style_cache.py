@@ -1,0 +1,196 @@
+"""A style sheet that remembers finds the same as one that looks everything up, and does not look it up."""
+
+from typing import Any
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.containers import Vertical
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
+from textual.pilot import Pilot
+from textual.widget import Widget
+from textual.widgets import Input, Static, TextArea
+
+from storyengine_tui.textual_ext.diff_display import SWITCH
+from storyengine_tui.textual_ext.style_cache import MOST_STATES, KnownStyles
+from storyengine_tui.theme import STORY_THEME
+from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+class Fields(App[None]):
+    """Two fields in a cell each, which says where the focus is; and lines that look by their place."""
+
+    CSS = """
+    .cell { border: round white; &:focus-within { border: heavy red; } }
+    .cell:focus-within Static { color: red; }
+    TextArea:focus .text-area--placeholder { color: blue; }
+    .line:first-child { color: green; }
+    #named { color: yellow; }
+    .veiled { background: blue; color: red; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stylesheet = KnownStyles(variables=self.get_css_variables())
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="cell"):
+            yield Static("a label")
+            yield TextArea(id="text", placeholder="nothing yet")
+        with Vertical(classes="cell"):
+            yield Static("another", id="named")
+            yield Input(id="line")
+        with Vertical(id="lines"):
+            yield Static("first", classes="line")
+            yield Static("second", classes="line")
+
+
+def look_of(node: DOMNode) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return the rules that hold for a widget, and for what it consists of."""
+    parts = {name: dict(styles.base._rules) for name, styles in node._component_styles.items()}
+    return dict(node.styles.base._rules), parts
+
+
+def wrongly_styled(app: App[Any]) -> list[str]:
+    """Return the widgets that a style sheet without a memory would have look different."""
+    plain = Stylesheet(variables=app.get_css_variables())
+    plain._rules = app.stylesheet.rules
+    wrong = []
+    for widget in app.screen.walk_children(Widget, with_self=True):
+        before = look_of(widget)
+        plain.apply(widget)
+        if look_of(widget) != before:
+            wrong.append(str(widget))
+    return wrong
+
+
+async def test_widgets_look_as_they_do_without_a_memory() -> None:
+    app = Fields()
+    async with app.run_test() as pilot:
+        text, line = app.query_one(TextArea), app.query_one(Input)
+        for widget in (text, line, text, None, line):
+            app.screen.set_focus(widget)
+            await pilot.pause()
+            assert not wrongly_styled(app)
+            assert app.query_one("#named").styles.color.rgb == (255, 255, 0)
+        for _ in range(2):
+            text.toggle_class("strange")
+            line.disabled = not line.disabled
+            await pilot.pause()
+            assert not wrongly_styled(app)
+        await app.query_one("#lines").mount(Static("before the first", classes="line"), before=0)
+        await pilot.pause()
+        assert not wrongly_styled(app)
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert not wrongly_styled(app)
+
+
+async def test_what_lies_on_a_widget_hears_that_it_looks_different() -> None:
+    """Its own rules stay as they are."""
+    app = Fields()
+    async with app.run_test() as pilot:
+        cell, label = app.query(".cell").first(), app.query(".cell Static").first(Static)
+        seen = []
+        for _ in range(4):
+            cell.toggle_class("veiled")
+            await pilot.pause()
+            seen.append((label.visual_style.background, label.visual_style.foreground, label.render_line(0)))
+        assert seen[0] == seen[2] != seen[1] == seen[3]
+
+
+async def test_a_widget_in_a_state_that_it_was_in_before_asks_no_rule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A text area has eight kinds of text: a focus that came and went was a third of a change of tab."""
+    asked: list[RuleSet] = []
+    check_rule = Stylesheet._check_rule.__func__  # type: ignore[attr-defined]  # a class method
+
+    def counted(cls: type[Stylesheet], rule: RuleSet, path: list[DOMNode]) -> Any:
+        asked.append(rule)
+        return check_rule(cls, rule, path)
+
+    app = Fields()
+    async with app.run_test() as pilot:
+        monkeypatch.setattr(Stylesheet, "_check_rule", classmethod(counted))
+        costs = []
+        for name in ("line", "text", "line", "text", "line", "text"):
+            asked.clear()
+            app.screen.set_focus(app.query_one(f"#{name}"))
+            await pilot.pause()
+            costs.append(len(asked))
+    assert costs[0] > 0
+    assert costs[3:] == [0, 0, 0]
+
+
+async def test_rules_that_cannot_concern_a_widget_are_not_looked_at() -> None:
+    app = Fields()
+    async with app.run_test():
+        sheet = app.stylesheet
+        assert isinstance(sheet, KnownStyles)
+        assert len(sheet._narrow_for(app.query_one("#named")).rules) < len(sheet.rules) / 3
+
+
+async def test_what_is_remembered_of_a_widget_is_bounded_and_goes_with_it() -> None:
+    app = Fields()
+    async with app.run_test() as pilot:
+        sheet = app.stylesheet
+        assert isinstance(sheet, KnownStyles)
+        text = app.query_one(TextArea)
+        for number in range(3 * MOST_STATES):
+            text.set_classes(f"class-{number}")
+        assert len(sheet._looks[text]) <= MOST_STATES
+        app.theme = "textual-light"
+        await pilot.pause()
+        assert len(sheet._looks[text]) <= 1, "of other rules nothing is known"
+
+
+async def tour(pilot: Pilot[Any]) -> None:
+    """Go to every tab twice, with the focus moved about in each."""
+    for key in ("f2", "f4", "f3") * 2:
+        await pilot.press(key)
+        await pilot.pause()
+        for other in ("tab", "tab", "shift+tab"):
+            await pilot.press(other)
+        await pilot.pause()
+        assert not wrongly_styled(pilot.app), key
+
+
+async def test_every_page_looks_as_it_does_without_a_memory(desktop: Desktop) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 8))
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        assert isinstance(app.stylesheet, KnownStyles)
+        await tour(pilot)
+        await pilot.press("f3")
+        await pilot.press("ctrl+n")
+        app.theme = "textual-light"
+        await tour(pilot)
+        app.theme = STORY_THEME.name
+        await pilot.press("f5")
+        await until(pilot, lambda: app.screen is not app.chapter)
+        assert not wrongly_styled(app)
+        await pilot.press("escape")
+        await tour(pilot)
+        await app.close_everything()
+
+
+async def test_a_focus_that_moves_styles_no_panel_for_what_lies_within(desktop: Desktop) -> None:
+    """A rule for the focus within is asked of all that share its last name, and of everything in them."""
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test(size=(120, 40)) as pilot:
+        app = await opened(pilot)
+        within = {type(widget).__name__ for widget in app.chapter.query("*") if widget._has_focus_within}
+        assert within == {"AgentPanel", "Vertical"}
+        assert not [widget for widget in app.chapter.query("PlayPane *") if widget._has_focus_within]
+        await app.close_everything()
+
+
+async def test_plain_output_styles_as_textual_does(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(SWITCH, "1")
+    assert type(desktop.app().stylesheet) is Stylesheet

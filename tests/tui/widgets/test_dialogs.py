@@ -1,0 +1,149 @@
+"""What holds in front of a dialog and behind it: help, the row of keys, the focus, the chapter."""
+
+from typing import Any
+
+import pytest
+from textual.events import AppBlur, AppFocus
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from core.providers.scripted.script import Entry, Fault, Match, Script
+from storyengine_tui.screens.setup.lock_modal import LockModal
+from storyengine_tui.screens.system.help_screen import HelpScreen
+from storyengine_tui.screens.system.welcome_modal import WelcomeModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.key_line import KeyLine
+from tests.tui.conftest import settled
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+def shown_keys(app: StoryEngineApp) -> str:
+    return app.chapter.query_one(KeyLine).render().plain
+
+
+def rows(app: StoryEngineApp) -> list[str]:
+    """What stands on the terminal, row by row."""
+    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+
+
+async def ask_to_end(pilot: Pilot[Any]) -> None:
+    await pilot.press("f3", "f8")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ConfirmModal))
+
+
+async def test_help_opens_over_a_dialog_by_either_key_and_closes_by_it(desktop: Desktop) -> None:
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        for key in ("f1", "question_mark"):
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+            await pilot.press(key)
+            await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
+        await app.close_everything()
+
+
+async def test_below_a_dialog_stand_the_keys_of_the_dialog(desktop: Desktop) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await until(pilot, lambda: "Send" in shown_keys(app))
+        await ask_to_end(pilot)
+        await until(pilot, lambda: "Cancel" in shown_keys(app))
+        assert not {"Chapters", "Tabs", "Send"} & set(shown_keys(app).split())
+        assert "F1 Help" in shown_keys(app)
+        assert "palette" not in shown_keys(app)
+        await pilot.press("escape")
+        await until(pilot, lambda: "Send" in shown_keys(app) and "palette" in shown_keys(app))
+        await app.close_everything()
+
+
+async def test_no_way_leads_from_a_question_to_another_chapter(desktop: Desktop) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        await ask_to_end(pilot)
+        question = app.screen
+        await pilot.press("ctrl+p", "f5", "f6", "f7")
+        await pilot.pause()
+        assert app.screen is question
+        await app.close_everything()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended_by_keys(
+    desktop: Desktop, size: tuple[int, int]
+) -> None:
+    refused = Entry(match=Match(schema="world_chapter_lock"), fault=Fault.AUTH, times=1)
+    desktop.script = Script(reply=(refused,))
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=size) as pilot:
+        app = await opened(pilot)
+        app.chapter.query_one("#go-on").focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        await pilot.press("right", "enter")
+        await until(pilot, lambda: app.screen is app.chapter and app.focused is not None)
+        await settled(pilot)
+        assert any("refused the key" in row for row in rows(app))
+        assert any("Retry (^r)" in row for row in rows(app))
+        assert app.focused is app.chapter.query_one("#world")
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: app.chapter.active_tab == "play")
+        await app.close_everything()
+
+
+async def test_every_deed_of_a_tab_that_is_possible_is_in_the_palette_and_is_done_from_there(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        offered = {command.title: command for command in app.get_system_commands(app.screen)}
+        assert {"End Chapter", "Reset Chapter", "Set aside (Archive)"} <= offered.keys()
+        assert not {"Retry", "Stop", "Build Narrative", "Download Chapter"} & offered.keys()
+        offered["Reset Chapter"].callback()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        assert app.chapter.active_tab == "setup"
+        await pilot.press("escape")
+        first = app.session
+        offered["Set aside (Archive)"].callback()
+        await until(pilot, lambda: app.session is not None and app.session is not first)
+        assert first is not None
+        assert first.snapshot.session.archived_at is not None
+        await app.close_everything()
+
+
+async def test_a_dialog_that_came_while_nobody_looked_has_the_focus_once_somebody_does(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(lambda engine: make_active(engine, 1))
+    async with desktop.app().run_test() as pilot:
+        app = await opened(pilot)
+        app.post_message(AppBlur())
+        await until(pilot, lambda: app.focused is None)
+        app.chapter.query_one("#end-chapter", Button).press()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        app.post_message(AppFocus())
+        await until(pilot, lambda: app.focused is app.screen.query_one("#cancel"))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.focused is not None and app.screen is app.chapter)
+        await app.close_everything()
+
+
+async def test_a_chapter_that_opened_while_nobody_looked_is_written_in_once_somebody_does(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_draft)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        app.post_message(AppBlur())
+        await until(pilot, lambda: app.session is not None and app.chapter.is_open)
+        app.post_message(AppFocus())
+        await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
+        await app.close_everything()

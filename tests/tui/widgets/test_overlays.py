@@ -1,0 +1,268 @@
+"""What lies over the chapter closes itself alone and once, whatever keys come in one moment."""
+
+import asyncio
+
+import pytest
+from rich.style import Style
+from textual.events import Click, Key, ScreenResume
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, Select
+
+from core.domain.slot import Slot
+from storyengine_tui.screens.play.play_pane import PlayPane
+from storyengine_tui.screens.setup.setup_pane import SetupPane
+from storyengine_tui.screens.system.help_screen import HelpScreen
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.shell.palette import StoryPalette
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import screen_template as screen_template
+
+pytestmark = pytest.mark.anyio
+
+
+def click_on(widget: Widget, style: Style) -> Click:
+    at = {"delta_x": 0, "delta_y": 0, "button": 1, "shift": False, "meta": False, "ctrl": False}
+    return Click(widget, 0, 0, **at, screen_x=0, screen_y=0, style=style)  # type: ignore[arg-type]  # of both kinds
+
+
+@pytest.mark.parametrize("keys", ["enter enter", "down enter enter", "enter enter enter enter"])
+async def test_keys_that_come_twice_in_the_palette_run_one_command(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    await desktop.prepare(make_draft)
+    opened_screens: list[None] = []
+    monkeypatch.setattr(StoryEngineApp, "action_model", lambda self: opened_screens.append(None))
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("ctrl+p", *"model")
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
+        for key in keys.split():  # In one write, as from a slow line.
+            app.post_message(Key(key, None))
+        await until(pilot, lambda: app.screen is app.chapter)
+        await until(pilot, lambda: opened_screens)
+        await pilot.pause()
+        assert len(opened_screens) == 1
+        assert app.bug is None
+        await app.close_everything()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "ctrl+p escape ctrl+p",
+        "ctrl+p escape",
+        "ctrl+p pagedown",
+        "ctrl+p down",
+        "ctrl+p enter",
+        "ctrl+p x pagedown",
+        "ctrl+p w backspace pageup",
+        "ctrl+p w escape",
+    ],
+)
+async def test_keys_that_come_faster_than_the_palette_end_nothing(desktop: Desktop, sent: str) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        for key in sent.split():  # In one write, as from a slow line.
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_page_is_turned_only_in_a_list_of_commands_that_is_laid_out(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
+        for size in ((80, 24), (80, 2)):
+            await pilot.resize_terminal(*size)
+            commands = app.screen.query_one(OptionList)
+            options = list(commands.options)
+            commands.clear_options().add_options(options)
+            commands.display = False
+            commands.highlighted = 0
+            await pilot.press("pagedown", "pageup")
+        assert app.bug is None
+        await pilot.press("escape")
+        await app.close_everything()
+
+
+async def test_the_palette_opens_again_while_the_one_before_is_removed(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("ctrl+p")
+        first = app.screen
+        first.dismiss()
+        app.action_command_palette()
+        await until(pilot, lambda: not first.is_attached)
+        assert isinstance(app.screen, StoryPalette)
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_choice_takes_a_page_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        choice = app.screen.query_one("#agent-count", Select)
+        choice.expanded = True
+        choice.query_one(OptionList).highlighted = 0
+        choice.query_one(OptionList)._move_page(1)
+        choice.query_one(OptionList)._move_page(-1)
+        await pilot.pause()
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_click_on_a_palette_that_is_not_laid_out_or_has_lost_its_commands_ends_nothing(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        app.action_command_palette()
+        early = app.screen
+        early.post_message(click_on(early, Style()))
+        await until(pilot, lambda: app.screen is app.chapter)
+        await pilot.press("ctrl+p")
+        commands = app.screen.query_one(OptionList)
+        await until(pilot, lambda: commands.option_count)
+        commands.post_message(click_on(commands, Style.from_meta({"option": commands.option_count})))
+        await pilot.pause()
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        await pilot.press("ctrl+p")
+        palette = app.screen
+        field = palette.query_one(Input)
+        palette.dismiss()
+        palette.post_message(Input.Changed(field, "late"))
+        await until(pilot, lambda: not palette.is_attached)
+        await pilot.pause()
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_dialog_that_is_done_under_the_help_closes_itself_alone(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        results: list[bool | None] = []
+        dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
+        app.push_screen(dialog, results.append)
+        await until(pilot, lambda: app.screen is dialog)
+        await pilot.press("f1")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        dialog.dismiss(True)
+        dialog.dismiss(False)
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        await until(pilot, lambda: results)
+        assert results == [True]
+        await app.close_everything()
+
+
+async def test_a_dialog_that_waits_to_close_takes_no_other_screen_with_it_and_answers_once(
+    desktop: Desktop,
+) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        results: list[bool | None] = []
+        dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
+        app.push_screen(dialog, results.append)
+        await until(pilot, lambda: app.screen is dialog)
+        await pilot.press("f1")
+        first = app.screen
+        assert isinstance(first, HelpScreen)
+        dialog.dismiss(True)
+        # The help closes, and opens again before the dialog hears that it was in front.
+        first.dismiss()
+        second = HelpScreen.of(app.screen)
+        app.push_screen(second)
+        await until(pilot, lambda: second.is_mounted)
+        await pilot.pause()
+        assert app.screen is second
+        assert results == []
+        second.dismiss()
+        await until(pilot, lambda: results == [True])
+        await until(pilot, lambda: app.screen is app.chapter)
+        await app.close_everything()
+
+
+async def test_a_dialog_that_comes_to_the_front_twice_at_once_closes_itself_alone(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        below, dialog = (ConfirmModal("Sure?", "It is a question.", confirm="Yes") for _ in range(2))
+        results: list[bool | None] = []
+        app.push_screen(below, results.append)
+        app.push_screen(dialog, results.append)
+        await until(pilot, lambda: app.screen is dialog and dialog.is_mounted)
+        app.push_screen(HelpScreen.of(app.screen))
+        dialog.dismiss(True)
+        for _ in range(2):
+            dialog.post_message(ScreenResume())
+        app.screen.dismiss()
+        await until(pilot, lambda: results == [True])
+        await pilot.pause()
+        assert app.screen is below
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        page = app.screen.query_one(SetupPane)
+        making = asyncio.create_task(page._show_panel(Slot.ORANGE))
+        await asyncio.sleep(0)
+        session = page.session
+        page.detach()
+        await making
+        await page.attach(session)
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_the_help_takes_a_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
+    await desktop.prepare(make_draft)
+    async with desktop.app().run_test(size=(80, 24)) as pilot:
+        app = await opened(pilot)
+        screen = HelpScreen.of(app.screen)
+        app.push_screen(screen)
+        screen.action_scroll(1)
+        await until(pilot, lambda: screen.is_mounted)
+        assert app.bug is None
+        await app.close_everything()
+
+
+async def test_a_question_opens_again_while_the_one_before_is_removed_and_only_once(desktop: Desktop) -> None:
+    await desktop.prepare(make_active)
+    app = desktop.app()
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        pane = app.chapter.query_one(PlayPane)
+        pane.action_end_chapter()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        app.screen.dismiss(False)
+        pane.action_end_chapter()
+        pane.action_end_chapter()
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal) and app.screen.is_mounted)
+        assert len(app.screen_stack) == 2
+        app.screen.dismiss(False)
+        await app.close_everything()

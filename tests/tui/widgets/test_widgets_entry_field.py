@@ -1,0 +1,41 @@
+"""Fields of one line: the keys of one packet act in their order."""
+
+import pytest
+from textual import events
+
+from storyengine_tui.widgets.fields.entry_field import EntryField, FormField
+from tests.tui.widget_app import WidgetApp
+
+pytestmark = pytest.mark.anyio
+
+
+def type_at_once(app: WidgetApp, *keys: str) -> None:
+    """Press keys without a pause, as a slow line brings them."""
+    for key in keys:
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+
+@pytest.mark.parametrize("kind", [EntryField, FormField])
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        (("a", "b", "c", "backspace", "backspace", "d"), "ad"),
+        (("a", "b", "home", "c"), "cab"),
+        (("a", "b", "home", "ctrl+e", "ctrl+u", "c", "d"), "cd"),
+        (("a", "b", "home", "ctrl+g", "c"), "c"),
+    ],
+)
+async def test_typing_never_overtakes_a_key(kind: type[EntryField], keys: tuple[str, ...], text: str) -> None:
+    app = WidgetApp(lambda: [kind()])
+    async with app.running() as pilot:
+        type_at_once(app, *keys)
+        await pilot.pause()
+        assert app.query_one(kind).value == text
+
+
+async def test_what_is_typed_behind_enter_is_in_the_next_field_of_a_form() -> None:
+    app = WidgetApp(lambda: [FormField(), FormField()])
+    async with app.running() as pilot:
+        type_at_once(app, "a", "enter", "b")
+        await pilot.pause()
+        assert [field.value for field in app.query(FormField)] == ["a", "b"]
