@@ -31,7 +31,8 @@ from storyengine_tui.shell.engine_lifecycle import EngineFailed, EngineReady, Ru
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.palette import StoryPalette, commands_of
 from storyengine_tui.shell.terminal_window import Terminal
-from storyengine_tui.textual_ext.unix_driver import hardy
+from storyengine_tui.textual_ext.parts import Part, is_enabled
+from storyengine_tui.textual_ext.unix_driver import resilient
 from storyengine_tui.theme import STORY_THEME, theme_variables
 
 if TYPE_CHECKING:
@@ -83,12 +84,11 @@ class StoryEngineApp(OverlayApp):
     ) -> None:
         """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
         super().__init__()
-        if self._paints_by_difference:
-            from storyengine_tui.textual_ext.style_cache import (
-                KnownStyles,  # Another version may have other insides.
-            )
+        if is_enabled(Part.STYLE_CACHE):
+            # Imported here: another version may lack the private parts that it uses.
+            from storyengine_tui.textual_ext.style_cache import CachingStylesheet
 
-            self.stylesheet = KnownStyles()
+            self.stylesheet = CachingStylesheet()
         # A stripe that slides below the tabs for half a second is half a second of painting.
         self.animation_level = "none"
         # Before anything is styled: a theme that comes later has every style parsed twice more.
@@ -120,7 +120,7 @@ class StoryEngineApp(OverlayApp):
 
     def get_driver_class(self) -> type[Driver]:
         """Return the platform's driver, which outlives its terminal."""
-        return hardy(super().get_driver_class())
+        return resilient(super().get_driver_class())
 
     def get_default_screen(self) -> Screen[None]:
         """Return the chapter, over which everything else lies."""
@@ -267,7 +267,7 @@ class StoryEngineApp(OverlayApp):
     @on(ExitApp)
     def _store_before_the_end(self, event: ExitApp) -> None:
         """Store everything before an end that nobody here asked for: a browser's page was closed."""
-        if not (self._exit or self._is_leaving):
+        if not (self.has_exited or self._is_leaving):
             event.prevent_default()
             self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
 
@@ -309,29 +309,27 @@ class StoryEngineApp(OverlayApp):
             self._note_bug(event.worker.error)
             self.show_bug(event.worker.error)
 
-    def _handle_exception(self, error: Exception) -> None:
-        """End for a bug, everything stored, so that another app goes on (`storyengine_tui.shell.run_loop`).
+    def survives(self, error: Exception) -> bool:
+        """Close in order after a bug, so that another app can go on (`storyengine_tui.shell.run_loop`).
 
-        Whose handler raised hears no message any more, and all that wait for it wait for ever: no page of
-        this app can be trusted. Private, and Textual is pinned; `_exception` is what tests raise again.
+        After an exception Textual stops a widget's message pump, so anything that awaits it hangs: no page of
+        this app can be used any more.
         """
-        if self._exit and not self.chapter.is_mounted:
-            # Quit before the first paint: what is half put together is taken down, and complains of that.
+        if self.has_exited and not self.chapter.is_mounted:
+            # Quit before the first paint: what is half composed is removed, which raises errors of its own.
             log.info("the end came before the first paint", exc_info=error)
-            return
+            return True
         self._note_bug(error)
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
-            super()._handle_exception(error)
-            return
+            return False
         self.bug = self.bug or error
         if self._ending is None:
             self._ending = asyncio.create_task(self._end_for_bug())
+        return True
 
     def _note_bug(self, error: Exception) -> None:
         log.error("a bug", exc_info=error)
-        if self._exception is None:
-            self._exception = error
-            self._exception_event.set()
+        self.record_exception(error)
 
     async def _end_for_bug(self) -> None:
         self._is_leaving = True

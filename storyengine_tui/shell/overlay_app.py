@@ -16,8 +16,9 @@ from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.workspace import Desk
 from storyengine_tui.screens.shared.session_tab import EnginePane
 from storyengine_tui.textual_ext.clipboard import ClipboardApp
-from storyengine_tui.textual_ext.diff_display import FewBytesApp
-from storyengine_tui.textual_ext.visibility import is_shown
+from storyengine_tui.textual_ext.crash_recovery import RecoverableApp
+from storyengine_tui.textual_ext.diff_display import DisplayApp
+from storyengine_tui.textual_ext.visibility import is_displayed
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
@@ -30,7 +31,7 @@ BURST = 0.5
 """Seconds between two letters of one text that is typed quickly."""
 
 
-class OverlayApp(FewBytesApp, ClipboardApp):
+class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -90,7 +91,7 @@ class OverlayApp(FewBytesApp, ClipboardApp):
                 self._key_letters, self._key_letter_at = key_letters + (event.character or ""), event.time
                 return
         for page in self.chapter.query(EnginePane):
-            if page.has_session and is_shown(page) and (field := page.field_for_typing()) is not None:
+            if page.has_session and is_displayed(page) and (field := page.field_for_typing()) is not None:
                 self.chapter.set_focus(field, scroll_visible=False)
                 if key_letters:
                     field.insert(key_letters)

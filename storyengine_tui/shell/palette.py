@@ -4,15 +4,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from textual import events, on
-from textual.app import ComposeResult, SystemCommand
-from textual.await_complete import AwaitComplete
-from textual.command import CommandInput, CommandList, CommandPalette, SearchIcon
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input, LoadingIndicator, OptionList
+from textual.app import SystemCommand
 
+from storyengine_tui.textual_ext.command_palette import BaseCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
-from storyengine_tui.widgets.option_pages import EarlyKeys
 
 if TYPE_CHECKING:
     from storyengine_tui.shell.overlay_app import OverlayApp
@@ -38,73 +33,8 @@ DEEDS: Final = (
 """What is done on a tab: the tab, the action, how it is called, and what it does."""
 
 
-class Commands(EarlyKeys, CommandList):
-    """The commands that were found."""
-
-
-class StoryPalette(CommandPalette, OverlayScreen[None]):
-    """Textual's command palette, for keys that come faster than it is composed, laid out or removed.
-
-    It runs one command: Textual's takes a second Enter for another choice. Textual's also raises where its
-    list is not there yet or any more, and where a page is turned in a list that is not laid out.
-    """
-
-    _has_chosen = False
-
-    @property
-    def _has_list(self) -> bool:
-        """Whether it is open and composed."""
-        return self in self.app.screen_stack and bool(self.query(CommandList))
-
-    def dismiss(self, result: None = None) -> AwaitComplete:
-        """Close, and look for no more commands."""
-        self._cancel_gather_commands()
-        self._stop_busy_countdown()
-        self._stop_no_matches_countdown()
-        return super().dismiss(result)
-
-    def compose(self) -> ComposeResult:
-        """Compose as Textual does, with a list of our own."""
-        with Vertical(id="--container"):
-            with Horizontal(id="--input"):
-                yield SearchIcon()
-                yield CommandInput(placeholder=self._placeholder, select_on_focus=False)
-            with Vertical(id="--results"):
-                yield Commands()
-                yield LoadingIndicator()
-
-    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]  # as Textual's own
-        # Textual asks what lies there, and raises where nothing does: before the first layout.
-        event.prevent_default()
-        if event.widget is self:
-            self._action_escape()
-
-    def _action_command_list(self, action: str) -> None:
-        if self._has_list:
-            super()._action_command_list(action)
-
-    def _action_cursor_down(self) -> None:
-        if self._has_list:
-            super()._action_cursor_down()
-
-    async def _watch__show_busy(self) -> None:
-        if self._has_list:
-            await super()._watch__show_busy()
-
-    @on(Input.Changed)
-    def _search_while_open(self, event: Input.Changed) -> None:
-        if not self._has_list:
-            event.stop()
-            event.prevent_default()
-
-    @on(OptionList.OptionSelected)
-    @on(Input.Submitted)
-    @on(Button.Pressed)
-    def _choose_once(self, event: OptionList.OptionSelected | Input.Submitted | Button.Pressed) -> None:
-        if self._has_chosen:
-            event.stop()
-            event.prevent_default()
-        self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)
+class StoryPalette(BaseCommandPalette, OverlayScreen[None]):
+    """Textual's command palette, as a screen over the chapter."""
 
 
 def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[SystemCommand]:

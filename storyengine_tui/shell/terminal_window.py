@@ -10,6 +10,7 @@ from contextlib import suppress
 from textual.app import App
 
 from core.text.cleaning import clean_line
+from storyengine_tui.textual_ext.window_title import set_window_title
 
 WATCH_SECONDS = 2.0
 """How often is looked whether the terminal is still there."""
@@ -30,10 +31,7 @@ class Terminal:
 
     def set_title(self, title: str) -> None:
         """Show `title` in the window's frame, where the terminal has one."""
-        driver = self._app._driver  # Textual has no other way to it.
-        if driver is None or self._app.is_headless:
-            return
-        driver.write(f"\x1b]2;{clean_line(title)[:120]}\x07")
+        set_window_title(self._app, clean_line(title)[:120])
 
     def heed_hang_up(self) -> None:
         """A dropped line or a polite kill ends the program as Ctrl+Q does: stored, settled, closed."""

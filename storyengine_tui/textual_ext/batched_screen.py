@@ -1,8 +1,8 @@
-"""A screen that paints what changed, and no more."""
+"""A screen that paints once per layout (`Part.BATCHED_SCREEN`)."""
 
 import asyncio
 from time import monotonic
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
 from textual.geometry import Size
@@ -11,10 +11,10 @@ from textual.reactive import Reactive
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 
-from storyengine_tui.textual_ext.diff_display import is_wanted
+from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
 
-MOST_LAYOUTS = 2
-"""How often a page is laid out anew for what its widgets ask for at their new sizes, before it is painted."""
+MAX_LAYOUTS = 2
+"""Layouts for what widgets request at their new sizes, before a page is painted."""
 FRAME = 1 / 60
 
 
@@ -38,8 +38,8 @@ def _asks_for_what_it_was_given(before: _Sizes, after: _Sizes) -> bool:
     return before.virtual != after.virtual and before.has_bars == after.has_bars
 
 
-def _answer(widget: Widget) -> None:
-    """Have the layout that comes now be the one that `widget` asks for, and not another one after it."""
+def _satisfy_layout_request(widget: Widget) -> None:
+    """Fold the widget's pending layout request into the layout that is about to run."""
     if not widget._layout_required:
         return
     widget._layout_required = False
@@ -52,11 +52,11 @@ def _answer(widget: Widget) -> None:
             return
 
 
-class LeanScreen(Screen[ScreenResultType]):
-    """Does less for each paint than Textual's screen, where painting by difference is wanted as well.
+class BatchedScreen(Screen[ScreenResultType]):
+    """Paints after the widgets have handled their new sizes.
 
-    After a layout Textual paints, tells each widget its size, and paints what they make of it. Here they are
-    told first, so that there is one paint, and nothing flickers between the old and the new.
+    After a layout Textual paints, sends each widget its size, and paints again what changed by that. Here the
+    sizes come first: one paint, and no flicker between old and new.
     """
 
     # Textual paints a whole screen anew for a new focus; what looks different by it paints itself.
@@ -64,12 +64,12 @@ class LeanScreen(Screen[ScreenResultType]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._is_lean = is_wanted()
+        self._is_batching = is_enabled(Part.BATCHED_SCREEN) and is_enabled(Part.COMPOSITOR)
         self._is_settling = False
         self._layouts_left = 0
         self._painted_at = 0.0
         """When the field in focus was last painted without waiting for Textual's timer."""
-        if self._is_lean:
+        if self._is_batching:
             from storyengine_tui.textual_ext.compositor import FrontCompositor
 
             self._compositor = FrontCompositor()
@@ -77,32 +77,32 @@ class LeanScreen(Screen[ScreenResultType]):
     async def _on_update(self, message: Update) -> None:
         # Asked for twice and painted once. Another turn would find nothing, and have what is typed next wait
         # for Textual's timer, which lets up to two frames pass between one turn and the next.
-        if self._is_lean and not message.widget._repaint_regions:
+        if self._is_batching and not message.widget._repaint_regions:
             message.stop()
             message.prevent_default()
 
     async def _on_idle(self, event: events.Idle) -> None:
         # What is typed is painted at once. While a reply streams, Textual's timer would have it wait for
         # what is left of a frame that the last token began.
-        is_asked = self._is_lean and self.focused in self._dirty_widgets
+        is_asked = self._is_batching and self.focused in self._dirty_widgets
         may_paint = self.app.screen is self and not self._is_settling and not self.app._batch_count
         if is_asked and may_paint and monotonic() - self._painted_at >= FRAME:
             self._painted_at = monotonic()
             self._on_timer_update()
 
     def _refresh_layout(self, size: Size | None = None, scroll: bool = False) -> None:
-        was_settling, self._is_settling = self._is_settling, self._is_lean
-        widgets = self._laid_out() if self._is_lean else []
+        was_settling, self._is_settling = self._is_settling, self._is_batching
+        widgets = self._laid_out() if self._is_batching else []
         if self._layout_widgets or not scroll:  # Otherwise Textual only moves what is there.
             for widget in widgets:
-                _answer(widget)
+                _satisfy_layout_request(widget)
         before = {widget: _Sizes.of(widget) for widget in widgets if not widget._layout_required}
         super()._refresh_layout(size, scroll)
         for widget, known in before.items():
             if widget._layout_required and _asks_for_what_it_was_given(known, _Sizes.of(widget)):
                 widget._layout_required = False
         if self._is_settling and not was_settling:
-            self._layouts_left = MOST_LAYOUTS
+            self._layouts_left = MAX_LAYOUTS
             self._settle()
 
     def _laid_out(self) -> list[Widget]:
@@ -124,17 +124,17 @@ class LeanScreen(Screen[ScreenResultType]):
             super()._screen_resized(size)
 
     def _settle(self) -> None:
-        if not self.call_later(self._let_widgets_hear):
+        if not self.call_later(self._flush_widget_events):
             self._is_settling = False
 
-    async def _let_widgets_hear(self) -> None:
-        # Whoever listens hears of its size; what it asks for then stands before our own message to ourselves.
+    async def _flush_widget_events(self) -> None:
+        # Widgets handle their Resize now; the layouts that they request are queued before our own message.
         await asyncio.sleep(0)
-        self.call_later(self._paint_settled)
+        self.call_later(self._paint_after_layout)
 
-    def _paint_settled(self) -> None:
+    def _paint_after_layout(self) -> None:
         if self.app._batch_count:
-            self.set_timer(FRAME, self._paint_settled)
+            self.set_timer(FRAME, self._paint_after_layout)
             return
         if self._layout_required and self._layouts_left:
             self._layouts_left -= 1
@@ -153,3 +153,11 @@ class LeanScreen(Screen[ScreenResultType]):
         # They wait for what is still to be painted.
         if not self._is_settling:
             await super()._invoke_and_clear_callbacks()
+
+
+# mypy sees one base class; an untested Textual gets none of the overrides.
+if TYPE_CHECKING or is_tested():
+    BaseScreen = BatchedScreen
+else:
+    BaseScreen = Screen
+"""The base class of screens: with the overrides where the installed Textual was tested."""

@@ -1,6 +1,7 @@
-"""What is left to send of Textual's updates. Leans on its compositor, a private part of it.
+"""Renders what changed on a screen, and computes what is left to send to the terminal.
 
-Imported by `few_bytes` alone, and only with a version of Textual that was tested.
+Uses Textual's private compositor and Rich's private style fields (`Part.COMPOSITOR`, `Part.DIFF_DISPLAY`).
+Imported only where the installed Textual was tested.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,8 +21,8 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from storyengine_tui.textual_ext.screen_buffer import PLAIN, Look, Patch, Run, TerminalRows, cells_of
-from storyengine_tui.textual_ext.visibility import is_shown
+from storyengine_tui.textual_ext.screen_buffer import PLAIN, Look, Patch, Run, ScreenBuffer, cells_of
+from storyengine_tui.textual_ext.visibility import is_displayed
 
 
 def is_update(renderable: RenderableType | None) -> bool:
@@ -69,10 +70,10 @@ class FrontCompositor(Compositor):
         """The sizes at the last layout: what was laid out since is still to hear of its own."""
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Arrange everything; who asks for a place afterwards is not to have it all arranged once more.
+        """Reflow, and mark the full map valid so that later look-ups do not reflow again.
 
-        Who asks before has Textual arrange what is new as well, and then take it for known: it would never
-        hear of its size, and a text in it would never be wrapped.
+        A look-up before the reflow would make Textual treat new widgets as known: they would never get a
+        Resize, and a text in them would never be wrapped.
         """
         result = super().reflow(parent, size)
         self._full_map_invalidated = False
@@ -84,10 +85,10 @@ class FrontCompositor(Compositor):
         )
 
     def _for_listeners(self, result: ReflowResult) -> ReflowResult:
-        """Return of those that hide, show or have another size who does something at it.
+        """Return the widgets that handle Show, Hide or Resize, out of those that would get one.
 
-        Textual tells all of them, each in a message of its own: a hundred and more for a change of tab.
-        Every widget that hides lets go of the focus, and tells its scroll bars, which let go of the mouse.
+        Textual posts a message to each: more than a hundred for a change of tab. Every widget that hides
+        gives up the focus, and tells its scroll bars, which give up the mouse: those two are kept.
         """
         focused = self.root.focused if isinstance(self.root, Screen) else None
         hidden = {
@@ -106,7 +107,7 @@ class FrontCompositor(Compositor):
         """Note what changed; what is out of sight or on another page is no reason to arrange everything."""
         is_arranged = not self._full_map_invalidated
         super().update_widgets(widgets)
-        if is_arranged and not any(map(is_shown, widgets - self._full_map.keys())):
+        if is_arranged and not any(map(is_displayed, widgets - self._full_map.keys())):
             self._full_map_invalidated = False
 
     def render_update(
@@ -149,8 +150,10 @@ def _listens(kind: type[Widget], event: type[Event]) -> bool:
     """Whether widgets of this kind do more at such an event than every widget does."""
     names = {event.handler_name, f"_{event.handler_name}", "on_event"}
     own = [vars(base) for base in kind.__mro__ if base not in Widget.__mro__]
-    decorated = (heeded for base in own for heeded in base.get("_decorated_handlers", ()))
-    return any(names & base.keys() for base in own) or any(issubclass(event, heeded) for heeded in decorated)
+    decorated = (handled for base in own for handled in base.get("_decorated_handlers", ()))
+    return any(names & base.keys() for base in own) or any(
+        issubclass(event, handled) for handled in decorated
+    )
 
 
 def _meets(spans: Iterable[Span], span: Span) -> bool:
@@ -180,7 +183,7 @@ class Painting(CompositorUpdate):
         return self._sequence
 
 
-def difference(rows: TerminalRows, update: object, colours: ColorSystem) -> str:
+def difference(rows: ScreenBuffer, update: object, colours: ColorSystem) -> str:
     """Return what makes `rows` show `update`, and remember that they do."""
     return rows.paint([Patch(y, x, cells_of(_runs(strip, colours))) for y, x, strip in _strips(update)])
 

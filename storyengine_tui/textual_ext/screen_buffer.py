@@ -107,7 +107,7 @@ def _join(cells: list[Cell], mark: str) -> None:
             return
 
 
-class TerminalRows:
+class ScreenBuffer:
     """Remembers the rows of a terminal of some size, and paints by difference."""
 
     def __init__(self, width: int, height: int) -> None:
@@ -123,7 +123,7 @@ class TerminalRows:
             if 0 <= patch.y < self.height and 0 <= patch.x < self.width:
                 row = wanted.setdefault(patch.y, self._rows[patch.y].copy())
                 _put(row, patch)
-        pen = _Pen()
+        pen = _AnsiWriter()
         self._scroll(wanted, pen)
         for y, row in sorted(wanted.items()):
             has_surprises = _may_surprise(self._rows[y]) or _may_surprise(row)
@@ -136,7 +136,7 @@ class TerminalRows:
     def _unknown(self) -> Row:
         return [None] * self.width
 
-    def _scroll(self, wanted: dict[int, Row], pen: "_Pen") -> None:
+    def _scroll(self, wanted: dict[int, Row], pen: "_AnsiWriter") -> None:
         """Let the terminal itself move a block of rows, where that saves more than it costs."""
         move = _movement(self._rows, wanted)
         if move is None:
@@ -262,7 +262,7 @@ def _longest_run(changed: list[int], wanted: dict[int, Row]) -> tuple[int, int]:
     return best
 
 
-class _Pen:
+class _AnsiWriter:
     """Writes cells, and changes its look only when that changes."""
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
-"""Textual's driver of a Unix terminal, made hardier at both ends.
+"""Textual's Unix driver with two repairs.
 
-A terminal that goes away: what is written to it then is dropped, so that the program can end in order.
-Textual writes in a thread; when that dies of an error, its queue fills up and the program stands still
-for ever, with what was typed not stored. So the file below the thread never raises.
+`Part.RESILIENT_DRIVER`: output to a terminal that is gone is dropped, so that the program can end in order.
+Textual writes in a thread; when that thread dies of an error, its queue fills up and the program hangs with
+what was typed not stored. So the file that the thread writes to never raises.
 
-A terminal whose line cuts what is sent: see `storyengine_tui.textual_ext.paste_parser`.
+`Part.PASTE_PARSER`: a line that splits what is pasted, see `storyengine_tui.textual_ext.paste_parser`.
 """
 
 import os
@@ -15,8 +15,10 @@ from typing import Any, TextIO, cast
 
 from textual.driver import Driver
 
+from storyengine_tui.textual_ext.parts import Part, is_enabled
 
-class HardyFile:
+
+class ResilientFile:
     """A text file whose writes are dropped once its other end is gone."""
 
     def __init__(self, file: TextIO) -> None:
@@ -37,29 +39,35 @@ class HardyFile:
             self._file.flush()
 
 
-def hardy(driver_class: type[Driver]) -> type[Driver]:
-    """Return `driver_class` with a file that never raises; as it is where it is not for a Unix terminal."""
-    if sys.platform == "win32" or os.environ.get("TEXTUAL_DRIVER"):
+def resilient(driver_class: type[Driver]) -> type[Driver]:
+    """Return `driver_class` with the repairs that are enabled; unchanged where it is not Textual's Unix
+    driver."""
+    has_file, has_parser = is_enabled(Part.RESILIENT_DRIVER), is_enabled(Part.PASTE_PARSER)
+    if sys.platform == "win32" or os.environ.get("TEXTUAL_DRIVER") or not (has_file or has_parser):
         return driver_class
     from textual.drivers.linux_driver import LinuxDriver
-
-    from storyengine_tui.textual_ext.paste_parser import PasteParser, read_terminal
 
     if driver_class is not LinuxDriver:
         return driver_class
 
-    class HardyDriver(LinuxDriver):
+    class ResilientDriver(LinuxDriver):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            # Private, and Textual is pinned: the thread takes its file from here.
-            self._file = cast(Any, HardyFile(cast(TextIO, self._file)))
+            if has_file:
+                # The writer thread takes its file from here.
+                self._file = cast(Any, ResilientFile(cast(TextIO, self._file)))
 
         def run_input_thread(self) -> None:
-            """Read the terminal as Textual does, but for pastes.
+            """Read the terminal as Textual does, with a parser of our own for pastes.
 
-            A line that drops also sends SIGCONT, upon which Textual begins another thread. It waits for the
-            newest alone and takes the word to end back then, so that the one before might never hear it.
+            A line that drops also sends SIGCONT, upon which Textual starts another input thread. Textual
+            joins only the newest one and then clears the exit event, so an older thread could miss it.
             """
+            if not has_parser:
+                super().run_input_thread()
+                return
+            from storyengine_tui.textual_ext.paste_parser import PasteParser, read_terminal
+
             thread = current_thread()
             read_terminal(
                 self.fileno,
@@ -68,4 +76,4 @@ def hardy(driver_class: type[Driver]) -> type[Driver]:
                 lambda: self.exit_event.is_set() or self._key_thread is not thread,
             )
 
-    return HardyDriver
+    return ResilientDriver

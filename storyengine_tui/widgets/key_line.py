@@ -124,8 +124,8 @@ class KeyLine(Widget):
         """Return what the app does in front of everything, of which a dialog knows nothing."""
         return [
             (binding, True)
-            for _, binding in self.app._bindings
-            if binding.priority and self.app.check_action(_name(binding), ())
+            for node, binding, is_possible, _ in self.screen.active_bindings.values()
+            if node is self.app and binding.priority and is_possible
         ]
 
     def _grouped(self, bindings: Sequence[tuple[Binding, bool]]) -> list[KeyHint]:

@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from core.domain.slot import Slot
 from storyengine_tui.textual_ext.clipboard import ClipboardApp
-from storyengine_tui.textual_ext.diff_display import FewBytesApp
+from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
 from storyengine_tui.theme import STORY_THEME, slot_class, theme_variables
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -21,7 +21,7 @@ from tests.tui import chapter
 from tests.tui.widget_app import WIDGET_STYLES
 
 
-class GalleryApp(FewBytesApp, ClipboardApp):
+class GalleryApp(DiffDisplayApp, ClipboardApp):
     """Plays a page of a chapter that stands still."""
 
     CSS_PATH: ClassVar = WIDGET_STYLES

@@ -31,12 +31,12 @@ from storyengine_tui.screens.models.connection import (
 )
 from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
+from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.entry_field import FormField
 from storyengine_tui.widgets.key_line import KeyLine
-from storyengine_tui.widgets.option_pages import PagedSelect
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
     ("The small model that comes with the program", "local"),
@@ -85,7 +85,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         with VerticalScroll(id="form", can_focus=False):
             with Horizontal(classes="line"):
                 yield Static("Provider", classes="label")
-                yield PagedSelect(
+                yield GuardedSelect(
                     options, value=self._now.provider, allow_blank=False, compact=True, id="provider"
                 )
             with Horizontal(classes="line service"):

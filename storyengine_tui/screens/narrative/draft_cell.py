@@ -15,7 +15,7 @@ from textual.widgets import Button, Select, Static
 from core.domain.draft import NarrativeDraft
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.narrative.draft_view import DraftView, LiveDraft
-from storyengine_tui.widgets.option_pages import PagedSelect
+from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView
 
 LIVE = 0
@@ -64,7 +64,7 @@ class DraftCell(Vertical):
             yield Static(NOTHING, id="draft-empty", markup=False)
             yield DraftView(id="draft-view")
             with Horizontal(classes="foot"):
-                yield PagedSelect[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
+                yield GuardedSelect[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
                 yield Static("↓ more", id="draft-more", markup=False)
                 yield Button("Copy all", id="draft-copy", compact=True)
 

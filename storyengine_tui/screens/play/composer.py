@@ -49,12 +49,6 @@ class Composer(Vertical):
         """The panel that shows; None before there is a cast."""
         return self._areas.get(self.slot)
 
-    @property
-    def has_focus_within(self) -> bool:
-        """Whether the GM is typing here, or about to."""
-        focused = self.screen.focused
-        return focused is not None and self in focused.ancestors
-
     async def set_cast(self, session: Session, unsent: Mapping[Slot, str], *, is_new: bool) -> None:
         """Have a panel for each character of `session`; texts of the same session that are only here stay."""
         if is_new or not self.is_cast_of(session):

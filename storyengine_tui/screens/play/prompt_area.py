@@ -7,7 +7,6 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.document._document import Location
 from textual.message import Message
 
 from core.domain.limits import Limits
@@ -189,6 +188,6 @@ class PromptArea(ComposerTextArea):
         super().action_cursor_line_end(select)
 
 
-def _location(text: str, index: int) -> Location:
+def _location(text: str, index: int) -> tuple[int, int]:
     before = text[:index]
     return before.count("\n"), index - (before.rfind("\n") + 1)

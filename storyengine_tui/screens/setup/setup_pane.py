@@ -25,11 +25,11 @@ from storyengine_tui.screens.setup.setup_edit import TypedSetup, failed_lock
 from storyengine_tui.screens.setup.setup_texts import HELP, INTRO, RESET_KEEPS, RESET_WARNING, intro
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from storyengine_tui.widgets.option_pages import PagedSelect
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.slot_entries import SlotEntries
 
@@ -67,7 +67,7 @@ class SetupPane(EnginePane):
             limit=_LIMITS.chapter,
             placeholder="This chapter: where it begins, what is going on, what matters in it.",
         )
-        self._count = PagedSelect(
+        self._count = GuardedSelect(
             [(str(number), number) for number in range(1, len(Slot) + 1)],
             value=3,
             allow_blank=False,

@@ -11,7 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
-from storyengine_tui.textual_ext.visibility import is_shown
+from storyengine_tui.textual_ext.visibility import is_displayed
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea
@@ -130,10 +130,11 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     def on_key(self, event: events.Key) -> None:
         """Say why a dimmed key does nothing."""
-        for binding in self._bindings.key_to_bindings.get(event.key, ()):
-            is_dimmed = self.has_session and self.check_action(binding.action, ()) is None
-            if is_dimmed and (why := self.why_not(binding.action)):
-                self.notify(why, severity="warning", markup=False)
+        active = self.screen.active_bindings.get(event.key)
+        if active is None or active.node is not self or active.enabled:
+            return
+        if why := self.why_not(active.binding.action):
+            self.notify(why, severity="warning", markup=False)
 
     def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
         """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
@@ -182,7 +183,7 @@ class EnginePane(VerticalScroll, can_focus=False):
 
     def _keep_focus(self, tries: int = FOCUS_TRIES) -> None:
         # Not `is_on_screen`, which knows only after the next layout that another tab shows.
-        is_in_front = is_shown(self) and self.app.screen is self.screen
+        is_in_front = is_displayed(self) and self.app.screen is self.screen
         if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
             self.shown()
             if tries:

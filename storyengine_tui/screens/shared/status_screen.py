@@ -8,14 +8,14 @@ from textual.message import Message
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.shared.session_tab import EnginePane, UnstorableError
-from storyengine_tui.textual_ext.batched_screen import LeanScreen
+from storyengine_tui.textual_ext.batched_screen import BaseScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
 STORAGE_FAILED = (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED)
 
 
-class TroubledScreen(LeanScreen[None]):
+class TroubledScreen(BaseScreen[None]):
     """Says, in the flow of the page, what goes on and what failed; its users say when."""
 
     @dataclass

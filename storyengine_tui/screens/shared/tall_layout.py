@@ -4,7 +4,7 @@ from typing import Final
 
 from textual.widget import Widget
 
-from storyengine_tui.textual_ext.visibility import is_shown
+from storyengine_tui.textual_ext.visibility import is_displayed
 
 TALL: Final = 36
 
@@ -20,7 +20,7 @@ def fit_rows(root: Widget, rows: int, *, is_shown_only: bool = False) -> None:
         # Not by a query: it checks what every widget lies in as well, seven times as long.
         if not widget.has_class("grows") or widget.has_class("-tall") is is_tall:
             continue
-        if is_shown_only and not is_shown(widget):
+        if is_shown_only and not is_displayed(widget):
             continue
         widget.set_class(is_tall, "-tall", update=False)
         widget.app.stylesheet.apply(widget)

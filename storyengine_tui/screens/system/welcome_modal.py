@@ -17,8 +17,8 @@ from core.exchange.chapter_script import ChapterScriptError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.model_labels import answering
 from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
+from storyengine_tui.textual_ext.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
-from storyengine_tui.widgets.option_pages import PagedOptionList
 
 INTRO = (
     "You are the Game Master: you set up a world and a cast, then prompt one character at a time, and "
@@ -61,7 +61,7 @@ class WelcomeModal(OverlayModal[Choice]):
                 Content(f"\nNow the characters are played by {player.model} {player.where}."),
                 classes="dialog--muted",
             )
-            yield PagedOptionList(id="choices", markup=False)
+            yield GuardedOptionList(id="choices", markup=False)
             yield Static("↑ ↓ and Enter choose · Esc closes · F1 helps", classes="dialog--muted")
 
     async def on_mount(self) -> None:

@@ -9,13 +9,12 @@ from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
-from storyengine_tui.textual_ext.diff_display import is_wanted
-from storyengine_tui.textual_ext.immediate_keys import act_at_once
+from storyengine_tui.textual_ext.immediate_keys import run_binding_now
+from storyengine_tui.textual_ext.text_wrap import BaseTextArea
 
 
 def fitting(text: str, room: int) -> str:
@@ -26,7 +25,7 @@ def fitting(text: str, room: int) -> str:
     return part if is_safe_cut(text, len(part)) else ""
 
 
-class CappedTextArea(TextArea):
+class CappedTextArea(BaseTextArea):
     """A text area for at most `limit` characters of clean text.
 
     What does not fit is not taken: the bell rings and `LimitReached` says how much stayed outside. The
@@ -104,7 +103,7 @@ class CappedTextArea(TextArea):
 
     async def on_key(self, event: events.Key) -> None:
         """Act on a key before the next one comes."""
-        await act_at_once(self, event)
+        await run_binding_now(self, event)
 
     async def on_paste(self, event: events.Paste) -> None:
         """Insert a paste, and leave the focus where it is.
@@ -177,20 +176,6 @@ class CappedTextArea(TextArea):
             return [Strip.blank(crop.width)] * crop.height
         return super().render_lines(crop)
 
-    def _rewrap_and_refresh_virtual_size(self) -> None:
-        """Wrap the text where it is not wrapped so already, and paint what was painted before that.
-
-        Textual wraps all of it whenever it is told its size, as for every visit to a page; edits keep it
-        wrapped in between. And it only wraps: a start under load was painted between its layout and this,
-        once in twenty.
-        """
-        wrapped = self.wrapped_document
-        if is_wanted() and (wrapped._width, wrapped._tab_width) == (self.wrap_width, self.indent_width):
-            self._refresh_size()
-            return
-        super()._rewrap_and_refresh_virtual_size()
-        self.refresh()
-
     def undo(self) -> None:
         """Undo the last edits."""
         before = self.text
@@ -253,4 +238,4 @@ class ComposerTextArea(CappedTextArea):
 
     def action_new_line(self) -> None:
         """Break the line at the cursor, or in place of what is selected."""
-        self._replace_via_keyboard("\n", *self.selection)
+        self.replace("\n", *self.selection, maintain_selection_offset=False)

@@ -6,7 +6,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from storyengine_tui.textual_ext.immediate_keys import act_at_once
+from storyengine_tui.textual_ext.immediate_keys import run_binding_now
 
 
 class EntryField(Input):
@@ -19,7 +19,7 @@ class EntryField(Input):
 
     async def on_key(self, event: events.Key) -> None:
         """Act on a key before the next one comes."""
-        await act_at_once(self, event)
+        await run_binding_now(self, event)
 
 
 class FormField(EntryField):

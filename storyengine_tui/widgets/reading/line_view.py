@@ -13,7 +13,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from core.domain.transcript import PieceKind
-from storyengine_tui.textual_ext.diff_display import is_wanted
+from storyengine_tui.textual_ext.line_scroll import set_virtual_size
 from storyengine_tui.widgets.reading.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
 from storyengine_tui.widgets.reading.wrap import Span, fragments
 
@@ -100,12 +100,7 @@ class LineView(ScrollView):
             return
         size = Size(self._width, height)
         if size != self.virtual_size:
-            if is_wanted():
-                # Setting `virtual_size` itself lays out the whole screen for every new line.
-                self.set_reactive(LineView.virtual_size, size)
-                self._scroll_update(size)
-            else:
-                self.virtual_size = size
+            set_virtual_size(self, size)
         first = max(dirty - self.scroll_offset.y, 0)
         last = min(max(height, old_height) - self.scroll_offset.y, self.size.height)
         if first < last or not self.size:

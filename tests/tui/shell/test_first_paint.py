@@ -1,6 +1,6 @@
 """It feels instant: held by counts, for a clock tells as much about the machine that it runs on.
 
-`make bench` takes the time. Bytes for a key and for a token are counted in test_few_bytes, rows in
+`make bench` takes the time. Bytes for a key and for a token are counted in test_diff_display, rows in
 tests/store/test_growth.
 """
 
@@ -27,8 +27,8 @@ from textual.widgets import Static
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.shared.tall_layout import TALL, fit_rows
-from storyengine_tui.textual_ext import batched_screen as lean_screen
-from storyengine_tui.textual_ext.batched_screen import LeanScreen
+from storyengine_tui.textual_ext import batched_screen
+from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.reading.line_view import MOST_STRIPS
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -295,13 +295,13 @@ async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytes
     """A second turn has nothing to paint, and the next key waits up to two frames for it."""
     await desktop.prepare(lambda engine: make_active(engine, 2))
     turns: list[PromptArea] = []
-    refresh = LeanScreen._compositor_refresh
+    refresh = BatchedScreen._compositor_refresh
 
-    def counted(screen: LeanScreen[None]) -> None:
+    def counted(screen: BatchedScreen[None]) -> None:
         turns.extend(widget for widget in screen._dirty_widgets if isinstance(widget, PromptArea))
         refresh(screen)
 
-    monkeypatch.setattr(LeanScreen, "_compositor_refresh", counted)
+    monkeypatch.setattr(BatchedScreen, "_compositor_refresh", counted)
     async with desktop.app().run_test(size=(120, 40)) as pilot:
         app = await opened(pilot)
         session = app.session
@@ -322,7 +322,7 @@ async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
     """Textual paints when its timer comes round, and a reply that streams keeps that going all the time."""
     await desktop.prepare(lambda engine: make_active(engine, 2))
     clock = count()
-    monkeypatch.setattr(lean_screen, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(batched_screen, "monotonic", lambda: float(next(clock)))
     async with desktop.app().run_test(size=(120, 40)) as pilot:
         app = await opened(pilot)
         area = app.screen.focused
@@ -345,7 +345,7 @@ async def test_what_changes_twice_in_one_frame_is_painted_once_more_at_its_end(
         app = await opened(pilot)
         area = app.screen.focused
         assert isinstance(area, PromptArea)
-        monkeypatch.setattr(lean_screen, "monotonic", lambda: 1e9)
+        monkeypatch.setattr(batched_screen, "monotonic", lambda: 1e9)
         app.post_message(events.Key("a", "a"))
         await until(pilot, lambda: area.text == "a" and not area._repaint_regions)
         timer = app.screen._update_timer

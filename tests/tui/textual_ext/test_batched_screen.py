@@ -15,10 +15,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from storyengine_tui.textual_ext.batched_screen import LeanScreen
+from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.compositor import FrontCompositor, difference
-from storyengine_tui.textual_ext.diff_display import SWITCH
-from storyengine_tui.textual_ext.screen_buffer import Row, TerminalRows
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
+from storyengine_tui.textual_ext.screen_buffer import Row, ScreenBuffer
 from tests.tui.engine_app import until
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 SIZE = (60, 20)
 
 
-class Nested(LeanScreen[None]):
+class Nested(BatchedScreen[None]):
     """Cells within cells, one of them scrolled, and something that lies above."""
 
     def compose(self) -> ComposeResult:
@@ -55,7 +55,7 @@ class NestedApp(App[None]):
 
 def shown(update: object) -> list[Row]:
     """Return what a terminal shows that was sent this update and nothing before it."""
-    rows = TerminalRows(*SIZE)
+    rows = ScreenBuffer(*SIZE)
     difference(rows, update, ColorSystem.TRUECOLOR)
     return rows._rows
 
@@ -132,7 +132,7 @@ class Hearing(Static):
         self.query_ancestor(Turning).query_one("#tail", Static).styles.height = 2 + event.size.width % 2
 
 
-class Turning(LeanScreen[None]):
+class Turning(BatchedScreen[None]):
     """Two pages, of which one shows."""
 
     def compose(self) -> ComposeResult:
@@ -181,7 +181,7 @@ async def test_what_widgets_make_of_their_new_size_is_painted_with_it(
     assert f"told {SIZE[0] - 1}" in updates[0]
 
 
-class Filling(LeanScreen[None]):
+class Filling(BatchedScreen[None]):
     """What is as high as what it holds, what scrolls when that is too much, and what takes the rest."""
 
     def compose(self) -> ComposeResult:
@@ -221,7 +221,7 @@ async def places_at(sizes: list[tuple[int, int]]) -> list[dict[str, tuple[Region
 async def test_everything_is_where_textual_has_it_at_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [(80, 30), (40, 30), (23, 11), (24, 12), (79, 9), (120, 40), (31, 40)]
     lean = await places_at(sizes)
-    monkeypatch.setenv(SWITCH, "1")
+    monkeypatch.setenv(PLAIN_OUTPUT, "1")
     assert lean == await places_at(sizes)
 
 
@@ -249,7 +249,7 @@ async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytes
     assert arranged.count(False) == 1, "where what is out of sight lies was found by the same layout"
 
 
-class Growing(LeanScreen[None]):
+class Growing(BatchedScreen[None]):
     """Something is higher where there are more rows, within what stays as high as it is."""
 
     def compose(self) -> ComposeResult:
@@ -285,7 +285,7 @@ async def test_what_was_asked_for_before_a_layout_is_in_it_and_asks_for_no_other
 
 
 async def test_plain_output_paints_as_textual_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SWITCH, "1")
+    monkeypatch.setenv(PLAIN_OUTPUT, "1")
     async with NestedApp().run_test(size=SIZE) as pilot:
         assert not isinstance(pilot.app.screen._compositor, FrontCompositor)
 

@@ -1,7 +1,6 @@
 """Painting by difference: the terminal shows the same as with plain output, and gets fewer bytes."""
 
 import pytest
-import textual
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.color import ColorSystem
@@ -11,8 +10,9 @@ from textual.strip import Strip
 
 from storyengine_tui.textual_ext import screen_buffer as terminal_rows
 from storyengine_tui.textual_ext.compositor import Piece, Pieces, difference
-from storyengine_tui.textual_ext.diff_display import SWITCH, FewBytesApp, installed_version, is_wanted
-from storyengine_tui.textual_ext.screen_buffer import Cell, Look, Patch, Run, TerminalRows, cells_of
+from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
+from storyengine_tui.textual_ext.screen_buffer import Cell, Look, Patch, Run, ScreenBuffer, cells_of
 from tests.tui.textual_ext.two_terminals import Terminal
 
 WIDTH, HEIGHT = 24, 10
@@ -40,20 +40,20 @@ def row(text: str, look: Look = PLAIN, width: int = WIDTH) -> list[Cell]:
 
 
 def test_a_changed_character_costs_its_own_bytes() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(2, 0, row("hello"))])
     assert rows.paint([Patch(2, 0, row("hallo"))]) == "\x1b[3;2Ha"
     assert rows.paint([Patch(2, 0, row("hallo"))]) == ""
 
 
 def test_two_changes_far_apart_are_sent_apart() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(0, 0, row("a" + "-" * 20 + "b"))])
     assert rows.paint([Patch(0, 0, row("x" + "-" * 20 + "y"))]) == "\x1b[1;1Hx\x1b[1;22Hy"
 
 
 def test_a_wide_character_is_sent_whole() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(0, 0, row("ab語"))])
     assert rows.paint([Patch(0, 0, row("ab木"))]) == "\x1b[1;3H木"
     rows.paint([Patch(0, 0, row("ab x"))])
@@ -62,7 +62,7 @@ def test_a_wide_character_is_sent_whole() -> None:
 
 def test_a_wide_character_that_lost_a_half_is_sent_again() -> None:
     for half in (2, 3):
-        rows, terminal = TerminalRows(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
+        rows, terminal = ScreenBuffer(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
         for patch in (Patch(0, 0, row("ab語cd")), Patch(0, half, cells_of([Run(PLAIN, "x")]))):
             terminal.feed(rows.paint([patch]))
         terminal.feed(rows.paint([Patch(0, 0, row("ab語cd"))]))
@@ -70,7 +70,7 @@ def test_a_wide_character_that_lost_a_half_is_sent_again() -> None:
 
 
 def test_a_combining_accent_is_a_change_of_its_character() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(0, 0, row("ete"))])
     assert rows.paint([Patch(0, 0, row("e\u0301te"))]) == "\x1b[1;1He\u0301"
 
@@ -80,7 +80,7 @@ DOUBTFUL = ["👩\u200d👩\u200d👧", "❤\ufe0f", "😀", "क्ष"]
 
 @pytest.mark.parametrize("doubtful", DOUBTFUL)
 def test_what_stands_behind_a_character_of_doubtful_width_is_where_it_belongs(doubtful: str) -> None:
-    rows, terminal = TerminalRows(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
+    rows, terminal = ScreenBuffer(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
     column = next(x for x, cell in enumerate(row(f"ab{doubtful}|cdef")) if cell.text == "|")
     for text in (
         f"ab{doubtful}|cdef",
@@ -94,34 +94,34 @@ def test_what_stands_behind_a_character_of_doubtful_width_is_where_it_belongs(do
 
 def test_what_stands_behind_a_doubtful_character_is_sent_with_it() -> None:
     """A terminal may have drawn it over its neighbours."""
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(0, 0, row("a 😀 b"))])
     assert rows.paint([Patch(0, 0, row("a 😁 b"))]).rstrip() == "\x1b[1;3H😁\x1b[1;5H b"
     assert rows.paint([Patch(0, 0, row("a __ b"))]).rstrip() == "\x1b[1;3H__ b"
 
 
 def test_a_doubtful_character_is_not_sent_again_for_a_change_beside_it() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(0, 0, row("a 😀 b"))])
     assert rows.paint([Patch(0, 0, row("a 😀 c"))]) == "\x1b[1;6Hc"
 
 
 def test_a_link_is_opened_and_closed() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     link = Look("34", "https://example.org", "7")
     sent = rows.paint([Patch(0, 0, cells_of([Run(link, "go")]))])
     assert sent == "\x1b[1;1H\x1b]8;id=7;https://example.org\x1b\\\x1b[34mgo\x1b]8;;\x1b\\\x1b[0m"
 
 
 def test_no_control_character_gets_through() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     assert (
         rows.paint([Patch(0, 0, cells_of([Run(PLAIN, "a\x1b]52;x\x07\x9bb語\x85")]))]) == "\x1b[1;1Ha]52;xb語"
     )
 
 
 def test_a_block_that_moved_is_moved_by_the_terminal() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     rows.paint([Patch(y, 0, row(f"line number {y}")) for y in range(HEIGHT)])
     sent = rows.paint([Patch(y, 0, row(f"line number {y + 1}")) for y in range(HEIGHT)])
     assert sent.startswith("\x1b[1;10r\x1b[10;1H\x1bD\x1b[r")
@@ -150,7 +150,7 @@ def patches(draw: st.DrawFn) -> list[Patch]:
 @settings(max_examples=80, deadline=None)
 @given(st.lists(patches(), min_size=1, max_size=6))
 def test_the_terminal_shows_what_plain_output_shows(frames: list[list[Patch]]) -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     ours, theirs = Terminal(WIDTH, HEIGHT), Terminal(WIDTH, HEIGHT)
     start = [Patch(y, 0, row("")) for y in range(HEIGHT)]
     for frame in [start, *frames]:
@@ -162,28 +162,11 @@ def test_the_terminal_shows_what_plain_output_shows(frames: list[list[Patch]]) -
                 assert one == two or not known[y][x], (y, x)
 
 
-def test_it_steps_aside_for_another_textual_and_when_it_is_turned_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert is_wanted("8.2.8")
-    assert not is_wanted("8.3.0")
-    assert not is_wanted("9.0")
-    monkeypatch.setenv(SWITCH, "0")
-    assert is_wanted("8.2.8")
-    monkeypatch.setenv(SWITCH, "1")
-    assert not is_wanted("8.2.8")
-
-
-def test_the_installed_textual_is_one_that_was_tested() -> None:
-    assert installed_version() == textual.__version__
-    assert is_wanted(), "test few_bytes with this Textual, then change TESTED_WITH"
-
-
 def test_turned_off_it_hands_textual_what_textual_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SWITCH, "1")
-    assert not FewBytesApp()._paints_by_difference
-    monkeypatch.delenv(SWITCH)
-    assert FewBytesApp()._paints_by_difference
+    monkeypatch.setenv(PLAIN_OUTPUT, "1")
+    assert not DiffDisplayApp()._paints_by_difference
+    monkeypatch.delenv(PLAIN_OUTPUT)
+    assert DiffDisplayApp()._paints_by_difference
 
 
 def test_a_new_row_is_looked_at_once_for_every_cell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +180,7 @@ def test_a_new_row_is_looked_at_once_for_every_cell(monkeypatch: pytest.MonkeyPa
         return is_doubtful(cell)
 
     monkeypatch.setattr(terminal_rows, "_is_doubtful", counted)
-    TerminalRows(120, 1).paint([Patch(0, 0, row("x" * 120, width=120))])
+    ScreenBuffer(120, 1).paint([Patch(0, 0, row("x" * 120, width=120))])
     assert looks <= 4 * 120
 
 
@@ -210,7 +193,7 @@ def test_what_looks_the_same_is_one_cell_however_often_it_is_painted() -> None:
 
 def test_lines_that_look_the_same_are_remembered_as_one_look() -> None:
     """Each knows where it stands in the source; remembered by that, they were the growth of an evening."""
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     known = Strip.render_ansi.cache_info().currsize
     for line in range(200):
         style = Style(color="#123456", bold=True, meta={"offset": (0, line)})
@@ -221,7 +204,7 @@ def test_lines_that_look_the_same_are_remembered_as_one_look() -> None:
 
 
 def test_what_was_laid_out_for_a_larger_terminal_does_no_harm() -> None:
-    rows = TerminalRows(WIDTH, HEIGHT)
+    rows = ScreenBuffer(WIDTH, HEIGHT)
     for x, y in ((WIDTH + 5, 0), (WIDTH, 1), (2, HEIGHT), (WIDTH - 2, 2)):
         rows.paint([Patch(y, x, row("abcdef", width=6))])
     assert rows.paint([Patch(0, 0, row("whole")), Patch(2, 0, row("whole"))])

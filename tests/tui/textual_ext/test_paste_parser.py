@@ -13,7 +13,7 @@ from textual.events import Key, MouseDown, Paste
 from textual.message import Message
 
 from storyengine_tui.textual_ext.paste_parser import END, SILENCE, START, PasteParser, read_terminal
-from storyengine_tui.textual_ext.unix_driver import hardy
+from storyengine_tui.textual_ext.unix_driver import resilient
 from tools.fuzz_targets import check_terminal
 
 PASTED = st.text(st.characters(codec="utf-8", exclude_characters="\x00")).filter(
@@ -158,7 +158,7 @@ def test_letters_that_a_line_cuts_in_two_are_put_together_again() -> None:
 def test_a_line_that_drops_leaves_no_thread_behind_that_reads_it() -> None:
     """It also sends SIGCONT, upon which Textual begins a second thread and forgets the first."""
     reader, writer = os.pipe()
-    driver_class = hardy(LinuxDriver)
+    driver_class = resilient(LinuxDriver)
     driver: Any = driver_class.__new__(driver_class)
     driver._debug, driver.fileno, driver.exit_event = False, reader, threading.Event()
     os.close(writer)

@@ -4,7 +4,7 @@ import pyte
 import pytest
 
 from storyengine_tui.textual_ext import screen_buffer as terminal_rows
-from storyengine_tui.textual_ext.screen_buffer import Cell, Look, Patch, Run, TerminalRows, cells_of
+from storyengine_tui.textual_ext.screen_buffer import Cell, Look, Patch, Run, ScreenBuffer, cells_of
 
 PLAIN = Look()
 
@@ -13,12 +13,12 @@ def test_a_row_without_surprises_is_looked_at_by_its_different_cells(monkeypatch
     """Looks at each cell of a page were a twentieth of a change of tab."""
     looks: list[Cell | None] = []
     monkeypatch.setattr(terminal_rows, "_is_doubtful", looks.append)
-    TerminalRows(120, 1).paint([Patch(0, 0, cells_of([Run(PLAIN, "xyz" * 40)]))])
+    ScreenBuffer(120, 1).paint([Patch(0, 0, cells_of([Run(PLAIN, "xyz" * 40)]))])
     assert len(looks) <= 2 * len({*looks})
 
 
 def test_what_stands_behind_the_lost_half_of_a_wide_character_keeps_its_place() -> None:
-    screen, rows = pyte.Screen(24, 1), TerminalRows(24, 1)
+    screen, rows = pyte.Screen(24, 1), ScreenBuffer(24, 1)
     stream = pyte.Stream(screen)
     stream.feed(rows.paint([Patch(0, 0, cells_of([Run(PLAIN, "🙂ab語cd")]))]))
     face, letter = (cells_of([Run(PLAIN, text)]) for text in "🙃x")

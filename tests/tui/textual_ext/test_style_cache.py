@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from storyengine_tui.textual_ext.diff_display import SWITCH
-from storyengine_tui.textual_ext.style_cache import MOST_STATES, KnownStyles
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
+from storyengine_tui.textual_ext.style_cache import MOST_STATES, CachingStylesheet
 from storyengine_tui.theme import STORY_THEME
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.engine_app import desktop as desktop
@@ -36,7 +36,7 @@ class Fields(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stylesheet = KnownStyles(variables=self.get_css_variables())
+        self.stylesheet = CachingStylesheet(variables=self.get_css_variables())
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="cell"):
@@ -132,7 +132,7 @@ async def test_rules_that_cannot_concern_a_widget_are_not_looked_at() -> None:
     app = Fields()
     async with app.run_test():
         sheet = app.stylesheet
-        assert isinstance(sheet, KnownStyles)
+        assert isinstance(sheet, CachingStylesheet)
         assert len(sheet._narrow_for(app.query_one("#named")).rules) < len(sheet.rules) / 3
 
 
@@ -140,7 +140,7 @@ async def test_what_is_remembered_of_a_widget_is_bounded_and_goes_with_it() -> N
     app = Fields()
     async with app.run_test() as pilot:
         sheet = app.stylesheet
-        assert isinstance(sheet, KnownStyles)
+        assert isinstance(sheet, CachingStylesheet)
         text = app.query_one(TextArea)
         for number in range(3 * MOST_STATES):
             text.set_classes(f"class-{number}")
@@ -165,7 +165,7 @@ async def test_every_page_looks_as_it_does_without_a_memory(desktop: Desktop) ->
     await desktop.prepare(lambda engine: make_active(engine, 8))
     async with desktop.app().run_test(size=(120, 40)) as pilot:
         app = await opened(pilot)
-        assert isinstance(app.stylesheet, KnownStyles)
+        assert isinstance(app.stylesheet, CachingStylesheet)
         await tour(pilot)
         await pilot.press("f3")
         await pilot.press("ctrl+n")
@@ -192,5 +192,5 @@ async def test_a_focus_that_moves_styles_no_panel_for_what_lies_within(desktop: 
 
 
 async def test_plain_output_styles_as_textual_does(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(SWITCH, "1")
+    monkeypatch.setenv(PLAIN_OUTPUT, "1")
     assert type(desktop.app().stylesheet) is Stylesheet

@@ -6,8 +6,8 @@ from textual.geometry import Size
 from textual.screen import Screen
 
 from core.domain.slot import Slot
-from storyengine_tui.textual_ext import diff_display as few_bytes
-from storyengine_tui.textual_ext.batched_screen import LeanScreen
+from storyengine_tui.textual_ext import diff_display
+from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -18,7 +18,7 @@ WORDS = "The tide turns and 海 the bell rings, twice, for those who are late. "
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("screen", [LeanScreen, Screen])
+@pytest.mark.parametrize("screen", [BatchedScreen, Screen])
 async def test_a_chapter_is_played_and_both_terminals_agree(screen: type[Screen[None]]) -> None:
     app = ComparedApp(screen)
     async with app.run_test(size=(80, 24)) as pilot:
@@ -111,7 +111,7 @@ async def test_a_new_size_is_laid_out_at_once_and_those_that_follow_it_wait_for_
     """Textual lays out nothing for eight milliseconds; a window that is dragged sends a size for each."""
     app = ComparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        monkeypatch.setattr(few_bytes, "monotonic", lambda: 1e9)
+        monkeypatch.setattr(diff_display, "monotonic", lambda: 1e9)
         monkeypatch.setattr(app, "set_timer", lambda *_: Stopped())
         for columns, laid_out in ((70, 70), (60, 70), (50, 70)):
             app.post_message(events.Resize(Size(columns, 24), Size(columns, 24)))

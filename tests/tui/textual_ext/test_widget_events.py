@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from storyengine_tui.textual_ext.batched_screen import LeanScreen
+from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import screen_template as screen_template
@@ -94,7 +94,7 @@ LISTENERS = ByName, Heir, ByDecorator, ByHand, ByAnyEvent
 OF_ONE = ByMixin, Shown
 
 
-class Pages(LeanScreen[None]):
+class Pages(BatchedScreen[None]):
     """Two pages, of which one shows."""
 
     AUTO_FOCUS = ""

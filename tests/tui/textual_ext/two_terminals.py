@@ -11,9 +11,9 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from core.domain.transcript import Window, render_window
-from storyengine_tui.textual_ext.batched_screen import LeanScreen
+from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.compositor import Pieces
-from storyengine_tui.textual_ext.diff_display import FewBytesApp
+from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -53,13 +53,13 @@ def sure_window(prompts: int, boundary: int = 0) -> Window:
     return render_window(events, chapter.session(prompts, boundary))
 
 
-class ComparedApp(FewBytesApp):
+class ComparedApp(DiffDisplayApp):
     """Feeds two terminals, one plainly and one by difference."""
 
     CSS_PATH = WIDGET_STYLES
     CSS = "#end { height: 3; } TranscriptView { height: 1fr; }"
 
-    def __init__(self, screen: type[Screen[None]] = LeanScreen, size: tuple[int, int] = (80, 24)) -> None:
+    def __init__(self, screen: type[Screen[None]] = BatchedScreen, size: tuple[int, int] = (80, 24)) -> None:
         super().__init__()
         self.screen_class = screen
         self.ours = Terminal(*size)

@@ -7,7 +7,7 @@ from textual.strip import Strip
 
 from core.domain.slot import Slot
 from core.domain.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
-from storyengine_tui.textual_ext.diff_display import SWITCH
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
 from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.reading.transcript_lines import Spot
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -144,7 +144,7 @@ async def test_a_sequence_that_arrives_in_pieces_is_stripped_too() -> None:
 async def test_a_stream_grows_in_place_below_what_is_stored(
     plain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(SWITCH, plain)
+    monkeypatch.setenv(PLAIN_OUTPUT, plain)
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)
@@ -289,7 +289,7 @@ async def test_only_what_is_new_in_a_window_is_wrapped(monkeypatch: pytest.Monke
 async def test_scrolling_up_stops_following_and_end_takes_hold_again(
     plain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(SWITCH, plain)
+    monkeypatch.setenv(PLAIN_OUTPUT, plain)
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = view_of(app)

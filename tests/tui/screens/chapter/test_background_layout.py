@@ -21,7 +21,7 @@ from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.compositor import FrontCompositor, difference
-from storyengine_tui.textual_ext.screen_buffer import TerminalRows
+from storyengine_tui.textual_ext.screen_buffer import ScreenBuffer
 from storyengine_tui.widgets.reading.line_view import LineView
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
 from tests.tui.engine_app import desktop as desktop
@@ -55,7 +55,7 @@ async def prepare(app: StoryEngineApp) -> None:
 
 async def test_nothing_is_sent_and_nothing_moves(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     async with playing(desktop) as (pilot, app):
-        rows, sent = TerminalRows(*SIZE), []
+        rows, sent = ScreenBuffer(*SIZE), []
         difference(rows, app.chapter._compositor.render_update(full=True), ColorSystem.TRUECOLOR)
         render_update = FrontCompositor.render_update
 

@@ -236,6 +236,6 @@ async def test_keys_never_go_nowhere_when_a_banner_goes(desktop: Desktop) -> Non
         table.pane.query_one("#reply-failed Button", Button).focus()
         await table.pilot.press("enter")
         await table.until(lambda: table.played(1))
-        await table.until(lambda: table.composer.has_focus_within)
+        await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
         await table.type("Next")
         await table.until(lambda: table.text(table.slot()) == "Next")

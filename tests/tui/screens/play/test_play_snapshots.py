@@ -40,7 +40,7 @@ def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.Monkey
 
         async def run_before(pilot: Pilot[Any]) -> None:
             table = Table(pilot, await opened(pilot))
-            await table.until(lambda: table.composer.has_focus_within)
+            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
             await act(table)
             await pilot.pause()
 

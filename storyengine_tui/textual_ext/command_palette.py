@@ -1,0 +1,91 @@
+"""A command palette for keys that come faster than it is composed or removed (`Part.COMMAND_PALETTE`)."""
+
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
+from textual.command import CommandInput, CommandList, CommandPalette, SearchIcon
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Input, LoadingIndicator, OptionList
+
+from storyengine_tui.textual_ext.option_lists import GuardedOptions
+from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+
+
+class GuardedCommands(GuardedOptions, CommandList):
+    """The commands that were found."""
+
+
+class GuardedCommandPalette(CommandPalette):
+    """Runs one command: Textual accepts a second Enter as another choice.
+
+    Textual raises where the list is not composed yet or is removed, and where a page is turned in a list that
+    is not laid out.
+    """
+
+    _has_chosen = False
+
+    @property
+    def _has_list(self) -> bool:
+        """Whether it is open and composed; always true where the part is off."""
+        if not is_enabled(Part.COMMAND_PALETTE):
+            return True
+        return self in self.app.screen_stack and bool(self.query(CommandList))
+
+    def dismiss(self, result: None = None) -> AwaitComplete:
+        """Close, and stop searching for commands."""
+        self._cancel_gather_commands()
+        self._stop_busy_countdown()
+        self._stop_no_matches_countdown()
+        return super().dismiss(result)
+
+    def compose(self) -> ComposeResult:
+        """Compose as Textual does, with a guarded list."""
+        with Vertical(id="--container"):
+            with Horizontal(id="--input"):
+                yield SearchIcon()
+                yield CommandInput(placeholder=self._placeholder, select_on_focus=False)
+            with Vertical(id="--results"):
+                yield GuardedCommands()
+                yield LoadingIndicator()
+
+    def _on_click(self, event: events.Click) -> None:  # type: ignore[override]  # as Textual's own
+        # Textual looks up the widget at the position, and raises before the first layout.
+        event.prevent_default()
+        if event.widget is self:
+            self._action_escape()
+
+    def _action_command_list(self, action: str) -> None:
+        if self._has_list:
+            super()._action_command_list(action)
+
+    def _action_cursor_down(self) -> None:
+        if self._has_list:
+            super()._action_cursor_down()
+
+    async def _watch__show_busy(self) -> None:
+        if self._has_list:
+            await super()._watch__show_busy()
+
+    @on(Input.Changed)
+    def _search_while_open(self, event: Input.Changed) -> None:
+        if not self._has_list:
+            event.stop()
+            event.prevent_default()
+
+    @on(OptionList.OptionSelected)
+    @on(Input.Submitted)
+    @on(Button.Pressed)
+    def _choose_once(self, event: OptionList.OptionSelected | Input.Submitted | Button.Pressed) -> None:
+        if self._has_chosen and is_enabled(Part.COMMAND_PALETTE):
+            event.stop()
+            event.prevent_default()
+        self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)
+
+
+# mypy sees one class; an untested Textual gets none of the overrides.
+if TYPE_CHECKING or is_tested():
+    BaseCommandPalette = GuardedCommandPalette
+else:
+    BaseCommandPalette = CommandPalette

@@ -1,0 +1,53 @@
+"""An app that may survive an exception in one of its message handlers (`Part.CRASH_RECOVERY`)."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from textual.app import App
+
+from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+
+
+class PlainApp(App[None]):
+    """An app that leaves after such an exception, as Textual does."""
+
+    has_exited = False
+    """Whether `exit` was called."""
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leave, and note that the app does."""
+        self.has_exited = True
+        super().exit(result, return_code, message)
+
+    def survives(self, error: Exception) -> bool:
+        """Whether the app handles `error`; only asked where the part is enabled. To be overridden."""
+        return False
+
+    def record_exception(self, error: Exception) -> None:
+        """Note `error` for what runs the app; Textual does this itself where the part is off."""
+
+
+class CrashRecoveryApp(PlainApp):
+    """Asks `survives` before Textual takes the app down.
+
+    After an exception Textual stops the message pump of the widget, so anything that awaits it hangs: an app
+    that survives closes in order and is replaced by another one.
+    """
+
+    def _handle_exception(self, error: Exception) -> None:
+        if not is_enabled(Part.CRASH_RECOVERY) or not self.survives(error):
+            super()._handle_exception(error)
+
+    def record_exception(self, error: Exception) -> None:
+        """Note the first `error` where Pilot and `App.run` look for it."""
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+
+
+# mypy sees one base class; an untested Textual gets none of the overrides.
+if TYPE_CHECKING or is_tested():
+    RecoverableApp = CrashRecoveryApp
+else:
+    RecoverableApp = PlainApp
+"""The base class of the app: with the overrides where the installed Textual was tested."""
