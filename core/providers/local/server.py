@@ -47,7 +47,7 @@ class LocalServer:
         self._log = logs / LOG_NAME
         self._alias = alias
         self._context_window = context_window
-        # -P keeps this package's own directory, with an `openai.py` in it, off the child's path.
+        # -P keeps this directory off the child's path: no module of it may hide a library's.
         self._command = tuple(command) or (sys.executable, "-P", str(CHILD))
         self._starting = asyncio.Lock()
         self._process: Process | None = None

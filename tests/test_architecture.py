@@ -1,0 +1,64 @@
+"""docs/architecture.md names only what is there: a page that lies is worse than none."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+TOP = ("core", "db", "migrations", "storyengine_tui", "tests", "bench", "tools", "docs")
+
+
+@cache
+def paths() -> frozenset[str]:
+    """Return every file and folder of the project, from its root, without the suffix of Python files."""
+    found = [path for top in TOP for path in (ROOT / top).rglob("*") if "__pycache__" not in path.parts]
+    names = {path.relative_to(ROOT).as_posix() for path in found}
+    return frozenset({*names, *(name.removesuffix(".py") for name in names)})
+
+
+def tree() -> list[str]:
+    """Return the paths of the tree, which is indented by two spaces a level."""
+    block = PAGE.read_text().split("```")[1]
+    above: list[str] = []
+    found = []
+    for line in block.splitlines():
+        indent = len(line) - len(line.lstrip())
+        name = line.strip().split(" ")[0]
+        if indent > 4 or not name.endswith(("/", ".py")):
+            continue
+        above[indent // 2 :] = [name.rstrip("/")]
+        found.append("/".join(above))
+    return found
+
+
+def named() -> list[str]:
+    """Return the paths between backticks in the text: from the root, or from a folder that says enough."""
+    text = "".join(PAGE.read_text().split("```")[2:])
+    return sorted({name for name in re.findall(r"`([\w./]+)`", text) if "/" in name})
+
+
+@pytest.mark.parametrize("path", tree())
+def test_a_path_of_the_tree_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("name", named())
+def test_a_path_in_the_text_exists_and_has_what_is_named_of_it(name: str) -> None:
+    path = name.removesuffix(".py").rstrip("/")
+    if not any(f"/{known}".endswith(f"/{path}") for known in paths()):
+        path, _, attribute = path.rpartition(".")
+        [known] = [one for one in paths() if f"/{one}".endswith(f"/{path}")]
+        assert re.search(rf"def {attribute}\b", (ROOT / f"{known}.py").read_text())
+
+
+def test_every_folder_of_the_product_is_in_the_tree() -> None:
+    folders = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in ("core", "db", "storyengine_tui")
+        for path in (ROOT / package).rglob("__init__.py")
+    }
+    said = PAGE.read_text()
+    assert not {folder for folder in folders if f"{folder.rpartition('/')[2]}/" not in said}
