@@ -94,9 +94,9 @@ class OpenSession:
         """Whether `command` is possible now: what a screen enables."""
         return not (self.is_read_only or self.why_not(command))
 
-    def why_not(self, command: Command) -> str:
-        """Return the sentence with which the state machine refuses `command` now; empty when it does not."""
-        snapshot = self.snapshot
+    def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
+        """Return why the state machine refuses `command` in `snapshot`, else now; empty when it does not."""
+        snapshot = snapshot or self.snapshot
         facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=snapshot.has_open_reply)
         return refusal(snapshot.session.state, command, facts)
 
@@ -198,14 +198,14 @@ class OpenSession:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         if self.is_read_only:
             raise SessionLockedError()
-        if not self.can(Command.RESET):
-            raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
+        self._require_resettable(self.snapshot)
         await self._apply_at_rest(lambda snapshot: Changes(session_id=snapshot.session.id))
         await self.take_slot("before the chapter was reset")
         resting = self.snapshot.session
 
         def reset(snapshot: Snapshot) -> Changes:
             nonlocal resting
+            self._require_resettable(snapshot)
             resting = snapshot.session
             return self._in_state(snapshot, SessionState.RESETTING)
 
@@ -224,6 +224,11 @@ class OpenSession:
         self._writer.listeners.publish(SessionReplaced(fresh.session_id))
         await self.aclose()
         return fresh.session_id
+
+    def _require_resettable(self, snapshot: Snapshot) -> None:
+        """Raise IllegalCommandError while another reset of this session is under way, or after it."""
+        if snapshot.session.archived_at is not None or self.why_not(Command.RESET, snapshot):
+            raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
 
     async def archive(self) -> None:
         """Stop everything and take this session off every list; it can be restored as it stands.
