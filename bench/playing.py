@@ -32,7 +32,7 @@ from core.config.settings import ProfileSettings
 from core.domain.slot import Slot, following
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from db.connections import open_engine, parse_url
@@ -132,7 +132,7 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
 
 
 async def _play(
-    session: OpenSession, provider: TimedProvider, bare: BareCommits, prompts: int
+    session: SessionHandle, provider: TimedProvider, bare: BareCommits, prompts: int
 ) -> list[Figure]:
     await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
     await session.wait(await session.lock())

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.measure import Figure, print_table
 from db.embedded.machine.binaries import Binaries, find_binaries, program_environment
-from db.embedded.machine.run_as import Footing, choose_footing
+from db.embedded.machine.run_as import RunAs, choose_footing
 from db.embedded.server import EmbeddedServer
 
 DEFAULT_RUNS = 10
@@ -43,7 +43,7 @@ class Figures:
 class BarePostgres:
     """PostgreSQL's own programs with nothing around them, run as the private server would be."""
 
-    def __init__(self, footing: Footing, binaries: Binaries) -> None:
+    def __init__(self, footing: RunAs, binaries: Binaries) -> None:
         self._footing = footing
         self._binaries = binaries
         self._data = footing.base / "data"

@@ -16,11 +16,11 @@ from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock, folded
 from core.domain.request import Artifact, Content, Request, RequestKind
-from core.domain.save_point import SaveSlot
+from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
 
-WHOLE_DELTAS: Final = 256
+MAX_FULL_DELTAS: Final = 256
 """How many of the newest deltas a session holds whole; no input holds as many."""
 
 
@@ -92,7 +92,7 @@ class Snapshot:
     def _memory_with(self, new: tuple[MemoryBlock, ...], session: Session) -> tuple[MemoryBlock, ...]:
         if not self.is_memory_known:
             return ()
-        return folded((*self.blocks, *new), whole_from(session)) if new else self.blocks
+        return folded((*self.blocks, *new), full_deltas_from(session)) if new else self.blocks
 
 
 def recent_from(session: Session) -> int:
@@ -104,9 +104,9 @@ def recent_from(session: Session) -> int:
     return max(0, session.boundary - session.limits.chunk_size)
 
 
-def whole_from(session: Session) -> int:
+def full_deltas_from(session: Session) -> int:
     """Return the prompt index after which deltas are held whole; of older ones only their canon is."""
-    return session.boundary - WHOLE_DELTAS * session.limits.chunk_size
+    return session.boundary - MAX_FULL_DELTAS * session.limits.chunk_size
 
 
 def is_kept_in_snapshot(request: Request) -> bool:
@@ -123,14 +123,14 @@ def _merge(old: tuple[Request, ...], new: Collection[Request]) -> tuple[Request,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class WriterInfo:
     """Who writes in a session, and since when."""
 
     label: str
     since: datetime
 
 
-def written_elsewhere(holder: Holder | None) -> SessionLockedError:
+def written_elsewhere(holder: WriterInfo | None) -> SessionLockedError:
     """Return the refusal of what only the writer of a chapter may do to the whole of it."""
     who = f" ({holder.label}, since {holder.since.astimezone():%H:%M on %d %B})" if holder else ""
     return SessionLockedError(
@@ -182,10 +182,10 @@ class Store(Protocol):
         Raise SessionLockedError when `lease` is not, or no longer, the writer's.
         """
 
-    async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Take the writer's lock, or return who has it. Does not wait."""
 
-    async def writer_of(self, session_id: SessionId) -> Holder | None:
+    async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         """Return who has the writer's lock now, None when nobody has; takes nothing and writes nothing."""
 
     async def load(self, session_id: SessionId) -> Snapshot:
@@ -250,10 +250,10 @@ class Store(Protocol):
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes."""
 
-    async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
+    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save slots of a session, by their numbers."""
 
-    async def put_save_slot(self, slot: SaveSlot) -> None:
+    async def put_save_slot(self, slot: SavePoint) -> None:
         """Store a save slot; what had its number before is gone. Needs no writer's lock."""
 
     async def drop_save_slot(self, session_id: SessionId, number: int) -> None:

@@ -18,7 +18,7 @@ from db.errors import is_lost_connection, is_read_only
 _PING: Final[Write] = ("SELECT 1", {})
 
 
-class Pen:
+class CommitConnection:
     """Sends writes over one connection, which is made when first needed and again when it was lost."""
 
     def __init__(self, url: URL) -> None:

@@ -16,7 +16,7 @@ from core.domain.limits import EARLIEST_TIME, Limits
 from core.domain.memory import BlockType, MemoryBlock, compact_json
 from core.domain.prompt_range import PromptRange
 from core.domain.request import Artifact, Content, Request, RequestKind, RequestState, Usage
-from core.domain.save_point import SaveSlot
+from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 
@@ -123,7 +123,7 @@ def unsent_values(session_id: SessionId, slot: Slot, text: str) -> Values:
     return {"session_id": session_id, "slot": int(slot), "text": text}
 
 
-def save_slot_values(slot: SaveSlot) -> Values:
+def save_slot_values(slot: SavePoint) -> Values:
     """Return the row of a save slot."""
     return {
         "session_id": slot.session_id,
@@ -137,9 +137,9 @@ def save_slot_values(slot: SaveSlot) -> Values:
     }
 
 
-def to_save_slot(row: Any) -> SaveSlot:
+def to_save_slot(row: Any) -> SavePoint:
     """Return the save slot of a row; its content is checked when it is used."""
-    return SaveSlot(
+    return SavePoint(
         session_id=SessionId(row.session_id),
         number=row.number,
         label=row.label,

@@ -16,7 +16,7 @@ from core.domain.limits import EARLIEST_TIME, LATEST_TIME
 from core.domain.memory import BlockType, MemoryBlock, canon_of
 from core.domain.session import Session, SessionState, SessionSummary
 from core.domain.slot import Slot
-from core.store import Snapshot, recent_from, whole_from
+from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
 from db.errors import LOAD, driver_error
 from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
@@ -99,7 +99,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
 
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
     """Return the memory that inputs are made of, as `core.domain.memory.folded` has it."""
-    start = whole_from(await read_session(connection, session_id))
+    start = full_deltas_from(await read_session(connection, session_id))
     whole = rows_of(MEMORY_BLOCK, session_id).where(
         (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)
     )

@@ -17,14 +17,14 @@ from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock
 from core.domain.request import Artifact, Request
-from core.domain.save_point import SaveSlot
+from core.domain.save_point import SavePoint
 from core.domain.session import SessionSummary
-from core.store import Changes, Holder, Lease, Snapshot
+from core.store import Changes, Lease, Snapshot, WriterInfo
 from db import commit_statement as writes
 from db import mapping, writer_lock
 from db import queries as reads
 from db.change_listener import following
-from db.commit_connection import Pen
+from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.migrate import upgrade
@@ -53,7 +53,7 @@ class PostgresStore:
     def __init__(self, url: URL, engine: AsyncEngine) -> None:
         self._url: Final = url
         self._engine: Final = engine
-        self._pen: Final = Pen(url)
+        self._pen: Final = CommitConnection(url)
         self._leases: set[WriterLease] = set()
 
     async def create(self, changes: Changes) -> None:
@@ -81,7 +81,7 @@ class PostgresStore:
         async with guarded(SAVE):
             await self._pen.send(writes.commit(changes, lease.epoch))
 
-    async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Take the writer's lock, or return who has it. Does not wait."""
         async with guarded(LOAD):
             lease = await writer_lock.take(self._url, session_id, label, self._leases.discard)
@@ -89,7 +89,7 @@ class PostgresStore:
             self._leases.add(lease)
         return lease
 
-    async def writer_of(self, session_id: SessionId) -> Holder | None:
+    async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         """Return who has the writer's lock now; see `core.store.Store.writer_of`."""
         return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
 
@@ -208,12 +208,12 @@ class PostgresStore:
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
         return {row.hash: row.text for row in await self._rows(query)}
 
-    async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
+    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save slots of a session, by their numbers."""
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
         return await self._mapped(session_id, query, mapping.to_save_slot)
 
-    async def put_save_slot(self, slot: SaveSlot) -> None:
+    async def put_save_slot(self, slot: SavePoint) -> None:
         """Store a save slot; what had its number before is gone."""
 
         async def work(connection: AsyncConnection) -> None:

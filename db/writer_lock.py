@@ -16,7 +16,7 @@ from sqlalchemy import URL, BigInteger, cast, column, func, literal, select, tab
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
-from core.store import Holder
+from core.store import WriterInfo
 from db.change_listener import notifications
 from db.connections import Connection, close_quietly, open_connection
 from db.queries import missing
@@ -100,7 +100,7 @@ class WriterLease:
 
 async def take(
     url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None]
-) -> WriterLease | Holder:
+) -> WriterLease | WriterInfo:
     """Take the lock, or return who has it; raise StorageError when there is no such session."""
     connection = await open_connection(url)
     try:
@@ -112,10 +112,10 @@ async def take(
         await close_quietly(connection)
         raise
     await close_quietly(connection)
-    return Holder(label=holder, since=since)
+    return WriterInfo(label=holder, since=since)
 
 
-async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Holder | None:
+async def holder_now(connection: AsyncConnection, session_id: SessionId) -> WriterInfo | None:
     """Return who holds the lock, None when nobody does; raise StorageError when there is no such session.
 
     The server is asked for its locks: trying for the lock would keep it, for a moment, from a window that
@@ -142,7 +142,7 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Hold
     row = (await connection.execute(query.where(SESSION.c.id == session_id))).one_or_none()
     if row is None:
         raise missing(session_id)
-    return Holder(label=row.who, since=row.since) if row.is_held else None
+    return WriterInfo(label=row.who, since=row.since) if row.is_held else None
 
 
 async def _row(connection: Connection, query: LiteralString, *values: object) -> tuple[Any, ...]:

@@ -20,7 +20,7 @@ from core.config.private_files import refuse_open_places
 
 if TYPE_CHECKING:
     from core.config.consent import Consent
-    from core.config.models import Choices
+    from core.config.models import ModelAssignments
     from core.config.password import PasswordGate
     from core.config.settings import ProviderName, Settings
     from core.engine.engine import Engine
@@ -43,7 +43,7 @@ class Configuration:
     settings: "Settings"
 
     @property
-    def choices(self) -> "Choices":
+    def choices(self) -> "ModelAssignments":
         """Which model serves which agent."""
         from core.config.models import choose_models
 

@@ -27,7 +27,7 @@ from core.domain.request import RequestState
 from core.domain.session import SessionState
 from core.domain.transcript import render_all
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScriptError, load_chapter_script
 from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
@@ -239,7 +239,7 @@ class Importing:
             await engine.aclose()
 
 
-async def _play_on(session: OpenSession) -> None:
+async def _play_on(session: SessionHandle) -> None:
     """One more prompt gets its reply where prompts can be played, and moves the pointer by one."""
     before = session.snapshot.session
     if before.state is not SessionState.ACTIVE:

@@ -22,7 +22,7 @@ from core.config.paths import Paths
 from core.config.settings import Settings
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Match, Script
 from storyengine_tui.bootstrap import Configuration, running_store
@@ -90,7 +90,7 @@ async def take(pilot: Pilot[None], name: str) -> None:
     (OUT / f"{name}.svg").write_text(f"{picture}\n", encoding="utf-8", newline="\n")
 
 
-async def play_prompts(session: OpenSession, play: Play) -> None:
+async def play_prompts(session: SessionHandle, play: Play) -> None:
     """Lock, and play every prompt."""
     await session.wait(await session.lock())
     slots = {session.snapshot.session.name_of(slot): slot for slot in session.snapshot.session.slots}
@@ -104,8 +104,8 @@ async def show(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
     await until(pilot, lambda: app.session is not None and len(app.screen_stack) > 1)
     await pilot.press("escape")
     [example] = [one for one in find_examples() if one.title == EXAMPLE]
-    await app.desk.open_example(example)
-    session = app.desk.session
+    await app.workspace.open_example(example)
+    session = app.workspace.session
     assert session is not None
     await session.define_narrative(play["definition"].strip(), play["target_words"])
     await app.chapter.show_again()

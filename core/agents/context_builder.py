@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 from core.agents import character, context_summary, narrative, world_lock
 from core.agents.narrative import NarrativePart
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow
-from core.config.models import AgentRole, Choices, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.domain.event import Event
@@ -43,7 +43,7 @@ class ContextBuilder:
     Every method raises StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input cannot be made to fit.
     """
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: ModelAssignments) -> None:
         digesters = {style: MemoryDigester(style) for style in PromptStyle}
         self._recent_context = choices.recent_context
         self._setups = {

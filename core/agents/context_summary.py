@@ -7,7 +7,7 @@ from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
 from core.agents.small_delta import small_delta_schema
-from core.config.models import ModelChoice, PromptStyle
+from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.domain.event import Event
 from core.domain.memory import BlockType, MemoryBlock, TurnDelta
@@ -83,7 +83,7 @@ def fixed_tokens(setup: AgentSetup) -> int:
 
 
 def output_schema(
-    session: Session, chunk: PromptRange, events: Sequence[Event], choice: ModelChoice
+    session: Session, chunk: PromptRange, events: Sequence[Event], choice: ModelConfig
 ) -> OutputSchema:
     """Return the schema of the delta with type, range and cast fixed; a small model picks from the chunk."""
     if choice.style is PromptStyle.SMALL:

@@ -18,7 +18,7 @@ from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.transcript import SEPARATOR, in_order, render_event, render_events
-from core.text.delimiters import SegmentName, disarm
+from core.text.delimiters import SegmentName, escape_delimiters
 from core.text.graphemes import head, tail
 
 AGENT_ID = 9
@@ -149,7 +149,7 @@ def _ending(text: str, style: PromptStyle) -> str:
     """Return the end of `text` in the tokens that are kept free for it."""
     most = _TAIL_TOKENS[style]
     ending = tail(text, most * 4)
-    while estimate_tokens(disarm(ending), style) > most:
+    while estimate_tokens(escape_delimiters(ending), style) > most:
         ending = tail(ending, len(ending) * 9 // 10)
     return ending
 
@@ -223,7 +223,7 @@ class _Planner:
             rest, is_continued = rest[len(piece) :], True
 
     def _tokens(self, text: str) -> int:
-        return estimate_tokens(disarm(text), self._setup.style) + 1
+        return estimate_tokens(escape_delimiters(text), self._setup.style) + 1
 
     def _of_text(self, events: Sequence[Event], text: str, *, is_continued: bool = False) -> _Unit:
         prompts = PromptRange(events[0].prompt_index, events[-1].prompt_index)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.agents.prompt_file import SystemPrompt, load_prompt, render_prompt
-from core.config.models import AgentRole, ModelChoice, PromptStyle, setting_of
+from core.config.models import AgentRole, ModelConfig, PromptStyle, setting_of
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -28,13 +28,13 @@ class AgentSetup:
     """One role with its model and its prompt."""
 
     role: AgentRole
-    choice: ModelChoice
+    choice: ModelConfig
     prompt: SystemPrompt
     beginning: tuple[Segment, ...]
     digester: MemoryDigester
 
     @classmethod
-    def load(cls, role: AgentRole, choice: ModelChoice, digester: MemoryDigester) -> "AgentSetup":
+    def load(cls, role: AgentRole, choice: ModelConfig, digester: MemoryDigester) -> "AgentSetup":
         """Read the prompt of `role` in the style of `choice`."""
         prompt = load_prompt(role, choice.style)
         return cls(role, choice, prompt, render_prompt(prompt), digester)
@@ -119,7 +119,7 @@ def total(segments: Sequence[Segment]) -> int:
     return sum(segment.tokens for segment in segments)
 
 
-def overflow(needed: int, role: AgentRole, choice: ModelChoice) -> StoryEngineError:
+def overflow(needed: int, role: AgentRole, choice: ModelConfig) -> StoryEngineError:
     """Return the error for an input that cannot be made small enough."""
     window = choice.context_window - choice.max_output_tokens
     field = "max_input_tokens" if choice.max_input_tokens < window else "context_window"

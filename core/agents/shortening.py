@@ -13,7 +13,7 @@ from core.domain.event import Event
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.transcript import render_event
-from core.text.delimiters import disarm
+from core.text.delimiters import escape_delimiters
 from core.text.graphemes import head, tail
 
 _LEAST = 60
@@ -64,13 +64,13 @@ def shortened(text: str, tokens: int, style: PromptStyle) -> str:
         first = head(text, size * 2 // 3)
         last = tail(text, size - size * 2 // 3)
         made = f"{first}\n[… {len(text) - len(first) - len(last):,} characters left out …]\n{last}"
-        if size == least or estimate_tokens(disarm(made), style) <= tokens:
+        if size == least or estimate_tokens(escape_delimiters(made), style) <= tokens:
             return made
         size = size * 9 // 10
 
 
 def _cost(event: Event, session: Session, style: PromptStyle) -> int:
-    return estimate_tokens(disarm(render_event(event, session)), style) + _PER_EVENT
+    return estimate_tokens(escape_delimiters(render_event(event, session)), style) + _PER_EVENT
 
 
 def _first_kept(events: Sequence[Event], costs: Sequence[int], room: int) -> int:

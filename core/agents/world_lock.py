@@ -6,7 +6,7 @@ from core.agents.extract import EMPTY_LIST, clauses, fitted, pick, pick_any, pic
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup
-from core.config.models import ModelChoice, PromptStyle
+from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.domain.memory import BlockType, WorldChapterLock
 from core.domain.session import Session, Tab1Inputs
@@ -39,7 +39,7 @@ def roster_json(session: Session) -> list[dict[str, object]]:
     return [{"slot": slot.value, "color": slot.colour, "name": name} for slot, name in session.roster]
 
 
-def output_schema(session: Session, tab1: Tab1Inputs, choice: ModelChoice) -> OutputSchema:
+def output_schema(session: Session, tab1: Tab1Inputs, choice: ModelConfig) -> OutputSchema:
     """Return the schema of the lock with type and roster fixed; a small model picks from the texts."""
     if choice.style is PromptStyle.SMALL:
         schema = _small_schema(session, tab1, choice.max_output_tokens)

@@ -31,7 +31,7 @@ class PromptStyle(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChoice:
+class ModelConfig:
     """How one role is called. Tokens are the service's; before a call they are estimated."""
 
     model: str
@@ -53,14 +53,14 @@ class ModelChoice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choices(Mapping[AgentRole, ModelChoice]):
+class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     """The choice of each role, and of the characters that have one of their own."""
 
-    roles: Mapping[AgentRole, ModelChoice]
-    characters: Mapping[Slot, ModelChoice] = field(default_factory=dict)
+    roles: Mapping[AgentRole, ModelConfig]
+    characters: Mapping[Slot, ModelConfig] = field(default_factory=dict)
     recent_context: RecentContext = "exact"
 
-    def __getitem__(self, role: AgentRole) -> ModelChoice:
+    def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
 
     def __iter__(self) -> Iterator[AgentRole]:
@@ -69,7 +69,7 @@ class Choices(Mapping[AgentRole, ModelChoice]):
     def __len__(self) -> int:
         return len(self.roles)
 
-    def of(self, role: AgentRole, agent_id: int) -> ModelChoice:
+    def of(self, role: AgentRole, agent_id: int) -> ModelConfig:
         """Return the choice for one of the ten agents; a character's id is its slot."""
         own = self.characters.get(Slot(agent_id)) if role is AgentRole.CHARACTER else None
         return own or self.roles[role]
@@ -88,9 +88,9 @@ _WINDOWS: Final = {"o4-mini": 200_000, "gpt-5.2": 400_000}
 """What the default models can hold. Of another one nothing is known until `context_window` is set."""
 
 
-def _remote(model: str, output: int, *, timeout: float, memory: int | None = None) -> ModelChoice:
+def _remote(model: str, output: int, *, timeout: float, memory: int | None = None) -> ModelConfig:
     window = _WINDOWS[model]
-    return ModelChoice(
+    return ModelConfig(
         model=model,
         context_window=window,
         max_input_tokens=window - output,
@@ -100,7 +100,7 @@ def _remote(model: str, output: int, *, timeout: float, memory: int | None = Non
     )
 
 
-_REMOTE: dict[AgentRole, ModelChoice] = {
+_REMOTE: dict[AgentRole, ModelConfig] = {
     AgentRole.WORLD_LOCK: _remote("o4-mini", 12_000, timeout=120),
     AgentRole.CHARACTER: _remote("o4-mini", 8_000, timeout=120, memory=16_000),
     AgentRole.CONTEXT_SUMMARY: _remote("o4-mini", 12_000, timeout=180, memory=32_000),
@@ -115,8 +115,8 @@ _CAUTIOUS_INPUT: Final = {
 """Tokens of input for a model whose window is not known."""
 
 
-def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> ModelChoice:
-    return ModelChoice(
+def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> ModelConfig:
+    return ModelConfig(
         model=LOCAL_MODEL,
         context_window=8_192,
         max_input_tokens=8_192 - output,
@@ -128,7 +128,7 @@ def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> Mo
     )
 
 
-_LOCAL: dict[AgentRole, ModelChoice] = {
+_LOCAL: dict[AgentRole, ModelConfig] = {
     AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2),
     AgentRole.CHARACTER: _local(80, temperature=0.3, stop=("GM:", "\n\n")),
     AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2),
@@ -145,7 +145,7 @@ _OWN_WEIGHTS_OUTPUT = {
 """Tokens of output for any other GGUF, within the context that the local server has by default."""
 
 
-def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
+def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelConfig:
     """Return the choice for `role`: the provider's default with the profile's settings on top.
 
     Unless it is set, the input cap is what the window leaves beside the output; for a model whose window
@@ -155,14 +155,14 @@ def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelChoice:
     return _with(role, base, _own(profile, getattr(profile, role.value)))
 
 
-def choose_models(profile: ProfileSettings) -> Choices:
+def choose_models(profile: ProfileSettings) -> ModelAssignments:
     """Return the choice for every role, and for every character that the profile names."""
     roles = {role: choose_model(profile, role) for role in AgentRole}
     characters = {
         Slot(slot): _with(AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
         for slot, own in profile.characters.items()
     }
-    return Choices(roles, characters, profile.recent_context or _recent_context(profile.provider))
+    return ModelAssignments(roles, characters, profile.recent_context or _recent_context(profile.provider))
 
 
 def _recent_context(provider: ProviderName) -> RecentContext:
@@ -178,10 +178,10 @@ def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:
     return own.model_copy(update={"model": None}) if profile.provider == "local" else own
 
 
-def _with(role: AgentRole, base: ModelChoice, own: AgentSettings) -> ModelChoice:
+def _with(role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig:
     window = own.context_window or _WINDOWS.get(own.model or "", base.context_window)
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
-    return ModelChoice(
+    return ModelConfig(
         model=own.model or base.model,
         context_window=window,
         max_input_tokens=min(own.max_input_tokens or _most_input(role, base, own), window - output),
@@ -195,7 +195,7 @@ def _with(role: AgentRole, base: ModelChoice, own: AgentSettings) -> ModelChoice
     )
 
 
-def _most_input(role: AgentRole, base: ModelChoice, own: AgentSettings) -> int:
+def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:
     """Return the cap for input that nobody set: all that the window leaves, where the window is known."""
     if own.context_window is not None:
         return own.context_window
@@ -204,12 +204,12 @@ def _most_input(role: AgentRole, base: ModelChoice, own: AgentSettings) -> int:
     return _WINDOWS.get(own.model or "", _CAUTIOUS_INPUT[role])
 
 
-def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelChoice | None:
+def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelConfig | None:
     """Return the defaults for weights of the GM's own: better than ours, so that they are not cut short."""
     if profile.provider != "local" or profile.model_path is None:
         return None
     output = _OWN_WEIGHTS_OUTPUT[role]
-    return ModelChoice(
+    return ModelConfig(
         model=profile.model_path.stem,
         context_window=8_192,
         max_input_tokens=8_192 - output,
@@ -236,7 +236,7 @@ their wait is kept; a limit in the settings that matches theirs saves the refuse
 """
 
 
-def defaults_for(provider: ProviderName) -> Choices:
+def defaults_for(provider: ProviderName) -> ModelAssignments:
     """Return the defaults of a provider by role.
 
     The model of this machine and a script have no limit: nobody is paid for their calls, and they take one
@@ -244,11 +244,11 @@ def defaults_for(provider: ProviderName) -> Choices:
     """
     match provider:
         case "local":
-            return Choices(_LOCAL)
+            return ModelAssignments(_LOCAL)
         case "scripted":
-            return Choices(_REMOTE)
+            return ModelAssignments(_REMOTE)
         case "openai":
-            return Choices(
+            return ModelAssignments(
                 {
                     role: replace(choice, requests_per_minute=DEFAULT_LIMITS[role])
                     for role, choice in _REMOTE.items()

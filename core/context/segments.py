@@ -9,7 +9,7 @@ from typing import Literal
 from core.config.models import AgentRole, PromptStyle
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
 from core.providers.base import Message, OutputSchema
-from core.text.delimiters import SegmentName, disarm, fence
+from core.text.delimiters import SegmentName, escape_delimiters, fence
 from core.text.graphemes import head
 
 MessageRole = Literal["system", "user", "assistant"]
@@ -89,5 +89,5 @@ def repair_context(context: Context, bad_output: str, problems: Sequence[str]) -
     room = context.max_input_tokens - context.tokens - asked.tokens - TOKENS_PER_MESSAGE
     shown = head(bad_output, min(_BAD_OUTPUT_LIMIT, characters_for(room, bad_output, context.style)))
     # Its own words, but it may repeat what the texts in its input asked for: no marks here either.
-    failed = plain(SegmentName.FAILED_OUTPUT, disarm(shown) or "{}", context.style, "assistant")
+    failed = plain(SegmentName.FAILED_OUTPUT, escape_delimiters(shown) or "{}", context.style, "assistant")
     return replace(context, segments=(*context.segments, failed, asked))

@@ -260,21 +260,21 @@ def is_whole(block: MemoryBlock) -> bool:
     return block.type is not BlockType.TURN_DELTA or "range" in block.payload
 
 
-def folded(blocks: Sequence[MemoryBlock], whole_from: int) -> tuple[MemoryBlock, ...]:
-    """Return the memory that inputs are made of: of deltas up to prompt `whole_from` only their canon.
+def folded(blocks: Sequence[MemoryBlock], full_deltas_from: int) -> tuple[MemoryBlock, ...]:
+    """Return the memory that inputs are made of: of deltas up to prompt `full_deltas_from` only their canon.
 
     One of these without canon goes, but for the first, so that what was left out can be named from its
     beginning. No budget reaches back that far, and a session takes no more room than it did.
     """
     return tuple(
-        canon_of(block) if _is_old(block, whole_from) and is_whole(block) else block
+        canon_of(block) if _is_old(block, full_deltas_from) and is_whole(block) else block
         for block in blocks
-        if not _is_old(block, whole_from) or block.first == 1 or block.payload.get("canon_locks")
+        if not _is_old(block, full_deltas_from) or block.first == 1 or block.payload.get("canon_locks")
     )
 
 
-def _is_old(block: MemoryBlock, whole_from: int) -> bool:
-    return block.type is BlockType.TURN_DELTA and block.first <= whole_from
+def _is_old(block: MemoryBlock, full_deltas_from: int) -> bool:
+    return block.type is BlockType.TURN_DELTA and block.first <= full_deltas_from
 
 
 def canon_of(block: MemoryBlock) -> MemoryBlock:

@@ -66,7 +66,7 @@ class Chains:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotContent:
+class SavePointContent:
     """Where a session stood."""
 
     session: Session
@@ -80,7 +80,7 @@ class SlotContent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaveSlot:
+class SavePoint:
     """One slot of a session; `document` is its content as it is stored, not yet checked."""
 
     session_id: SessionId
@@ -118,8 +118,8 @@ def _rows(kind: type[Growing]) -> TypeAdapter[Growing]:
 
 
 @cache
-def _contents() -> TypeAdapter[SlotContent]:
-    return TypeAdapter(SlotContent)
+def _contents() -> TypeAdapter[SavePointContent]:
+    return TypeAdapter(SavePointContent)
 
 
 def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
@@ -130,9 +130,9 @@ def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
     return chain
 
 
-def make_slot(number: int, label: str, content: SlotContent, now: datetime) -> SaveSlot:
+def make_slot(number: int, label: str, content: SavePointContent, now: datetime) -> SavePoint:
     """Return the slot, with the SHA-256 of its content."""
-    slot = SaveSlot(
+    slot = SavePoint(
         session_id=content.session.id,
         number=number,
         label=label,
@@ -145,7 +145,7 @@ def make_slot(number: int, label: str, content: SlotContent, now: datetime) -> S
     return replace(slot, sha256=_sha256(_vouched_for(slot)))
 
 
-def content_of(slot: SaveSlot) -> SlotContent:
+def content_of(slot: SavePoint) -> SavePointContent:
     """Return what is in a slot; raise SlotDamagedError when it is not what was put there."""
     # What hashes as the one form is no hash of the other, so a newer slot does not pass for an older one.
     if slot.sha256 not in (_sha256(_vouched_for(slot)), _sha256(slot.document)):
@@ -163,7 +163,7 @@ def content_of(slot: SaveSlot) -> SlotContent:
     return content
 
 
-def number_for_automatic(taken: Iterable[SaveSlot], *, spared: int | None = None) -> int:
+def number_for_automatic(taken: Iterable[SavePoint], *, spared: int | None = None) -> int:
     """Return the number of the ring that is written next: a free one, else the oldest but `spared`."""
     ring = {slot.number: slot for slot in taken if slot.number in AUTOMATIC}
     for number in AUTOMATIC:
@@ -183,7 +183,7 @@ def _plain(row: Growing, version: int) -> dict[str, Any]:
     )
 
 
-def _vouched_for(slot: SaveSlot) -> dict[str, object]:
+def _vouched_for(slot: SavePoint) -> dict[str, object]:
     """Return everything of a slot that must not change; the list reads the rest from its content."""
     return {
         "version": 2,

@@ -147,7 +147,7 @@ def require_cast(session: Session, slot: Slot) -> None:
         raise IllegalCommandError(f"{session.name_of(slot)} does not play in this chapter; choose another.")
 
 
-def take_back(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
+def withdraw(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     """Take a queued prompt back before it goes, or give up a failed one; its text is in the composer."""
     request = find_request(snapshot, request_id)
     if request.kind is not RequestKind.REPLY or request.slot is None:

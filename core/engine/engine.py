@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import Choices
+from core.config.models import ModelAssignments
 from core.domain.errors import SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session import SessionSummary
@@ -15,15 +15,15 @@ from core.engine.queue.executor import Executor
 from core.engine.queue.model_call import Caller
 from core.engine.queue.rate_limit import RateLimiter
 from core.engine.queue.worker import Runner
-from core.engine.save_points.auto_save import SlotKeeper
-from core.engine.save_points.service import SaveSlots
-from core.engine.session_handle import OpenSession
+from core.engine.save_points.auto_save import AutoSaver
+from core.engine.save_points.service import SavePoints
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.session_writer import Writer
 from core.engine.sync.subscriptions import Listeners
 from core.providers.base import Provider
-from core.store import Changes, Holder, Lease, Snapshot, Store, written_elsewhere
+from core.store import Changes, Lease, Snapshot, Store, WriterInfo, written_elsewhere
 
 
 class Engine:
@@ -33,7 +33,7 @@ class Engine:
         self,
         store: Store,
         provider: Provider,
-        choices: Choices,
+        choices: ModelAssignments,
         *,
         label: str,
         summary_backoff: float = 5.0,
@@ -46,7 +46,7 @@ class Engine:
         self._backoff = summary_backoff
         self._clock = clock
         self._limiter = RateLimiter(choices)
-        self.save_slots = SaveSlots(store, clock)
+        self.save_slots = SavePoints(store, clock)
 
     async def create(self, *, script_key: str = "") -> SessionId:
         """Store a new, empty session and return its id."""
@@ -61,16 +61,16 @@ class Engine:
         fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()), script_key=script_key)
         return await self.store.find_or_create(fresh)
 
-    async def open(self, session_id: SessionId) -> OpenSession:
+    async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session to write in it, or read-only when another window does."""
         taken = await self.store.acquire(session_id, self._label)
         try:
             opened = self._opened(await self.store.load(session_id), taken)
         except BaseException:  # cancelled too: nobody else knows of the lock
-            if not isinstance(taken, Holder):
+            if not isinstance(taken, WriterInfo):
                 await taken.aclose()
             raise
-        if isinstance(taken, Holder):
+        if isinstance(taken, WriterInfo):
             opened.begin_following()
             return opened
         try:
@@ -80,15 +80,15 @@ class Engine:
             raise
         return opened
 
-    def _opened(self, snapshot: Snapshot, taken: Lease | Holder) -> OpenSession:
+    def _opened(self, snapshot: Snapshot, taken: Lease | WriterInfo) -> SessionHandle:
         writer = Writer(
             store=self.store,
             listeners=Listeners(),
             label=self._label,
             snapshot=snapshot,
             clock=self._clock,
-            lease=None if isinstance(taken, Holder) else taken,
-            holder=taken if isinstance(taken, Holder) else None,
+            lease=None if isinstance(taken, WriterInfo) else taken,
+            holder=taken if isinstance(taken, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
         caller = Caller(self.provider, self._limiter, self._clock)
@@ -96,8 +96,8 @@ class Engine:
         runner = Runner(writer, executor, self._clock, self._backoff)
         follower = Follower(self.store, writer)
         watch = LeaseWatch(self.store, writer)
-        keeper = SlotKeeper(writer, self.save_slots)
-        return OpenSession(
+        keeper = AutoSaver(writer, self.save_slots)
+        return SessionHandle(
             self.store, writer, builder, runner, follower, watch, keeper, self._clock, self._backoff
         )
 
@@ -111,7 +111,7 @@ class Engine:
         Raises SessionLockedError when a window writes in it; one that is open here archives itself.
         """
         taken = await self.store.acquire(session_id, self._label)
-        if isinstance(taken, Holder):
+        if isinstance(taken, WriterInfo):
             raise written_elsewhere(taken)
         try:
             await self.store.archive(session_id, self._clock())
@@ -151,7 +151,7 @@ class Engine:
         needs_memory: bool = False,
     ) -> None:
         taken = await self.store.acquire(session_id, self._label)
-        if isinstance(taken, Holder):
+        if isinstance(taken, WriterInfo):
             raise SessionLockedError(f"This chapter is open elsewhere ({taken.label}); {elsewhere}.")
         try:
             snapshot = await self.store.load(session_id)

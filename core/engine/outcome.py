@@ -75,25 +75,25 @@ Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | Failed
 
 
 @dataclass(frozen=True, slots=True)
-class Trail:
+class CallRecords:
     """The provenance of the calls that led to an outcome and are not stored yet."""
 
     artifacts: tuple[Artifact, ...] = ()
     contents: tuple[Content, ...] = field(default_factory=tuple)
 
-    def __add__(self, other: "Trail") -> "Trail":
-        return Trail(self.artifacts + other.artifacts, self.contents + other.contents)
+    def __add__(self, other: "CallRecords") -> "CallRecords":
+        return CallRecords(self.artifacts + other.artifacts, self.contents + other.contents)
 
-    def marked(self, error: StoryEngineError, message: str = "") -> "Trail":
+    def marked(self, error: StoryEngineError, message: str = "") -> "CallRecords":
         """Return the trail with its last artifact marked as failed by what was found in the answer."""
         *before, last = self.artifacts
         failed = replace(last, error_code=error.code, error_message=message or error.message)
-        return Trail((*before, failed), self.contents)
+        return CallRecords((*before, failed), self.contents)
 
-    def noting(self, left_out: Sequence[str]) -> "Trail":
+    def noting(self, left_out: Sequence[str]) -> "CallRecords":
         """Return the trail with a note on its last artifact of what was left out."""
         *before, last = self.artifacts
-        return Trail((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
+        return CallRecords((*before, replace(last, left_out=(*last.left_out, *left_out))), self.contents)
 
 
 def failure_of(error: BaseException, what: str) -> StoryEngineError:
@@ -104,7 +104,7 @@ def failure_of(error: BaseException, what: str) -> StoryEngineError:
     return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
 
 
-def trail_without_call(request: Request, error: StoryEngineError, now: datetime) -> Trail:
+def trail_without_call(request: Request, error: StoryEngineError, now: datetime) -> CallRecords:
     """Return the provenance of an attempt that failed without a call: every attempt is on record."""
     artifact = Artifact(
         id=ArtifactId(new_uuid()),
@@ -123,4 +123,4 @@ def trail_without_call(request: Request, error: StoryEngineError, now: datetime)
         error_message=clean(error.message),
         created_at=now,
     )
-    return Trail((artifact,), (_NOTHING_KNOWN,))
+    return CallRecords((artifact,), (_NOTHING_KNOWN,))

@@ -17,11 +17,11 @@ LONGEST_STOP: Final = 30.0
 """Seconds to wait for the calls that were stopped to be settled."""
 
 
-class _NotAtRestError(Exception):
+class _NotIdleError(Exception):
     """Something runs that the snapshot did not know, or began after everything was stopped."""
 
 
-async def apply_at_rest(
+async def apply_when_idle(
     writer: Writer, cancel: Callable[[RequestId], Awaitable[None]], decide: Decide
 ) -> None:
     """Stop everything and store what is decided on a snapshot in which nothing is open.
@@ -33,7 +33,7 @@ async def apply_at_rest(
         async with asyncio.timeout(LONGEST_STOP):
             while True:
                 await _stop_everything(writer, cancel)
-                with suppress(_NotAtRestError):
+                with suppress(_NotIdleError):
                     await writer.apply(partial(_decided, decide))
                     return
     except TimeoutError as error:
@@ -44,7 +44,7 @@ async def apply_at_rest(
 
 def _decided(decide: Decide, snapshot: Snapshot) -> Changes:
     if _open_requests(snapshot):
-        raise _NotAtRestError
+        raise _NotIdleError
     return decide(snapshot)
 
 
@@ -55,7 +55,7 @@ async def _stop_everything(writer: Writer, cancel: Callable[[RequestId], Awaitab
         with suppress(IllegalCommandError):  # It was settled just now.
             await cancel(request.id)
             if any(other.id == request.id for other in _open_requests(writer.snapshot)):
-                await writer.settlements.wait(request.id)
+                await writer.waiters.wait(request.id)
 
 
 def _open_requests(snapshot: Snapshot) -> list[Request]:

@@ -12,7 +12,7 @@ from core.domain.ids import RequestId
 from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
-from core.engine.outcome import Failed, Trail, trail_without_call
+from core.engine.outcome import CallRecords, Failed, trail_without_call
 from core.engine.transitions import returned_unsent, settle, summary_request
 from core.store import Changes, Snapshot
 
@@ -31,16 +31,16 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
     was only queued, so that the order of play stays the GM's; a due summary is enqueued again; a lock
     returns to DRAFT_TAB1 and a narrative to ENDED.
     """
-    mended = snapshot
+    repaired = snapshot
     parts: list[Changes] = []
     if snapshot.session.state is SessionState.RESETTING:
         parts.append(_with_state(snapshot.session, _before_reset(snapshot), now))
-        mended = snapshot.after(parts[0])
+        repaired = snapshot.after(parts[0])
     for request in reversed([request for request in snapshot.requests if request.state.is_open]):
-        change = _interrupted(mended, request, now, backoff)
+        change = _interrupted(repaired, request, now, backoff)
         parts.append(change)
-        mended = mended.after(change)
-    standing = _standing(mended, now)
+        repaired = repaired.after(change)
+    standing = _standing(repaired, now)
     if standing is not None:
         parts.append(standing)
     return _joined(snapshot, parts) if parts else None
@@ -49,21 +49,23 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
 def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: float) -> Changes:
     if request.kind is RequestKind.SUMMARY:
         waiting = replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
-        trail = _interrupted_trail(request, now)
+        call_records = _interrupted_trail(request, now)
         return Changes(
             session_id=request.session_id,
             requests=(waiting,),
-            artifacts=trail.artifacts,
-            contents=trail.contents,
+            artifacts=call_records.artifacts,
+            contents=call_records.contents,
         )
     error = StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED)
     if request.kind is RequestKind.REPLY and snapshot.session.state is not SessionState.ACTIVE:
         return _put_back(snapshot, request, error, now)
-    trail = _interrupted_trail(request, now)
-    return settle(snapshot, request, Failed(error), trail, now, backoff)
+    call_records = _interrupted_trail(request, now)
+    return settle(snapshot, request, Failed(error), call_records, now, backoff)
 
 
-def disowned(snapshot: Snapshot, doubtful: Collection[RequestId], now: datetime) -> Changes | None:
+def withdraw_doubtful_prompts(
+    snapshot: Snapshot, doubtful: Collection[RequestId], now: datetime
+) -> Changes | None:
     """Return what takes prompts back that are stored although the GM was told that they are not.
 
     Their texts are in their composers, and sending one again uses its request again.
@@ -72,7 +74,7 @@ def disowned(snapshot: Snapshot, doubtful: Collection[RequestId], now: datetime)
     return _all_put_back(snapshot, prompts, StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED), now)
 
 
-def unqueued(snapshot: Snapshot, now: datetime) -> Changes | None:
+def withdraw_queued_prompts(snapshot: Snapshot, now: datetime) -> Changes | None:
     """Return what puts the prompts back that wait for their turn, because the session is closed."""
     prompts = [request for request in _open_prompts(snapshot) if request.state is RequestState.PENDING]
     return _all_put_back(snapshot, prompts, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
@@ -90,11 +92,11 @@ def _all_put_back(
     snapshot: Snapshot, prompts: list[Request], error: StoryEngineError, now: datetime
 ) -> Changes | None:
     """The youngest first, so that the texts stand in their composers in the order of play."""
-    mended = snapshot
+    repaired = snapshot
     parts: list[Changes] = []
     for request in reversed(prompts):
-        parts.append(_put_back(mended, request, error, now))
-        mended = mended.after(parts[-1])
+        parts.append(_put_back(repaired, request, error, now))
+        repaired = repaired.after(parts[-1])
     return _joined(snapshot, parts) if parts else None
 
 
@@ -115,9 +117,9 @@ def _put_back(snapshot: Snapshot, request: Request, error: StoryEngineError, now
     )
 
 
-def _interrupted_trail(request: Request, now: datetime) -> Trail:
+def _interrupted_trail(request: Request, now: datetime) -> CallRecords:
     if request.state is not RequestState.PROCESSING:
-        return Trail()
+        return CallRecords()
     return trail_without_call(request, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
 
 

@@ -14,7 +14,7 @@ from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import SessionState
 from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
 
 RETRIES = 3
@@ -58,12 +58,12 @@ class ScriptMismatchError(StoryEngineError):
         )
 
 
-class Player:
+class ScriptPlayer:
     """Plays one script in one open session."""
 
     def __init__(
         self,
-        session: OpenSession,
+        session: SessionHandle,
         script: ChapterScript,
         on_step: Callable[[Step], None],
         *,
@@ -127,7 +127,7 @@ class Player:
         pairs = [(tab1.world, script.world), (tab1.chapter, script.chapter)]
         pairs += [(tab1.identities.get(agent.slot, ""), agent.identity) for agent in script.agents]
         if any(stands.strip() and stands != written for stands, written in pairs):
-            await self._session.take_slot("before the script was played again")
+            await self._session.create_save_point("before the script was played again")
 
     async def _define(self) -> None:
         """Tell the engine how the chapter is to be told; a script may change that until it is."""

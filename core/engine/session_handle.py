@@ -21,26 +21,26 @@ from core.domain.state_machine import Command, facts_of, refusal
 from core.engine import commands
 from core.engine.clock import Clock
 from core.engine.commands import Tab1Edit
-from core.engine.queue.duration_history import find_time_of_last
+from core.engine.queue.duration_history import find_last_duration
 from core.engine.queue.model_call import CallResult
 from core.engine.queue.trial import record_of_test
 from core.engine.queue.worker import Runner, next_request
-from core.engine.quiesce import apply_at_rest
-from core.engine.recovery import recover, unqueued
-from core.engine.save_points.auto_save import SlotKeeper
+from core.engine.quiesce import apply_when_idle
+from core.engine.recovery import recover, withdraw_queued_prompts
+from core.engine.save_points.auto_save import AutoSaver
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
 from core.engine.sync.session_writer import Decide, Writer
 from core.engine.sync.subscriptions import Listener
 from core.engine.transitions import time_of_service
-from core.store import Changes, Holder, Snapshot, Store, written_elsewhere
+from core.store import Changes, Snapshot, Store, WriterInfo, written_elsewhere
 
 LONGEST_CLOSE = 5.0
 """Seconds to wait for the store when a session is closed; what it misses is mended at the next opening."""
 
 
-class OpenSession:
+class SessionHandle:
     """Commands in, notices out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
@@ -55,7 +55,7 @@ class OpenSession:
         runner: Runner,
         follower: Follower,
         watch: LeaseWatch,
-        keeper: SlotKeeper,
+        keeper: AutoSaver,
         clock: Clock,
         backoff: float,
     ) -> None:
@@ -66,7 +66,7 @@ class OpenSession:
         self._follower, self._watch, self._keeper = follower, watch, keeper
         self._clock, self._backoff = clock, backoff
         self._is_closed = False
-        self._apply_at_rest = partial(apply_at_rest, writer, self.cancel)
+        self._apply_at_rest = partial(apply_when_idle, writer, self.cancel)
         writer.on_adopted = runner.wake
         writer.on_locked_out = follower.start
 
@@ -81,7 +81,7 @@ class OpenSession:
         return self._writer.snapshot
 
     @property
-    def holder(self) -> Holder | None:
+    def holder(self) -> WriterInfo | None:
         """Who writes here, if it is another window; None as well when that one is known to be gone."""
         return self._writer.holder
 
@@ -119,9 +119,9 @@ class OpenSession:
         """Give the chapter another title."""
         await self._writer.apply(lambda snapshot: commands.retitle(snapshot, title, self._clock()))
 
-    async def take_slot(self, occasion: str) -> None:
+    async def create_save_point(self, occasion: str) -> None:
         """Take an automatic save slot of how the chapter stands, before something replaces that."""
-        await self._keeper.take_now(occasion)
+        await self._keeper.create_now(occasion)
 
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
@@ -141,9 +141,9 @@ class OpenSession:
         """Return the time before which the service does not want a failed request to be sent again."""
         return time_of_service(request, self._backoff)
 
-    async def take_back(self, request_id: RequestId) -> None:
+    async def withdraw(self, request_id: RequestId) -> None:
         """Take a queued prompt back, or give up a failed one; its text is in its composer."""
-        await self._writer.apply(lambda snapshot: commands.take_back(snapshot, request_id, self._clock()))
+        await self._writer.apply(lambda snapshot: commands.withdraw(snapshot, request_id, self._clock()))
 
     async def cancel(self, request_id: RequestId) -> None:
         """Stop a request: with a model, it is settled as a failure; queued, it is taken back."""
@@ -151,7 +151,7 @@ class OpenSession:
             raise SessionLockedError()
         if self._runner.cancel(request_id):
             return
-        await self.take_back(request_id)
+        await self.withdraw(request_id)
 
     async def retry(self, request_id: RequestId) -> RequestId:
         """Try a failed request again."""
@@ -200,7 +200,7 @@ class OpenSession:
             raise SessionLockedError()
         self._require_resettable(self.snapshot)
         await self._apply_at_rest(lambda snapshot: Changes(session_id=snapshot.session.id))
-        await self.take_slot("before the chapter was reset")
+        await self.create_save_point("before the chapter was reset")
         resting = self.snapshot.session
 
         def reset(snapshot: Snapshot) -> Changes:
@@ -267,9 +267,9 @@ class OpenSession:
         """Return the provenance of every call, oldest first."""
         return await self._store.artifacts(self.id)
 
-    async def time_of_last(self, agent_id: int, model: str) -> float | None:
+    async def last_duration(self, agent_id: int, model: str) -> float | None:
         """Return the seconds that this agent took last time with this model; None when nothing tells."""
-        return await find_time_of_last(self._store, self.id, agent_id, model)
+        return await find_last_duration(self._store, self.id, agent_id, model)
 
     async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts behind these hashes: what went out, and what came back."""
@@ -283,7 +283,7 @@ class OpenSession:
         """
         for request in self.snapshot.requests:
             if request.id == request_id:
-                return await self._writer.settlements.wait(request_id) if request.state.is_open else request
+                return await self._writer.waiters.wait(request_id) if request.state.is_open else request
         stored = {request.id: request for request in await self._store.requests(self.id)}
         if request_id not in stored:
             raise IllegalCommandError("There is no such call in this chapter.")
@@ -292,14 +292,14 @@ class OpenSession:
     async def wait_idle(self) -> None:
         """Return when no request is open."""
         while open_requests := [request for request in self.snapshot.requests if request.state.is_open]:
-            await self._writer.settlements.wait(open_requests[0].id)
+            await self._writer.waiters.wait(open_requests[0].id)
 
     async def take_over(self) -> bool:
         """Become the writer if the other window is gone; return whether this one writes now."""
         if not self.is_read_only:
             return True
         taken = await self._store.acquire(self.id, self._writer.label)
-        if isinstance(taken, Holder):
+        if isinstance(taken, WriterInfo):
             self._learn(taken)
             return False
         await self._follower.aclose()
@@ -312,7 +312,7 @@ class OpenSession:
         self._writer.listeners.publish(WriterChanged(None))
         return True
 
-    async def look_for_writer(self) -> Holder | None:
+    async def look_for_writer(self) -> WriterInfo | None:
         """Ask who writes, where it is not this window; None when nobody does. A change is a notice too.
 
         Nothing else tells: a window that ends without a word stores nothing more.
@@ -323,7 +323,7 @@ class OpenSession:
         self._learn(found)
         return found
 
-    def _learn(self, holder: Holder | None) -> None:
+    def _learn(self, holder: WriterInfo | None) -> None:
         if holder != self._writer.holder:
             self._writer.holder = holder
             self._writer.listeners.publish(WriterGone() if holder is None else WriterChanged(holder))
@@ -349,7 +349,7 @@ class OpenSession:
         # What a command that was given up by its caller still stores.
         await self._writer.finish(LONGEST_CLOSE)
         # Those that wait before the one that runs, so that their texts come back in the order of play.
-        await self._mend_at_close(unqueued(self.snapshot, self._clock()), self._unqueued)
+        await self._mend_at_close(withdraw_queued_prompts(self.snapshot, self._clock()), self._unqueued)
         await self._runner.aclose()
         # What was stored as begun while the runner ended.
         await self._mend_at_close(recover(self.snapshot, self._clock(), self._backoff), self._recovered)
@@ -369,7 +369,7 @@ class OpenSession:
         return recover(snapshot, self._clock(), self._backoff) or Changes(session_id=snapshot.session.id)
 
     def _unqueued(self, snapshot: Snapshot) -> Changes:
-        return unqueued(snapshot, self._clock()) or Changes(session_id=snapshot.session.id)
+        return withdraw_queued_prompts(snapshot, self._clock()) or Changes(session_id=snapshot.session.id)
 
     def _in_state(
         self, snapshot: Snapshot, state: SessionState, *, archived_at: datetime | None = None

@@ -14,7 +14,7 @@ from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot, following
 from core.domain.state_machine import Command, facts_of, step
-from core.engine.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.outcome import CallRecords, Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
 from core.store import Changes, Snapshot
 from core.text.cleaning import clean
 
@@ -31,11 +31,16 @@ _FAILED_COMMANDS = {
 
 
 def settle(
-    snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail, now: datetime, backoff: float
+    snapshot: Snapshot,
+    request: Request,
+    outcome: Outcome,
+    call_records: CallRecords,
+    now: datetime,
+    backoff: float,
 ) -> Changes:
     """Return what `outcome` makes of the session. `backoff` is the first waiting time in seconds."""
     if isinstance(outcome, Failed):
-        return _failure(snapshot, request, outcome, trail, now, backoff)
+        return _failure(snapshot, request, outcome, call_records, now, backoff)
     done = replace(
         request,
         state=RequestState.DONE,
@@ -55,7 +60,7 @@ def settle(
             changes = _narrative(snapshot, done, outcome, now)
         case _:
             assert_never(outcome)
-    return replace(changes, artifacts=trail.artifacts, contents=trail.contents)
+    return replace(changes, artifacts=call_records.artifacts, contents=call_records.contents)
 
 
 def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) -> Session:
@@ -251,7 +256,12 @@ def _narrative(snapshot: Snapshot, done: Request, outcome: NarrativeMade, now: d
 
 
 def _failure(
-    snapshot: Snapshot, request: Request, failed: Failed, trail: Trail, now: datetime, backoff: float
+    snapshot: Snapshot,
+    request: Request,
+    failed: Failed,
+    call_records: CallRecords,
+    now: datetime,
+    backoff: float,
 ) -> Changes:
     session = move(snapshot, snapshot.session, _FAILED_COMMANDS[request.kind], now)
     settled = replace(
@@ -270,8 +280,8 @@ def _failure(
         session=session,
         unsent=unsent,
         requests=(settled,),
-        artifacts=trail.artifacts,
-        contents=trail.contents,
+        artifacts=call_records.artifacts,
+        contents=call_records.contents,
     )
 
 

@@ -61,12 +61,12 @@ def closing_mark(name: SegmentName) -> str:
     return f"=== END {name} ==="
 
 
-def disarm(text: str) -> str:
+def escape_delimiters(text: str) -> str:
     """Return `text` with a backslash before whatever could pass for a mark line."""
     return _MARK_LIKE.sub(r"\1\\", text)
 
 
 def fence(name: SegmentName, text: str) -> str:
     """Return `text` between the marks of its section; blank text becomes `(none)`."""
-    inner = disarm(text) if text.strip() else EMPTY
+    inner = escape_delimiters(text) if text.strip() else EMPTY
     return f"{opening_mark(name)}\n{inner}\n{closing_mark(name)}"

@@ -39,7 +39,7 @@ def program(name: str, url: URL) -> Path:
         if not os.access(found, os.X_OK):
             raise _failure(f"There is no program {name} in the directory that {OVERRIDE} names.", _HINT)
         return found
-    if is_here(url):
+    if is_local_server(url):
         try:
             return find_binaries().program(name)
         except EmbeddedError:
@@ -49,7 +49,7 @@ def program(name: str, url: URL) -> Path:
     raise _failure(f"No {name} that can talk to this server is installed.", _HINT)
 
 
-def is_here(url: URL) -> bool:
+def is_local_server(url: URL) -> bool:
     """Whether the server is reached through a socket or the loopback interface."""
     host = str(libpq_keywords(url).get("host") or "")
     if host in ("", "localhost") or host.startswith(("/", "@")):

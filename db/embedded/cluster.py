@@ -13,7 +13,7 @@ from db.embedded.machine.directories import can_reach, sync_directory
 from db.embedded.machine.failure import URL_HINT, EmbeddedError, explain_os_error, explain_output
 from db.embedded.machine.orphans import ORPHAN_PATIENCE, end_orphans
 from db.embedded.machine.postmaster import server_settings
-from db.embedded.machine.run_as import Footing
+from db.embedded.machine.run_as import RunAs
 
 INITDB_TIMEOUT = 300.0
 MMAP = "dynamic_shared_memory_type=mmap"
@@ -23,7 +23,7 @@ BUILTIN_LOCALES_SINCE = SYNC_METHODS_SINCE = 17
 _LEFTOVER = "data.new-"
 
 
-def prepare_cluster(footing: Footing, binaries: Binaries, version: str) -> Path:
+def prepare_cluster(footing: RunAs, binaries: Binaries, version: str) -> Path:
     """Return the data directory, made when there is none; raise EmbeddedError when it cannot serve.
 
     Call it with the supervisor's lock held.
@@ -61,7 +61,7 @@ def refuse_other_major(data: Path, version: str) -> None:
         )
 
 
-def _create(footing: Footing, binaries: Binaries, data: Path, major: int) -> None:
+def _create(footing: RunAs, binaries: Binaries, data: Path, major: int) -> None:
     draft = footing.base / f"{_LEFTOVER}{os.getpid()}"
     draft.mkdir(mode=0o700)
     try:
@@ -102,9 +102,7 @@ def _sync_option(major: int) -> list[str]:
     return ["--sync-method=syncfs"] if sys.platform == "linux" and major >= SYNC_METHODS_SINCE else []
 
 
-def _run(
-    footing: Footing, binaries: Binaries, name: str, arguments: list[str | Path], text: str = ""
-) -> None:
+def _run(footing: RunAs, binaries: Binaries, name: str, arguments: list[str | Path], text: str = "") -> None:
     try:
         result = footing.run(
             [binaries.program(name), *arguments], program_environment(), INITDB_TIMEOUT, text
@@ -119,7 +117,7 @@ def _run(
         raise explain_output(name, result.stderr, footing.base)
 
 
-def hand_over(footing: Footing, binaries: Binaries, version: str) -> None:
+def hand_over(footing: RunAs, binaries: Binaries, version: str) -> None:
     """Make the program's role the owner of a database that an earlier version made; do it once.
 
     Call it while no server runs in the directory.
@@ -132,7 +130,7 @@ def hand_over(footing: Footing, binaries: Binaries, version: str) -> None:
     write_access(footing, data)
 
 
-def reachable_binaries(footing: Footing, binaries: Binaries, version: str) -> Binaries:
+def reachable_binaries(footing: RunAs, binaries: Binaries, version: str) -> Binaries:
     """Return programs that the server's account can reach: ours, or a copy in its directory.
 
     A program that root installed for itself is under /root, where no other account gets in.

@@ -56,7 +56,7 @@ class ServerStatus:
     data: str
     socket_dir: str
     log: Path
-    notice: str
+    notification: str
     """How the server runs when that is not as usual; empty otherwise."""
     problem: str
     """The sentence of the last failure; empty when there was none."""
@@ -152,7 +152,7 @@ class EmbeddedServer:
             data=state.data,
             socket_dir=state.socket_dir,
             log=self._home / LOG_FILE,
-            notice=state.notice,
+            notification=state.notification,
             problem=f"{state.message} {state.hint}".strip(),
         )
 
@@ -196,8 +196,8 @@ class EmbeddedServer:
             if time.monotonic() >= deadline:
                 raise self._too_late()
             time.sleep(POLL)
-        if attempts and state.notice:
-            log.warning(state.notice)
+        if attempts and state.notification:
+            log.warning(state.notification)
 
     def _refuse_failure(self, state: ServerState, attempts: int) -> None:
         if attempts and state.phase is Phase.FAILED:

@@ -32,7 +32,7 @@ class ServerState(NamedTuple):
     version: str = ""
     data: str = ""
     socket_dir: str = ""
-    notice: str = ""
+    notification: str = ""
     """What the user should know about how the server runs; empty when there is nothing special."""
     message: str = ""
     hint: str = ""

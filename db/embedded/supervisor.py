@@ -21,7 +21,7 @@ from db.embedded.machine.failure import EmbeddedError, explain_os_error, explain
 from db.embedded.machine.locks import FileLock
 from db.embedded.machine.orphans import end_orphans, forget_stale_server
 from db.embedded.machine.postmaster import LOG_FILE, Postmaster
-from db.embedded.machine.run_as import Footing, choose_footing
+from db.embedded.machine.run_as import RunAs, choose_footing
 from db.embedded.state import Phase, ServerState
 
 CLIENTS_LOCK = "clients.lock"
@@ -65,7 +65,7 @@ class Supervisor:
                 server.stop()
                 end_orphans(data)
 
-    def _serve_until_lost(self, server: Postmaster, footing: Footing, version: str) -> bool:
+    def _serve_until_lost(self, server: Postmaster, footing: RunAs, version: str) -> bool:
         """Return True when the server was stopped for good, False when another one is needed."""
         if not server.wait_serving(READY_TIMEOUT):
             self._note_crash()
@@ -82,7 +82,7 @@ class Supervisor:
         self._publish(Phase.STOPPED, server, footing, version)
         return True
 
-    def _start(self, footing: Footing, binaries: Binaries, version: str) -> Postmaster:
+    def _start(self, footing: RunAs, binaries: Binaries, version: str) -> Postmaster:
         socket_dir = choose_socket_dir(footing.base, footing.owner)
         forget_stale_server(footing.base / "data", socket_dir)
         hand_over(footing, binaries, version)
@@ -114,7 +114,7 @@ class Supervisor:
             raise explain_output("server", _tail(self._log), self._home)
         time.sleep(CRASH_PAUSE * len(self._crashes))
 
-    def _publish(self, phase: Phase, server: Postmaster, footing: Footing, version: str) -> None:
+    def _publish(self, phase: Phase, server: Postmaster, footing: RunAs, version: str) -> None:
         ServerState(
             phase=phase,
             pid=server.pid,
@@ -122,7 +122,7 @@ class Supervisor:
             version=version,
             data=str(server.data),
             socket_dir=str(server.socket_dir),
-            notice=footing.notice,
+            notification=footing.notification,
         ).write(self._home)
 
     def _on_terminate(self, number: int, frame: object) -> None:

@@ -26,7 +26,7 @@ from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import read_last_panel
-from storyengine_tui.screens.chapter.workspace import Desk
+from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.shell.engine_lifecycle import EngineFailed, EngineReady, Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.palette import StoryPalette, commands_of
@@ -105,7 +105,7 @@ class StoryEngineApp(OverlayApp):
         self._after = after
         self._ending: asyncio.Task[None] | None = None
         self.chapter = ChapterScreen()
-        self.desk = Desk(self.chapter, configuration.paths)
+        self.workspace = Workspace(self.chapter, configuration.paths)
         self._runtime = Runtime(lambda: start(self.configuration))
         if isinstance(configuration, Unread):
             self.unread = configuration
@@ -184,17 +184,17 @@ class StoryEngineApp(OverlayApp):
 
     async def _start_engine(self) -> None:
         self.chapter.show_progress("Starting the database …")
-        self.chapter.early.recover(self.desk.paths.early_text)
-        self.chapter.show_early_panel(read_last_panel(self.desk.paths))
+        self.chapter.early.recover(self.workspace.paths.early_text)
+        self.chapter.show_early_panel(read_last_panel(self.workspace.paths))
         match await self._runtime.start():
             case EngineFailed(error):
                 self.chapter.show_start_failure(error)
             case EngineReady() if self._is_leaving:
                 pass
             case EngineReady(engine):
-                self.desk.engine = engine
+                self.workspace.engine = engine
                 try:
-                    is_newcomer = await self.desk.open_last()
+                    is_newcomer = await self.workspace.open_last()
                 except StoryEngineError as error:
                     self.chapter.show_start_failure(error)
                     return
@@ -204,20 +204,20 @@ class StoryEngineApp(OverlayApp):
                     self.action_welcome()
 
     @on(OverlayApp.Reconfigured)
-    def _heed_settings(self, event: OverlayApp.Reconfigured) -> None:
+    def _handle_settings(self, event: OverlayApp.Reconfigured) -> None:
         self.do(self.reconfigure(event.configuration), group="engine")
 
     async def reconfigure(self, configuration: Configuration) -> None:
         """Go on with other settings: everything is stored, and the engine starts anew."""
-        await self.desk.close(insists=True)
-        self.desk.engine = None
+        await self.workspace.close(insists=True)
+        self.workspace.engine = None
         await self._runtime.stop()
         self._take(configuration)
         self.start_engine()
 
     @on(ChapterScreen.Replaced)
     def _open_replacement(self, event: ChapterScreen.Replaced) -> None:
-        self.do(self.desk.open(event.session_id))
+        self.do(self.workspace.open(event.session_id))
 
     @on(ChapterScreen.Retitled)
     def _show_title(self, event: ChapterScreen.Retitled) -> None:
@@ -225,7 +225,7 @@ class StoryEngineApp(OverlayApp):
 
     @on(ChapterScreen.Played)
     def _tell_of_reply(self, event: ChapterScreen.Played) -> None:
-        self.desk.remember()
+        self.workspace.remember()
         self._terminal.tell_of_reply(event.replier, event.title, rings=self.configuration.settings.bell)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -281,7 +281,7 @@ class StoryEngineApp(OverlayApp):
         kept = "" if self.session is None else stopped_by_leaving(self.session)
         self.chapter.show_progress(f"{kept} {STORING}".strip())
         try:
-            await self.desk.close(insists=not is_forced)
+            await self.workspace.close(insists=not is_forced)
         except StoryEngineError as error:
             if not is_forced:
                 self._is_leaving = False
@@ -299,7 +299,7 @@ class StoryEngineApp(OverlayApp):
     async def close_everything(self) -> None:
         """Store what is typed, settle what runs, stop the engine; doing it again does nothing."""
         try:
-            await self.desk.close()
+            await self.workspace.close()
         finally:
             await self._runtime.stop()
 

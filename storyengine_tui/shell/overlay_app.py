@@ -13,8 +13,8 @@ from textual.worker import Worker
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
-from storyengine_tui.screens.chapter.workspace import Desk
-from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.clipboard import ClipboardApp
 from storyengine_tui.textual_ext.crash_recovery import RecoverableApp
 from storyengine_tui.textual_ext.diff_display import DisplayApp
@@ -22,7 +22,7 @@ from storyengine_tui.textual_ext.visibility import is_displayed
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
     from storyengine_tui.screens.system.welcome_modal import Choice
 
@@ -48,7 +48,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
 
     configuration: Configuration
     chapter: ChapterScreen
-    desk: Desk
+    workspace: Workspace
 
     _key_letters = ""
     """Letters that acted as keys a moment ago, and may be the beginning of a text."""
@@ -60,7 +60,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
             event.character = None
         is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
         if is_new:
-            self.chapter.stir()
+            self.chapter.touch()
         if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
             self.chapter.show_early_text()
             return
@@ -90,7 +90,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
             if event.key in self.chapter.active_bindings:
                 self._key_letters, self._key_letter_at = key_letters + (event.character or ""), event.time
                 return
-        for page in self.chapter.query(EnginePane):
+        for page in self.chapter.query(SessionTab):
             if page.has_session and is_displayed(page) and (field := page.field_for_typing()) is not None:
                 self.chapter.set_focus(field, scroll_visible=False)
                 if key_letters:
@@ -107,7 +107,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
     async def action_go_on(self, step: int) -> None:
         """Go to the next field or the one before; a page may know where that is."""
         focused = self.screen.focused
-        pages = [node for node in focused.ancestors if isinstance(node, EnginePane)] if focused else []
+        pages = [node for node in focused.ancestors if isinstance(node, SessionTab)] if focused else []
         for page in pages:
             if focused is not None and await page.leads_on(focused, step):
                 return
@@ -119,14 +119,14 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
     @property
     def engine(self) -> "Engine | None":
         """The engine, once it runs."""
-        return self.desk.engine
+        return self.workspace.engine
 
     @property
-    def session(self) -> "OpenSession | None":
+    def session(self) -> "SessionHandle | None":
         """The open session, once there is one."""
-        return self.desk.session
+        return self.workspace.session
 
-    def do(self, work: Coroutine[object, object, object], *, group: str = "desk") -> None:
+    def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
         """Do this in the background; what the GM can mend is said on the page."""
 
         async def done() -> None:
@@ -178,7 +178,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
 
         match choice:
             case ExampleChapter():
-                self.do(self.desk.open_example(choice))
+                self.do(self.workspace.open_example(choice))
             case StartEmpty():
                 self.action_new_chapter()
             case ConnectModel():
@@ -186,13 +186,13 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
 
     def action_new_chapter(self) -> None:
         """Start with an empty world."""
-        self.do(self.desk.open_new())
+        self.do(self.workspace.open_new())
 
     def action_chapters(self) -> None:
         """List the chapters."""
         from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 
-        self.push_screen(ChaptersScreen(self.desk))
+        self.push_screen(ChaptersScreen(self.workspace))
 
     def action_model(self) -> None:
         """Show who answers, and how to connect another model."""
@@ -208,13 +208,13 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
     def action_archive(self) -> None:
         """Take the open chapter off the list, and go on with another."""
         if self.session is not None:
-            self.do(self.desk.archive(self.session.id))
+            self.do(self.workspace.archive(self.session.id))
 
     def action_provenance(self) -> None:
         """Show every call of the session."""
         from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
 
-        session = self.desk.session
+        session = self.workspace.session
         if session is not None:
             self.push_screen(ProvenanceScreen(session))
 
@@ -236,4 +236,4 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
         from storyengine_tui.screens.system.bug_screen import BugScreen
 
         if not isinstance(self.screen, BugScreen):
-            self.push_screen(BugScreen(error, self.desk.paths.logs))
+            self.push_screen(BugScreen(error, self.workspace.paths.logs))

@@ -12,7 +12,7 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 if TYPE_CHECKING:
     from storyengine_tui.shell.overlay_app import OverlayApp
 
-DEEDS: Final = (
+TAB_ACTIONS: Final = (
     ("setup", "retry", "Retry the lock", "Try again to lock world and cast"),
     ("setup", "reset", "Reset Chapter", "Archive this chapter and begin it anew, after a question"),
     ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
@@ -55,7 +55,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             ("narrative", "Chapter", "Tab 3: memory, and the written chapter"),
         ):
             yield SystemCommand(name, text, lambda tab=tab: app.chapter.action_tab(tab))
-        for tab, action, name, text in DEEDS:
+        for tab, action, name, text in TAB_ACTIONS:
             if app.chapter.may_do(tab, action):
                 yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
         if not app.session.is_read_only:

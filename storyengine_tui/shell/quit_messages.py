@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from core.domain.request import Request, RequestKind, RequestState
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
     from core.store import Snapshot
 
 STORING = "Storing and closing …"
 
 
-def stopped_by_leaving(session: "OpenSession") -> str:
+def stopped_by_leaving(session: "SessionHandle") -> str:
     """Return what becomes of the calls that run or wait here, in a sentence each; nothing when none does."""
     snapshot = session.snapshot
     if session.is_read_only:

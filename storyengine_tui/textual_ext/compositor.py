@@ -21,7 +21,14 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from storyengine_tui.textual_ext.screen_buffer import PLAIN, Look, Patch, Run, ScreenBuffer, cells_of
+from storyengine_tui.textual_ext.screen_buffer import (
+    PLAIN,
+    CellStyle,
+    RowPatch,
+    ScreenBuffer,
+    StyledRun,
+    cells_of,
+)
 from storyengine_tui.textual_ext.visibility import is_displayed
 
 
@@ -185,7 +192,7 @@ class Painting(CompositorUpdate):
 
 def difference(rows: ScreenBuffer, update: object, colours: ColorSystem) -> str:
     """Return what makes `rows` show `update`, and remember that they do."""
-    return rows.paint([Patch(y, x, cells_of(_runs(strip, colours))) for y, x, strip in _strips(update)])
+    return rows.paint([RowPatch(y, x, cells_of(_runs(strip, colours))) for y, x, strip in _strips(update)])
 
 
 def _strips(update: object) -> Iterable[tuple[int, int, Strip]]:
@@ -215,15 +222,15 @@ def _chopped(update: ChopsUpdate) -> Iterator[tuple[int, int, Strip]]:
                 yield y, x, strip if stop <= end else strip.crop(0, end - x)
 
 
-def _runs(strip: Iterable[Segment], colours: ColorSystem) -> Iterator[Run]:
+def _runs(strip: Iterable[Segment], colours: ColorSystem) -> Iterator[StyledRun]:
     for text, style, control in strip:
         if text and not control:
-            yield Run(PLAIN if style is None else _look(style, colours), text)
+            yield StyledRun(PLAIN if style is None else _look(style, colours), text)
 
 
-def _look(style: Style, colours: ColorSystem) -> Look:
+def _look(style: Style, colours: ColorSystem) -> CellStyle:
     sgr = style._ansi
     if sgr is None:
         # Without what it means: Textual remembers 16,384 styles here, and every line has one of its own.
         sgr = style._ansi = Strip.render_ansi(style.clear_meta_and_links(), colours)
-    return Look(sgr, style._link, style._link_id) if style._link else Look(sgr)
+    return CellStyle(sgr, style._link, style._link_id) if style._link else CellStyle(sgr)

@@ -18,7 +18,7 @@ from rich.cells import split_graphemes
 from storyengine_tui.textual_ext.cell_width import is_plain
 
 
-class Look(NamedTuple):
+class CellStyle(NamedTuple):
     """How text is painted: the parameters of SGR, and the link that it is."""
 
     sgr: str = ""
@@ -29,18 +29,18 @@ class Look(NamedTuple):
 class Cell(NamedTuple):
     """One cell: a character, or nothing behind a wide one."""
 
-    look: Look
+    look: CellStyle
     text: str
 
 
-class Run(NamedTuple):
+class StyledRun(NamedTuple):
     """Text of one look."""
 
-    look: Look
+    look: CellStyle
     text: str
 
 
-class Patch(NamedTuple):
+class RowPatch(NamedTuple):
     """What row `y` is to show from column `x` on."""
 
     y: int
@@ -51,7 +51,7 @@ class Patch(NamedTuple):
 Row = list[Cell | None]
 """What a row shows; None where nobody knows."""
 
-PLAIN: Final = Look()
+PLAIN: Final = CellStyle()
 _BRIDGE: Final = 6
 """So many equal cells between two differing ones are sent again: moving the cursor costs as much."""
 _LEAST_BLOCK: Final = 6
@@ -62,7 +62,7 @@ _LOOK: Final = attrgetter("look")
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def cells_of(runs: Iterable[Run]) -> list[Cell]:
+def cells_of(runs: Iterable[StyledRun]) -> list[Cell]:
     """Return `runs` as cells. Control characters, which nobody paints, are dropped."""
     cells: list[Cell] = []
     for look, text in runs:
@@ -83,7 +83,7 @@ def cells_of(runs: Iterable[Run]) -> list[Cell]:
 class _KnownCells(dict[str, Cell]):
     """The cells of one look, so that what looks the same is the same: thousands are compared for a page."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: CellStyle) -> None:
         super().__init__()
         self._look = look
 
@@ -95,7 +95,7 @@ class _KnownCells(dict[str, Cell]):
 
 
 @lru_cache(maxsize=256)
-def _known_cells(look: Look) -> _KnownCells:
+def _known_cells(look: CellStyle) -> _KnownCells:
     return _KnownCells(look)
 
 
@@ -115,7 +115,7 @@ class ScreenBuffer:
         self.height = height
         self._rows: list[Row] = [self._unknown() for _ in range(height)]
 
-    def paint(self, patches: Sequence[Patch]) -> str:
+    def paint(self, patches: Sequence[RowPatch]) -> str:
         """Return what turns the terminal into what `patches` say, and remember it."""
         wanted: dict[int, Row] = {}
         for patch in patches:
@@ -151,7 +151,7 @@ class ScreenBuffer:
         pen.scroll(top, bottom, up)
 
 
-def _put(row: Row, patch: Patch) -> None:
+def _put(row: Row, patch: RowPatch) -> None:
     """Put `patch` into `row`. Nobody knows what a terminal shows of a wide character that lost a half."""
     width, begin = len(row), patch.x
     end = min(begin + len(patch.cells), width)
@@ -309,7 +309,7 @@ class _AnsiWriter:
         return "".join(self._out)
 
 
-def _change(old: Look, new: Look) -> str:
+def _change(old: CellStyle, new: CellStyle) -> str:
     """Return what changes the pen from one look to another."""
     link = ""
     if (old.link, old.link_id) != (new.link, new.link_id):

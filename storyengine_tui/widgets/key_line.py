@@ -89,17 +89,17 @@ class KeyLine(Widget):
 
     def on_mount(self) -> None:
         """Follow what is possible."""
-        self.screen.bindings_updated_signal.subscribe(self, self._heed)
+        self.screen.bindings_updated_signal.subscribe(self, self._handle)
         self.watch(self.screen, "stack_updates", self._look_up, init=False)
 
     def _look_up(self) -> None:
         """A dialog in front has keys of its own; while it is there, those of the page do nothing."""
         front = self.app.screen
         if front is not self.screen and front.is_modal:
-            front.bindings_updated_signal.subscribe(self, self._heed)
-        self._heed(front)
+            front.bindings_updated_signal.subscribe(self, self._handle)
+        self._handle(front)
 
-    def _heed(self, screen: Screen[object]) -> None:
+    def _handle(self, screen: Screen[object]) -> None:
         is_in_front = self.is_attached and screen is self.app.screen
         if not (is_in_front and (screen is self.screen or screen.is_modal) and screen.app.app_focus):
             return

@@ -13,9 +13,9 @@ from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock, folded
 from core.domain.request import Artifact, Request, RequestState
-from core.domain.save_point import SaveSlot
+from core.domain.save_point import SavePoint
 from core.domain.session import SessionSummary
-from core.store import Changes, Holder, Lease, Snapshot, whole_from
+from core.store import Changes, Lease, Snapshot, WriterInfo, full_deltas_from
 from tests.core.samples import NOW
 
 _SETTLED = (RequestState.DONE, RequestState.FAILED)
@@ -76,7 +76,7 @@ class MemoryStore:
         self._requests: dict[RequestId, Request] = {request.id: request for request in snapshot.requests}
         self._artifacts: list[Artifact] = []
         self._contents: dict[str, str] = {}
-        self._slots: dict[int, SaveSlot] = {}
+        self._slots: dict[int, SavePoint] = {}
         self._committed = asyncio.Condition()
 
     def __getattr__(self, name: str) -> Any:
@@ -92,11 +92,11 @@ class MemoryStore:
         if self.writer is lease:
             self.writer = None
 
-    async def acquire(self, session_id: SessionId, label: str) -> Lease | Holder:
-        return Holder(label=self.writer.label, since=NOW) if self.writer else self.take(label)
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
+        return WriterInfo(label=self.writer.label, since=NOW) if self.writer else self.take(label)
 
-    async def writer_of(self, session_id: SessionId) -> Holder | None:
-        return Holder(label=self.writer.label, since=NOW) if self.writer else None
+    async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
+        return WriterInfo(label=self.writer.label, since=NOW) if self.writer else None
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
         error = self.failures.pop(0) if self.failures else None
@@ -155,7 +155,7 @@ class MemoryStore:
         return replace(self.snapshot, blocks=(), is_memory_known=False)
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        return folded(tuple(self._blocks), whole_from(self.snapshot.session))
+        return folded(tuple(self._blocks), full_deltas_from(self.snapshot.session))
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, corrections: int = 0
@@ -187,10 +187,10 @@ class MemoryStore:
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         return {key: self._contents[key] for key in hashes}
 
-    async def save_slots(self, session_id: SessionId) -> Sequence[SaveSlot]:
+    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
         return [self._slots[number] for number in sorted(self._slots)]
 
-    async def put_save_slot(self, slot: SaveSlot) -> None:
+    async def put_save_slot(self, slot: SavePoint) -> None:
         self._slots[slot.number] = slot
 
     async def drop_save_slot(self, session_id: SessionId, number: int) -> None:

@@ -7,14 +7,14 @@ from typing import TypeVar
 
 from core.config.models import defaults_for
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
-from core.engine.sync.notifications import Notice
+from core.engine.session_handle import SessionHandle
+from core.engine.sync.notifications import Notification
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
 from core.store import Snapshot
 from tests.core.memory_store import MemoryStore
 
-N = TypeVar("N", bound=Notice)
+N = TypeVar("N", bound=Notification)
 
 
 class Room:
@@ -24,11 +24,11 @@ class Room:
         self._backoff = backoff
         self.store = MemoryStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
-        self.notices: list[Notice] = []
+        self.notifications: list[Notification] = []
         self._arrived = asyncio.Condition()
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[OpenSession]:
+    async def opened(self) -> AsyncIterator[SessionHandle]:
         engine = Engine(
             self.store,
             self.provider,
@@ -45,16 +45,20 @@ class Room:
             await session.aclose()
             await hears
 
-    async def _hear(self, session: OpenSession) -> None:
+    async def _hear(self, session: SessionHandle) -> None:
         with session.listen() as listener:
-            async for notice in listener:
+            async for notification in listener:
                 async with self._arrived:
-                    self.notices.append(notice)
+                    self.notifications.append(notification)
                     self._arrived.notify_all()
 
     async def heard(self, kind: type[N]) -> N:
         """Return the first notice of a kind, once there is one."""
         async with self._arrived:
-            while not (found := [notice for notice in self.notices if isinstance(notice, kind)]):
+            while not (
+                found := [
+                    notification for notification in self.notifications if isinstance(notification, kind)
+                ]
+            ):
                 await self._arrived.wait()
         return found[0]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from core.config.models import AgentRole, Choices, ModelChoice, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.domain.event import Event, Role
 from core.domain.ids import BlockId, EventId, SessionId
 from core.domain.memory import BlockType, MemoryBlock
@@ -148,8 +148,8 @@ def delta_payload() -> dict[str, object]:
     }
 
 
-def choice(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL, output: int = 4_000) -> ModelChoice:
-    return ModelChoice(
+def choice(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL, output: int = 4_000) -> ModelConfig:
+    return ModelConfig(
         model="a-model",
         context_window=budget + output,
         max_input_tokens=budget,
@@ -159,9 +159,9 @@ def choice(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL, output: 
     )
 
 
-def choices(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL) -> Choices:
+def choices(budget: int = 48_000, style: PromptStyle = PromptStyle.FULL) -> ModelAssignments:
     """Recent context is `stable`, so that the texts of inputs show what both settings have."""
-    return Choices({role: choice(budget, style) for role in AgentRole}, recent_context="stable")
+    return ModelAssignments({role: choice(budget, style) for role in AgentRole}, recent_context="stable")
 
 
 TAB1 = Tab1Inputs(

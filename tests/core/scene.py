@@ -3,7 +3,7 @@
 from core.domain.ids import RequestId
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.sync.notifications import Notice
+from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import Writer
 from core.engine.sync.subscriptions import Listeners
 from core.store import Changes, Snapshot
@@ -19,13 +19,13 @@ class Heard(Listeners):
 
     def __init__(self) -> None:
         super().__init__()
-        self.notices: list[Notice] = []
+        self.notifications: list[Notification] = []
 
-    def publish(self, *notices: Notice) -> None:
-        self.notices += notices
+    def publish(self, *notifications: Notification) -> None:
+        self.notifications += notifications
 
-    def count(self, kind: type[Notice]) -> int:
-        return sum(isinstance(notice, kind) for notice in self.notices)
+    def count(self, kind: type[Notification]) -> int:
+        return sum(isinstance(notification, kind) for notification in self.notifications)
 
 
 class Scene:

@@ -11,7 +11,7 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
-from core.engine.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.outcome import CallRecords, Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
 from core.engine.queue.worker import next_request
 from core.engine.recovery import recover
 from core.engine.transitions import settle
@@ -76,7 +76,7 @@ class Simulation:
             self.store(Changes(session_id=request.session_id, requests=(request,)))
         return request
 
-    def settle(self, outcome: Outcome | None = None, trail: Trail | None = None) -> Changes:
+    def settle(self, outcome: Outcome | None = None, call_records: CallRecords | None = None) -> Changes:
         """Let the model answer the next request: well, unless another outcome is given."""
         request = self.begin()
         return self.store(
@@ -84,7 +84,7 @@ class Simulation:
                 self.snapshot,
                 request,
                 outcome or SUCCESSES[request.kind],
-                trail or Trail(),
+                call_records or CallRecords(),
                 self.now,
                 BACKOFF,
             )
@@ -116,10 +116,10 @@ class Simulation:
 
     def crash_and_open(self) -> Changes | None:
         """Lose everything but what is stored, and open the session again."""
-        mended = recover(self.snapshot, self.now, BACKOFF)
-        if mended is not None:
-            self.store(mended)
-        return mended
+        repaired = recover(self.snapshot, self.now, BACKOFF)
+        if repaired is not None:
+            self.store(repaired)
+        return repaired
 
 
 def active(agents: int = 3) -> Simulation:

@@ -177,7 +177,7 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
         "doctor", STORYENGINE_PROVIDER="scripted", STORYENGINE_SCRIPT=str(here.work / "gone.toml")
     )
     assert gone.returncode == ExitCode.REFUSED
-    assert re.search(r"^mend  model: .*gone\.toml", gone.stdout, re.M), gone.stdout
+    assert re.search(r"^fix   model: .*gone\.toml", gone.stdout, re.M), gone.stdout
     silent = here.call("doctor", STORYENGINE_PROVIDER="openai", STORYENGINE_BASE_URL="http://127.0.0.1:9/v1")
     assert silent.returncode == ExitCode.REFUSED
     assert "nothing answers at http://127.0.0.1:9/v1" in silent.stdout
@@ -186,7 +186,7 @@ def test_the_doctor_says_what_is_well_and_how_to_mend_what_is_not(here: Machine)
     not_weights = here.write("not_weights.gguf", "GGUF and nothing else")
     broken = here.call("doctor", STORYENGINE_PROVIDER="local", STORYENGINE_MODEL_PATH=str(not_weights))
     assert broken.returncode == ExitCode.REFUSED
-    assert re.search(r"^mend  model: .*could not read .*not_weights\.gguf", broken.stdout, re.M), (
+    assert re.search(r"^fix   model: .*could not read .*not_weights\.gguf", broken.stdout, re.M), (
         broken.stdout
     )
     odd = here.call("doctor", STORYENGINE_SUMMARY_BACKOFF="soon")

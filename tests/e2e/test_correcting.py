@@ -10,7 +10,7 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION
 from core.engine import commands
 from core.engine.clock import utc_now
-from core.store import Holder
+from core.store import WriterInfo
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode
 from tests.bad_text import KINDS, acts
@@ -100,7 +100,7 @@ async def test_a_chapter_that_another_window_writes_in_is_corrected_there(
     store = await open_store(served[1])
     before = await store.blocks(SessionId(UUID(session)))
     lease = await store.acquire(SessionId(UUID(session)), "another window")
-    assert not isinstance(lease, Holder)
+    assert not isinstance(lease, WriterInfo)
     refused = await asyncio.to_thread(here.run, "correct", session, SAID)
     await lease.aclose()
     after = await store.blocks(SessionId(UUID(session)))

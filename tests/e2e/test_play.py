@@ -71,9 +71,9 @@ def test_one_file_that_is_played_three_times_at_once_is_played_in_one_session(
 
 
 def test_quiet_prints_where_the_chapter_is_and_nothing_else(here: Machine) -> None:
-    script = here.write("quiet.toml", chapter_script("Quiet", 1))
+    script = here.write("quiet.toml", chapter_script("IdleDetector", 1))
     ended = play(here, script, "--quiet")
-    assert ended.stdout == f"{here.out / 'Quiet.txt'}\n"
+    assert ended.stdout == f"{here.out / 'IdleDetector.txt'}\n"
     assert ended.stderr == ""
 
 

@@ -13,7 +13,7 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Provider
 from core.store import Snapshot
@@ -65,7 +65,7 @@ AGENTS = {RequestKind.LOCK: 0, RequestKind.REPLY: 2, RequestKind.SUMMARY: 8, Req
 class Row:
     """A session in which requests of one kind are made, and what is seen of them."""
 
-    def __init__(self, store: PostgresStore, session: OpenSession, ears: Ears, kind: RequestKind) -> None:
+    def __init__(self, store: PostgresStore, session: SessionHandle, ears: Ears, kind: RequestKind) -> None:
         self.store = store
         self.session = session
         self.ears = ears
@@ -111,7 +111,11 @@ class Row:
         assert not await self.store.drafts(self.session.id)
         if self.kind is RequestKind.LOCK:
             assert (stored.session.tab1_locked, stored.tab1.world) == (False, "A sea of glass.")
-        told = [notice for notice in self.ears.all(RequestFailed) if notice.request.id == request.id]
+        told = [
+            notification
+            for notification in self.ears.all(RequestFailed)
+            if notification.request.id == request.id
+        ]
         assert len(told) == attempts, "the GM is told once of every failure"
         assert told[-1].error.code is code
         assert request.error_message.startswith(told[-1].error.message)
@@ -186,7 +190,7 @@ async def second_time(row: Row, code: ErrorCode, *, is_repaired: bool) -> None:
     assert await row.codes(again.id) == [code, None]
 
 
-async def mended(store: PostgresStore, session_id: SessionId, kind: RequestKind) -> None:
+async def repaired(store: PostgresStore, session_id: SessionId, kind: RequestKind) -> None:
     """However often it failed: with a model that answers, the same request is made good."""
     async with window(store, None, session_id) as session, listening(session) as ears:
         row = Row(store, session, ears, kind)

@@ -12,8 +12,8 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot
 from core.domain.transcript import render_all, render_events
 from core.engine.commands import Tab1Edit
-from core.engine.script_player import Player
-from core.engine.session_handle import OpenSession
+from core.engine.script_player import ScriptPlayer
+from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
@@ -97,7 +97,7 @@ async def check(store: PostgresStore, session_id: SessionId, kind: BadText, tmp_
     return body
 
 
-async def play(session: OpenSession, text: str) -> None:
+async def play(session: SessionHandle, text: str) -> None:
     for _ in range(2):
         await done(session, await session.submit_prompt(Slot.RED, text + " And so on." * 200))
     await session.wait_idle()
@@ -154,7 +154,7 @@ async def test_played_from_a_file(store: PostgresStore, kind: BadText, tmp_path:
         f"[[agent]]\nidentity = {text}\n[[prompt]]\ntext = {text}\n"
     )
     async with window(store, None, await create(store)) as session:
-        await Player(session, script, lambda _: None).play()
+        await ScriptPlayer(session, script, lambda _: None).play()
         session_id = session.id
     body = await check(store, session_id, kind, tmp_path)
     readable = clean(kind.text.encode("utf-8", "ignore").decode()).strip()

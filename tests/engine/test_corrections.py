@@ -13,8 +13,8 @@ from core.domain.memory import BlockType
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.engine.clock import utc_now
-from core.engine.save_points.service import SaveSlots
-from core.engine.session_handle import OpenSession
+from core.engine.save_points.service import SavePoints
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from db.store import PostgresStore
@@ -35,11 +35,11 @@ pytestmark = pytest.mark.anyio
 SAID = "The lamp is blue, never red."
 
 
-def places(session: OpenSession) -> list[tuple[str, int, int]]:
+def places(session: SessionHandle) -> list[tuple[str, int, int]]:
     return [(block.type.value, *block.place) for block in session.snapshot.blocks]
 
 
-def input_of(session: OpenSession) -> str:
+def input_of(session: SessionHandle) -> str:
     now = session.snapshot
     context = ContextBuilder(CHOICES).character(
         now.session, now.tab1, now.blocks, now.recent, Slot.RED, "So?"
@@ -192,7 +192,7 @@ async def test_a_correction_goes_with_the_chapter_through_an_export(store: Postg
 async def test_a_save_slot_has_the_corrections_that_were_made_before_it_and_no_others(
     store: PostgresStore,
 ) -> None:
-    slots = SaveSlots(store, utc_now)
+    slots = SavePoints(store, utc_now)
     async with chapter(store, chunk_size=2) as session:
         await play(session, 2)
         first = await slots.keep(session.id, "without")
@@ -220,7 +220,7 @@ async def test_a_window_that_reads_along_sees_a_correction(store: PostgresStore)
     ):
         await session.correct_canon(SAID)
         await session.correct_canon("And it hums.")
-        heard = await ears.hear(MemoryAppended, lambda notice: notice.block.ordinal == 2)
+        heard = await ears.hear(MemoryAppended, lambda notification: notification.block.ordinal == 2)
         assert heard.block.payload["correction"] == "And it hums."
         assert [n.block.ordinal for n in ears.all(MemoryAppended)] == [1, 2]
         with pytest.raises(StoryEngineError) as refused:

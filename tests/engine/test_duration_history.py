@@ -8,7 +8,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId, new_uuid
 from core.domain.request import Artifact, RequestKind
 from core.domain.slot import Slot
-from core.engine.queue.duration_history import time_of_last
+from core.engine.queue.duration_history import last_duration
 from core.providers.scripted.script import Entry, Match
 from db.store import PostgresStore
 from tests.core.samples import NOW
@@ -38,8 +38,8 @@ def call(request: RequestId, seconds: float | None, **values: Any) -> Artifact:
 
 def test_the_newest_whole_work_counts_with_all_its_calls() -> None:
     calls = [call(FIRST, 90), call(SECOND, 20, error_code=ErrorCode.LLM_INVALID_JSON), call(SECOND, 15)]
-    assert time_of_last(calls, 0, "small") == 35
-    assert time_of_last([*calls, call(FIRST, 1, agent_id=8)], 0, "small") == 35
+    assert last_duration(calls, 0, "small") == 35
+    assert last_duration([*calls, call(FIRST, 1, agent_id=8)], 0, "small") == 35
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_the_newest_whole_work_counts_with_all_its_calls() -> None:
     ],
 )
 def test_what_failed_or_was_another_s_tells_nothing(calls: list[Artifact]) -> None:
-    assert time_of_last(calls, 0, "small") is None
+    assert last_duration(calls, 0, "small") is None
 
 
 async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresStore) -> None:
@@ -64,8 +64,8 @@ async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresSt
         *_, last = await store.artifacts(before.id)
         assert await store.artifacts(before.id, newest=1) == [last]
     async with window(store) as fresh:
-        assert await fresh.time_of_last(0, made.model) is not None
-        assert await fresh.time_of_last(0, "nothing is called so") is None
+        assert await fresh.last_duration(0, made.model) is not None
+        assert await fresh.last_duration(0, "nothing is called so") is None
 
 
 async def test_how_long_the_first_word_took_and_how_long_the_whole_is_on_record(store: PostgresStore) -> None:

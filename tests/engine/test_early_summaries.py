@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind
 from core.domain.session import SessionState
@@ -15,7 +15,7 @@ from tests.engine.windows import CHOICES, Recorder, chapter, done, failing, is_s
 
 pytestmark = pytest.mark.anyio
 
-NARROW = Choices(
+NARROW = ModelAssignments(
     {**CHOICES, AgentRole.CHARACTER: replace(CHOICES[AgentRole.CHARACTER], max_input_tokens=24_000)}
 )
 LONG = "Go on, and tell me more. " * 780

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.outcome import UNKNOWN_CALL
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
@@ -58,7 +58,7 @@ JSON_FAULTS = [fault for fault in CODES if fault is not Fault.BLOATED_JSON]
 @asynccontextmanager
 async def facing(
     store: PostgresStore, kind: RequestKind, fault: Fault, *, chunk_size: int = 7
-) -> AsyncIterator[OpenSession]:
+) -> AsyncIterator[SessionHandle]:
     """Have a session that is set up, whose model fails the first request of this kind."""
     provider = scripted(failing(kind, fault, 2 if fault in TWO_CALLS else 1))
     choices = QUICK if fault is Fault.HANG else CHOICES
@@ -79,7 +79,7 @@ async def assert_failed(store: PostgresStore, request: Request, fault: Fault) ->
     assert len(contents) >= 1
 
 
-async def assert_retried(session: OpenSession, request: Request) -> None:
+async def assert_retried(session: SessionHandle, request: Request) -> None:
     again = await session.retry(request.id)
     assert again == request.id
     assert (await done(session, again)).attempts == 2
@@ -174,7 +174,9 @@ async def test_a_prompt_that_cannot_be_made_to_fit_fails_before_any_call_and_is_
 ) -> None:
     tiny = replace(CHOICES[AgentRole.CHARACTER], max_input_tokens=50)
     model = Recorder()
-    async with chapter(store, model, choices=Choices({**CHOICES, AgentRole.CHARACTER: tiny})) as session:
+    async with chapter(
+        store, model, choices=ModelAssignments({**CHOICES, AgentRole.CHARACTER: tiny})
+    ) as session:
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_CONTEXT_OVERFLOW)
         assert session.snapshot.unsent == {Slot.RED: "One"}

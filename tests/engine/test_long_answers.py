@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from core.config.consent import Consent
-from core.config.models import LEAST_ANSWER, AgentRole, Choices
+from core.config.models import LEAST_ANSWER, AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind
 from core.domain.session import SessionState
@@ -26,7 +26,7 @@ from tests.http_faults import Body, FaultServer, Reply, chunk, error_reply, vali
 
 pytestmark = pytest.mark.anyio
 
-SHORT = Choices({role: replace(choice, max_output_tokens=500) for role, choice in CHOICES.items()})
+SHORT = ModelAssignments({role: replace(choice, max_output_tokens=500) for role, choice in CHOICES.items()})
 BOUND = 5_000
 """Ten characters for each of 500 tokens."""
 

@@ -14,13 +14,13 @@ import pytest
 from pydantic import SecretStr
 
 from core.config.consent import Consent
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.scripted.script import Entry, Fault, Match
 from db.store import PostgresStore
-from tests.engine.fault_plan import Often, facing, hold_to_plan, mended
+from tests.engine.fault_plan import Often, facing, hold_to_plan, repaired
 from tests.engine.http_fault_list import HTTP_FAULTS
 from tests.engine.test_faults import CODES, TWO_CALLS
 from tests.engine.windows import CHOICES, MATCHES, QUICK, scripted
@@ -70,7 +70,7 @@ async def test_a_fault_of_the_scripted_model_comes_to_what_is_stated(
         is_repaired = fault in TWO_CALLS and kind in JSON_KINDS
         await hold_to_plan(row, often, CODES[fault], is_repaired=is_repaired)
     if often is Often.ALWAYS:
-        await mended(store, row.session.id, kind)
+        await repaired(store, row.session.id, kind)
 
 
 def kind_of(body: Body) -> RequestKind:
@@ -125,7 +125,9 @@ async def test_a_fault_of_a_service_over_http_comes_to_what_is_stated(
     more: dict[str, Any] = {}
     if code is ErrorCode.LLM_TIMEOUT and name == "silence":
         # Of what is tried alone: on a busy machine a call that goes well may take a second too.
-        more["choices"] = Choices({**CHOICES, ROLES[kind]: replace(CHOICES[ROLES[kind]], timeout=1.5)})
+        more["choices"] = ModelAssignments(
+            {**CHOICES, ROLES[kind]: replace(CHOICES[ROLES[kind]], timeout=1.5)}
+        )
     async with FaultServer() as server:
         server.default = FaultyService(name, kind, often)
         provider = OpenAIProvider(
@@ -139,4 +141,4 @@ async def test_a_fault_of_a_service_over_http_comes_to_what_is_stated(
         finally:
             await provider.aclose()
     if often is Often.ALWAYS:
-        await mended(store, row.session.id, kind)
+        await repaired(store, row.session.id, kind)

@@ -6,12 +6,12 @@ from itertools import groupby
 
 import pytest
 
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind, RequestState
 from core.domain.slot import Slot
 from core.engine.queue.model_call import input_hash
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.providers.base import Message
 from core.providers.scripted.provider import ScriptedProvider
@@ -35,13 +35,13 @@ from tests.engine.windows import (
 
 pytestmark = pytest.mark.anyio
 
-SMALL_WINDOW = Choices(
+SMALL_WINDOW = ModelAssignments(
     {**CHOICES, AgentRole.NARRATIVE: replace(CHOICES[AgentRole.NARRATIVE], max_input_tokens=2_400)}
 )
 """A narrative model that cannot hold a chapter of four long prompts at once."""
 
 
-async def long_chapter(session: OpenSession) -> None:
+async def long_chapter(session: SessionHandle) -> None:
     """Play a chapter that has to be told in several parts, and end it."""
     for number in range(4):
         text = f"Prompt {number}. " + "The lamp turns over the black water and nobody speaks. " * 30
@@ -116,7 +116,7 @@ async def test_a_definition_that_changes_while_it_is_written_does_not_change_wha
         await play_to_the_end(session, 1)
         await session.define_narrative("Plain.", 300)
         request = await session.build_narrative()
-        await ears.hear(TextArrived, lambda notice: notice.request_id == request)
+        await ears.hear(TextArrived, lambda notification: notification.request_id == request)
         await session.define_narrative("Ornate.", 600)
         model.gate.set()
         await done(session, request)
@@ -173,7 +173,7 @@ async def test_every_input_can_be_put_together_again_from_what_is_stored(store: 
             )
 
 
-async def reassembled(store: PostgresStore, session: OpenSession, manifest: str) -> list[Message]:
+async def reassembled(store: PostgresStore, session: SessionHandle, manifest: str) -> list[Message]:
     """Return the messages that a manifest stands for: its segments, joined as the program joins them."""
     listed = json.loads((await store.contents(session.id, [manifest]))[manifest])
     stored = await store.contents(session.id, {part for _, _, part in listed})

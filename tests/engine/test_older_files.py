@@ -13,10 +13,10 @@ from core.domain.draft import NarrativeDraft
 from core.domain.event import Event
 from core.domain.ids import SessionId, new_uuid
 from core.domain.memory import MemoryBlock
-from core.domain.save_point import SaveSlot, SlotContent
+from core.domain.save_point import SavePoint, SavePointContent
 from core.domain.session import Session
 from core.engine.clock import utc_now
-from core.engine.save_points.service import SaveSlots
+from core.engine.save_points.service import SavePoints
 from core.exchange import session_export as export
 from core.exchange.export_format import VERSION
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
@@ -38,8 +38,8 @@ def body_in(file: Path) -> export.SessionBody:
     return from_json(file.read_bytes())
 
 
-def slots_in(file: Path) -> list[SaveSlot]:
-    return TypeAdapter(list[SaveSlot]).validate_json(file.read_bytes())
+def slots_in(file: Path) -> list[SavePoint]:
+    return TypeAdapter(list[SavePoint]).validate_json(file.read_bytes())
 
 
 async def stored_as_it_was(store: PostgresStore, name: str) -> SessionId:
@@ -74,7 +74,7 @@ async def test_every_save_slot_that_an_earlier_version_stored_is_restored(
 ) -> None:
     session_id = await stored_as_it_was(store, name)
     for slot in slots_in(VERSIONS / f"slots-1-{name}.json"):
-        fresh = await SaveSlots(store, utc_now).restore(session_id, slot.number)
+        fresh = await SavePoints(store, utc_now).restore(session_id, slot.number)
         assert (await store.load(fresh)).session.prompt_index == slot.prompt_index
 
 
@@ -82,7 +82,7 @@ async def test_a_story_with_an_older_save_slot_is_played_on_and_saved_again(stor
     session_id = await stored_as_it_was(store, "active")
     async with window(store, None, session_id) as session:
         await play(session, 1)
-    slots = SaveSlots(store, utc_now)
+    slots = SavePoints(store, utc_now)
     kept = await slots.keep(session_id, "Later")
     fresh = await slots.restore(session_id, kept.number)
     assert (await store.load(fresh)).session.prompt_index == 10
@@ -111,7 +111,7 @@ class BodyOfTomorrow(export.SessionBody):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotContentOfTomorrow(SlotContent):
+class SlotContentOfTomorrow(SavePointContent):
     """What a save slot holds when records have grown."""
 
     session: SessionOfTomorrow

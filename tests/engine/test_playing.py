@@ -17,7 +17,7 @@ from core.engine.sync.notifications import (
     CallStarted,
     EventsAppended,
     MemoryAppended,
-    Notice,
+    Notification,
     RequestBegun,
     RequestFailed,
     RequestQueued,
@@ -61,7 +61,11 @@ async def test_a_prompt_streams_and_is_heard_in_the_order_in_which_things_became
         first_call = ears.all(CallStarted)[0]
         streamed = [n.text for n in ears.all(TextArrived) if n.request_id == first_call.request.id]
         assert "".join(streamed).strip() == reply
-        order = [type(notice) for notice in ears.notices if not isinstance(notice, TextArrived)]
+        order = [
+            type(notification)
+            for notification in ears.notifications
+            if not isinstance(notification, TextArrived)
+        ]
         at = order.index(EventsAppended)
         assert order[at : at + 6] == [
             EventsAppended,
@@ -88,14 +92,14 @@ async def test_a_prompt_submitted_while_a_summary_runs_is_queued_and_sent_when_i
     async with chapter(store, model, chunk_size=1) as session, listening(session) as ears:
         await done(session, await session.submit_prompt(Slot.RED, "One"))
         second = await session.submit_prompt(Slot.ORANGE, "Two")
-        queued = await ears.hear(RequestQueued, lambda notice: notice.request.id == second)
+        queued = await ears.hear(RequestQueued, lambda notification: notification.request.id == second)
         assert queued.request.state is RequestState.PENDING
         assert session.snapshot.session.state is SessionState.SUMMARIZING
         model.gate.set()
         await done(session, second)
         summarised = await ears.hear(MemoryAppended)
-        started = await ears.hear(CallStarted, lambda notice: notice.request.id == second)
-        assert ears.notices.index(summarised) < ears.notices.index(started)
+        started = await ears.hear(CallStarted, lambda notification: notification.request.id == second)
+        assert ears.notifications.index(summarised) < ears.notifications.index(started)
 
 
 async def test_prompts_are_answered_in_the_order_in_which_they_were_sent(store: PostgresStore) -> None:
@@ -173,7 +177,7 @@ async def test_a_prompt_that_is_taken_back_in_the_moment_in_which_its_turn_comes
         late = Late(monkeypatch, Writer, "apply_patiently", after=1)  # The first one's settlement.
         model.gate.set()
         await late.arrived.wait()
-        await session.take_back(second)
+        await session.withdraw(second)
         late.gate.set()
         await session.wait_idle()
         assert len(model.calls) == 1
@@ -196,7 +200,7 @@ async def test_a_summary_that_is_stopped_leaves_the_chapter_playing(store: Postg
     model = GatedModel(when=is_summary)
     async with chapter(store, model, chunk_size=1) as session, listening(session) as ears:
         await done(session, await session.submit_prompt(Slot.RED, "One"))
-        summary = (await ears.hear(CallStarted, lambda notice: notice.agent_id == 8)).request
+        summary = (await ears.hear(CallStarted, lambda notification: notification.agent_id == 8)).request
         await session.cancel(summary.id)
         assert (await session.wait(summary.id)).error_code is ErrorCode.LLM_CANCELLED
         stored = (await store.load(session.id)).session
@@ -249,7 +253,7 @@ async def test_retrying_a_summary_while_a_reply_streams_loses_neither(store: Pos
         await done(session, await session.submit_prompt(Slot.RED, "One"))
         failed = (await ears.hear(RequestFailed)).request
         second = await session.submit_prompt(Slot.RED, "Two")
-        await ears.hear(TextArrived, lambda notice: notice.request_id == second)
+        await ears.hear(TextArrived, lambda notification: notification.request_id == second)
         await session.retry(failed.id)
         model.gate.set()
         await done(session, second)
@@ -355,10 +359,10 @@ async def test_a_reset_while_a_summary_is_about_to_run_does_not_wait_for_it(stor
 
 async def test_notices_of_a_closed_session_end(store: PostgresStore) -> None:
     async with chapter(store) as session:
-        heard: list[Notice] = []
+        heard: list[Notification] = []
         with session.listen() as listener:
             await session.aclose()
-            heard += [notice async for notice in listener]
+            heard += [notification async for notification in listener]
         with session.listen() as late:
-            heard += [notice async for notice in late]
+            heard += [notification async for notification in late]
         assert heard == []

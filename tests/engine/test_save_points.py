@@ -21,8 +21,8 @@ from core.domain.save_point import (
     AUTOMATIC,
     NAMED,
     Chains,
-    SaveSlot,
-    SlotContent,
+    SavePoint,
+    SavePointContent,
     SlotDamagedError,
     content_of,
     make_slot,
@@ -33,8 +33,8 @@ from core.engine import commands
 from core.engine.clock import utc_now
 from core.engine.engine import Engine
 from core.engine.save_points import service as save_slots
-from core.engine.save_points.service import SaveSlots
-from core.engine.session_handle import OpenSession
+from core.engine.save_points.service import SavePoints
+from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import (
@@ -53,11 +53,11 @@ from tests.store.servers import plain_url
 pytestmark = pytest.mark.anyio
 
 
-def slots_of(store: Any) -> SaveSlots:
-    return SaveSlots(store, utc_now)
+def slots_of(store: Any) -> SavePoints:
+    return SavePoints(store, utc_now)
 
 
-def ring(listed: Any) -> list[SaveSlot]:
+def ring(listed: Any) -> list[SavePoint]:
     return [slot for slot in listed if slot.number in AUTOMATIC]
 
 
@@ -84,7 +84,7 @@ async def test_a_prompt_does_not_wait_for_a_slot(store: PostgresStore) -> None:
 
         gate = asyncio.Event()
 
-        async def put_save_slot(self, slot: SaveSlot) -> None:
+        async def put_save_slot(self, slot: SavePoint) -> None:
             await self.gate.wait()
             await self._inner.put_save_slot(slot)
 
@@ -97,7 +97,7 @@ async def test_a_prompt_does_not_wait_for_a_slot(store: PostgresStore) -> None:
 
 async def test_a_slot_that_cannot_be_stored_costs_the_chapter_nothing(store: PostgresStore) -> None:
     class Full(Wrapped):
-        async def put_save_slot(self, slot: SaveSlot) -> None:
+        async def put_save_slot(self, slot: SavePoint) -> None:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
     async with chapter(Full(store)) as session:
@@ -189,7 +189,7 @@ async def test_a_slot_taken_while_memory_is_made_goes_on_with_making_it(store: P
         assert copy.snapshot.session.boundary == 7
 
 
-async def play_until_summary(session: OpenSession) -> None:
+async def play_until_summary(session: SessionHandle) -> None:
     for number in range(7):
         await session.wait(await session.submit_prompt(Slot.RED, f"Prompt {number}"))
 
@@ -344,7 +344,9 @@ async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content
 def test_a_slot_that_was_moved_to_another_number_is_refused() -> None:
     made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
-    content = SlotContent(session=made.session, tab1=Tab1Inputs(), unsent={}, draft_count=0, chains=Chains())
+    content = SavePointContent(
+        session=made.session, tab1=Tab1Inputs(), unsent={}, draft_count=0, chains=Chains()
+    )
     slot = make_slot(11, "Mine", content, utc_now())
     assert content_of(slot) == content
     with pytest.raises(SlotDamagedError, match="Save slot 12"):

@@ -24,7 +24,7 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.clock import utc_now
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
 from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes, Lease, Store
@@ -60,7 +60,7 @@ def plain() -> Iterator[PlainServer]:
         yield server
 
 
-async def try_until_stored(session: OpenSession, slot: Slot, text: str) -> None:
+async def try_until_stored(session: SessionHandle, slot: Slot, text: str) -> None:
     """Save as the screen does: again and again, until it is stored."""
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -239,7 +239,7 @@ def fill(disk: Path) -> Path:
     return ballast
 
 
-async def play_until_trouble(session: OpenSession, ears: Ears) -> str:
+async def play_until_trouble(session: SessionHandle, ears: Ears) -> str:
     """Play long prompts until the store can take no more; return the prompt that waits."""
     for number in range(400):
         text = f"{number} " + os.urandom(4_000).hex()
@@ -327,7 +327,7 @@ class SetBack:
 
 
 @asynccontextmanager
-async def opened(store: PostgresStore, session_id: SessionId, clock: SetBack) -> AsyncIterator[OpenSession]:
+async def opened(store: PostgresStore, session_id: SessionId, clock: SetBack) -> AsyncIterator[SessionHandle]:
     engine = Engine(store, ScriptedProvider(), CHOICES, label="set back", clock=clock)
     session = await engine.open(session_id)
     try:

@@ -17,7 +17,7 @@ from core.engine.sync.notifications import (
     TextArrived,
     WriterChanged,
 )
-from core.store import Changes, Holder
+from core.store import Changes, WriterInfo
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,
@@ -215,7 +215,7 @@ async def test_a_window_that_lost_its_lock_for_good_says_so_follows_along_and_ca
             with pytest.raises(SessionLockedError):
                 await session.submit_prompt(Slot.RED, "Mine")
             await done(other, await other.submit_prompt(Slot.ORANGE, "Theirs"))
-            await ears.hear(EventsAppended, lambda notice: notice.events[0].text == "Theirs")
+            await ears.hear(EventsAppended, lambda notification: notification.events[0].text == "Theirs")
             assert not await session.take_over()
         assert await session.take_over()
         await play(session, 1)
@@ -232,7 +232,7 @@ async def test_our_own_lock_that_the_server_has_not_given_up_yet_is_waited_for(
         await ears.hear(TextArrived)
         await asyncio.to_thread(end_writers, url)
         ghost = await store.acquire(session.id, "this window")
-        assert not isinstance(ghost, Holder)
+        assert not isinstance(ghost, WriterInfo)
         model.gate.set()
         await ears.hear(StorageTrouble)
         with pytest.raises(TimeoutError):
@@ -269,7 +269,7 @@ async def test_a_window_that_lost_its_lock_says_so_before_it_stores_anything(
     async with chapter(store) as session, listening(session) as ears:
         await asyncio.to_thread(end_writers, url)
         async with window(store, None, session.id, label="second window"):
-            notice = await ears.hear(WriterChanged)
-            assert notice.holder is not None
-            assert notice.holder.label == "second window"
+            notification = await ears.hear(WriterChanged)
+            assert notification.holder is not None
+            assert notification.holder.label == "second window"
             assert session.is_read_only

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from core.domain.ids import RequestId, new_uuid
-from core.engine.sync.notifications import Notice, StorageRecovered, StreamRestarted, TextArrived
+from core.engine.sync.notifications import Notification, StorageRecovered, StreamRestarted, TextArrived
 from core.engine.sync.subscriptions import Listeners
 
 pytestmark = pytest.mark.anyio
@@ -22,7 +22,7 @@ async def test_text_that_a_slow_listener_has_not_read_is_joined_but_never_across
             StreamRestarted(ONE), TextArrived(ONE, "d"), TextArrived(TWO, "e"), TextArrived(TWO, "f")
         )
         listeners.close()
-        heard = [notice async for notice in listener]
+        heard = [notification async for notification in listener]
     assert heard == [
         TextArrived(ONE, "abc"),
         StreamRestarted(ONE),
@@ -37,20 +37,20 @@ async def test_ten_thousand_pieces_leave_one_notice_waiting() -> None:
         for _ in range(10_000):
             listeners.publish(TextArrived(ONE, "x"))
         listeners.close()
-        [only] = [notice async for notice in listener]
+        [only] = [notification async for notification in listener]
     assert only == TextArrived(ONE, "x" * 10_000)
 
 
 async def test_every_listener_hears_everything_from_when_it_began() -> None:
     listeners = Listeners()
-    heard: dict[str, list[Notice]] = {"early": [], "late": []}
+    heard: dict[str, list[Notification]] = {"early": [], "late": []}
     with listeners.listen() as early:
         listeners.publish(StreamRestarted(ONE))
         with listeners.listen() as late:
             listeners.publish(StorageRecovered())
             listeners.close()
-            heard["late"] = [notice async for notice in late]
-        heard["early"] = [notice async for notice in early]
+            heard["late"] = [notification async for notification in late]
+        heard["early"] = [notification async for notification in early]
     assert heard == {"early": [StreamRestarted(ONE), StorageRecovered()], "late": [StorageRecovered()]}
 
 
@@ -58,7 +58,7 @@ async def test_a_listener_that_waits_ends_when_its_block_is_left() -> None:
     listeners = Listeners()
 
     async def read() -> int:
-        return len([notice async for notice in listener])
+        return len([notification async for notification in listener])
 
     with listeners.listen() as listener:
         reading = asyncio.create_task(read())

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind, RequestState
 from core.domain.session import SessionState
@@ -56,7 +56,7 @@ async def test_play_goes_on_while_summaries_fail_and_they_are_made_up_each_with_
             await done(session, await session.submit_prompt(Slot.RED, "On"))
         assert session.snapshot.session.boundary == 0
         await session.retry((await ears.hear(RequestFailed)).request.id)
-        await ears.hear(MemoryAppended, lambda notice: notice.block.last == 4)
+        await ears.hear(MemoryAppended, lambda notification: notification.block.last == 4)
         ranges = [(block.first, block.last) for block in await store.blocks(session.id)]
         assert ranges == [(0, 0), (1, 2), (3, 4)]
 
@@ -129,7 +129,7 @@ async def test_a_summary_that_the_gm_stopped_is_made_with_the_next_one_and_not_b
     async with chapter(store, model, chunk_size=2, backoff=0.001) as session, listening(session) as ears:
         for text in ("One", "Two"):
             await done(session, await session.submit_prompt(Slot.RED, text))
-        started = await ears.hear(CallStarted, lambda notice: notice.agent_id == 8)
+        started = await ears.hear(CallStarted, lambda notification: notification.agent_id == 8)
         await session.cancel(started.request.id)
         failed = (await ears.hear(RequestFailed)).request
         assert failed.retry_after is None
@@ -157,12 +157,12 @@ async def test_our_own_limit_of_calls_per_minute_holds_and_a_waiting_call_can_be
     store: PostgresStore,
 ) -> None:
     character = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1)
-    choices = Choices({**CHOICES, AgentRole.CHARACTER: character})
+    choices = ModelAssignments({**CHOICES, AgentRole.CHARACTER: character})
     model = Recorder()
     async with chapter(store, model, choices=choices) as session, listening(session) as ears:
         await done(session, await session.submit_prompt(Slot.RED, "One"))
         second = await session.submit_prompt(Slot.RED, "Two")
-        await ears.hear(CallStarted, lambda notice: notice.request.id == second)
+        await ears.hear(CallStarted, lambda notification: notification.request.id == second)
         await asyncio.sleep(0)
         assert len(model.calls) == 1
         await session.cancel(second)
@@ -174,7 +174,7 @@ async def test_a_character_with_a_choice_of_its_own_has_its_model_and_limit(
 ) -> None:
     slow = replace(CHOICES[AgentRole.CHARACTER], requests_per_minute=1)
     yellow = replace(CHOICES[AgentRole.CHARACTER], model="yellows-own", max_output_tokens=321)
-    choices = Choices({**CHOICES, AgentRole.CHARACTER: slow}, {Slot.YELLOW: yellow})
+    choices = ModelAssignments({**CHOICES, AgentRole.CHARACTER: slow}, {Slot.YELLOW: yellow})
     model = Recorder()
     async with chapter(store, model, choices=choices) as session:
         await done(session, await session.submit_prompt(Slot.RED, "One"))

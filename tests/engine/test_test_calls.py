@@ -8,7 +8,7 @@ from core.domain.request import Artifact, Request, RequestKind, RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.queue.trial import TEST_PROMPT, TEST_VERSION
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.scripted.script import Fault
@@ -29,7 +29,7 @@ from tests.engine.windows import (
 pytestmark = pytest.mark.anyio
 
 
-async def stored_tests(session: OpenSession) -> list[tuple[Request, Artifact]]:
+async def stored_tests(session: SessionHandle) -> list[tuple[Request, Artifact]]:
     artifacts = {one.request_id: one for one in await session.artifacts()}
     return [(one, artifacts[one.id]) for one in await session.requests() if one.kind is RequestKind.TEST]
 

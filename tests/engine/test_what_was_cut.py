@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.config.models import AgentRole, Choices, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.domain.request import RequestKind
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Match
@@ -14,8 +14,8 @@ from tests.engine.windows import CHOICES, MATCHES, chapter, done, play, scripted
 pytestmark = pytest.mark.anyio
 
 
-def in_style(role: AgentRole, style: PromptStyle) -> Choices:
-    return Choices(
+def in_style(role: AgentRole, style: PromptStyle) -> ModelAssignments:
+    return ModelAssignments(
         {one: replace(CHOICES[one], style=style if one is role else CHOICES[one].style) for one in AgentRole}
     )
 

@@ -15,7 +15,7 @@ from core.engine.sync.notifications import (
     DraftStored,
     EventsAppended,
     MemoryAppended,
-    Notice,
+    Notification,
     RequestFailed,
     RequestQueued,
     RequestSettled,
@@ -73,7 +73,7 @@ async def test_every_command_of_a_window_that_reads_only_is_refused_and_changes_
             lambda: reader.retitle("Mine"),
             reader.lock,
             lambda: reader.submit_prompt(Slot.RED, "Mine"),
-            lambda: reader.take_back(request),
+            lambda: reader.withdraw(request),
             lambda: reader.cancel(request),
             reader.end_chapter,
             lambda: reader.define_narrative("Mine", None),
@@ -102,12 +102,12 @@ async def test_a_window_that_reads_along_hears_everything_that_the_other_stores(
         await ears.hear(MemoryAppended)
         failed = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert (await ears.hear(RequestFailed)).request == failed
-        assert (await ears.hear(UnsentChanged, lambda notice: notice.text != "")).text == "One"
+        assert (await ears.hear(UnsentChanged, lambda notification: notification.text != "")).text == "One"
         await session.retry(failed.id)
         await ears.hear(EventsAppended)
         await ears.hear(RequestSettled, lambda n: n.request.state is RequestState.DONE)
         await play(session, 1)
-        await ears.hear(MemoryAppended, lambda notice: notice.block.last == 2)
+        await ears.hear(MemoryAppended, lambda notification: notification.block.last == 2)
         await session.end_chapter()
         await ears.hear_state(SessionState.ENDED)
         await done(session, await session.build_narrative())
@@ -126,12 +126,12 @@ async def test_a_window_that_reads_along_can_wait_for_what_the_other_does(store:
     ):
         first = await session.submit_prompt(Slot.RED, "One")
         second = await session.submit_prompt(Slot.RED, "Two")
-        await ears.hear(RequestQueued, lambda notice: notice.request.id == second)
+        await ears.hear(RequestQueued, lambda notification: notification.request.id == second)
         waiting = asyncio.create_task(reader.wait(first))
-        await session.take_back(second)
+        await session.withdraw(second)
         model.gate.set()
         assert (await waiting).state is RequestState.DONE
-        settled = await ears.hear(RequestSettled, lambda notice: notice.request.id == second)
+        settled = await ears.hear(RequestSettled, lambda notification: notification.request.id == second)
         assert settled.request.state is RequestState.CANCELLED
         await reader.wait_idle()
 
@@ -146,7 +146,7 @@ async def test_following_survives_the_loss_of_every_connection(store: PostgresSt
         await ears.hear(EventsAppended)
         await asyncio.to_thread(end_connections, url)
         await play(session, 1)
-        await ears.hear(EventsAppended, lambda notice: notice.events[0].prompt_index == 2)
+        await ears.hear(EventsAppended, lambda notification: notification.events[0].prompt_index == 2)
 
 
 async def test_the_second_window_takes_over_when_the_first_is_closed_and_plays_on(
@@ -253,23 +253,23 @@ async def test_a_session_that_was_left_without_a_word_is_mended_when_it_is_opene
                 [request_id] = [request.id for request in session.snapshot.requests]
             case RequestKind.NARRATIVE:
                 request_id = await session.build_narrative()
-        await ears.hear(TextArrived, lambda notice: notice.request_id == request_id)
+        await ears.hear(TextArrived, lambda notification: notification.request_id == request_id)
         await asyncio.to_thread(end_writers, url)
-        async with window(store, None, session_id, label=SECOND) as mended:
+        async with window(store, None, session_id, label=SECOND) as repaired:
             states = {
                 RequestKind.LOCK: SessionState.DRAFT_TAB1,
                 RequestKind.REPLY: SessionState.ACTIVE,
                 RequestKind.SUMMARY: SessionState.ACTIVE,
                 RequestKind.NARRATIVE: SessionState.ENDED,
             }
-            await mended.wait_idle()
-            assert mended.snapshot.session.state is states[kind]
+            await repaired.wait_idle()
+            assert repaired.snapshot.session.state is states[kind]
             interrupted = [a for a in await store.artifacts(session_id, request_id=request_id) if not a.call]
             assert len(interrupted) == 1
             if kind is RequestKind.SUMMARY:
-                assert mended.snapshot.session.boundary == 1, "it was made up by itself"
+                assert repaired.snapshot.session.boundary == 1, "it was made up by itself"
             else:
-                await done(mended, await mended.retry(request_id))
+                await done(repaired, await repaired.retry(request_id))
 
 
 async def test_a_session_that_cannot_be_mended_at_opening_leaves_no_lock_behind(
@@ -295,9 +295,9 @@ async def test_notices_tell_the_data_before_the_state_that_rests_on_it(store: Po
         listening(reader) as ears,
     ):
         await play(session, 1)
-        changed = await ears.hear(SessionChanged, lambda notice: notice.session.prompt_index == 1)
-        appended: Notice = await ears.hear(EventsAppended)
-        assert ears.notices.index(appended) < ears.notices.index(changed)
+        changed = await ears.hear(SessionChanged, lambda notification: notification.session.prompt_index == 1)
+        appended: Notification = await ears.hear(EventsAppended)
+        assert ears.notifications.index(appended) < ears.notifications.index(changed)
 
 
 async def test_what_is_stored_before_following_has_begun_is_heard_all_the_same(

@@ -10,7 +10,7 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 import pytest
 
-from core.config.models import AgentRole, Choices, defaults_for
+from core.config.models import AgentRole, ModelAssignments, defaults_for
 from core.domain.ids import SessionId, new_uuid
 from core.domain.request import Request, RequestKind
 from core.domain.session import SessionState
@@ -22,8 +22,8 @@ from core.engine.engine import Engine
 from core.engine.queue.model_call import Caller, Cancellation
 from core.engine.queue.rate_limit import RateLimiter
 from core.engine.queue.trial import call_for_test, new_test
-from core.engine.session_handle import OpenSession
-from core.engine.sync.notifications import Notice, SessionChanged
+from core.engine.session_handle import SessionHandle
+from core.engine.sync.notifications import Notification, SessionChanged
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Match, Script
@@ -32,7 +32,7 @@ from tests.store.servers import plain_url
 
 PATIENCE = 15.0
 CHOICES = defaults_for("scripted")
-QUICK = Choices({role: replace(choice, timeout=0.05) for role, choice in CHOICES.items()})
+QUICK = ModelAssignments({role: replace(choice, timeout=0.05) for role, choice in CHOICES.items()})
 """Models that are given up after a twentieth of a second of silence."""
 MATCHES = {
     RequestKind.LOCK: {"schema": "world_chapter_lock"},
@@ -41,7 +41,7 @@ MATCHES = {
     RequestKind.NARRATIVE: {"schema": "text", "model": CHOICES[AgentRole.NARRATIVE].model},
 }
 
-N = TypeVar("N", bound=Notice)
+N = TypeVar("N", bound=Notification)
 
 
 def is_summary(request: ModelRequest) -> bool:
@@ -130,40 +130,42 @@ class Ears:
     """Everything that a session has said since somebody listened, and waiting for what comes."""
 
     def __init__(self) -> None:
-        self.notices: list[Notice] = []
+        self.notifications: list[Notification] = []
         self._arrived = asyncio.Condition()
 
-    async def take_in(self, session: OpenSession, is_listening: asyncio.Event) -> None:
+    async def take_in(self, session: SessionHandle, is_listening: asyncio.Event) -> None:
         with session.listen() as listener:
             is_listening.set()
-            async for notice in listener:
+            async for notification in listener:
                 async with self._arrived:
-                    self.notices.append(notice)
+                    self.notifications.append(notification)
                     self._arrived.notify_all()
 
     def all(self, kind: type[N]) -> list[N]:
-        return [notice for notice in self.notices if isinstance(notice, kind)]
+        return [notification for notification in self.notifications if isinstance(notification, kind)]
 
     async def hear(self, kind: type[N], test: Callable[[N], bool] = lambda _: True) -> N:
         """Return the first notice of this kind that passes the test, from the beginning on."""
         seen = 0
         async with asyncio.timeout(PATIENCE), self._arrived:
             while True:
-                for notice in self.notices[seen:]:
-                    if isinstance(notice, kind) and test(notice):
-                        return notice
-                seen = len(self.notices)
+                for notification in self.notifications[seen:]:
+                    if isinstance(notification, kind) and test(notification):
+                        return notification
+                seen = len(self.notifications)
                 await self._arrived.wait()
 
     async def hear_state(self, state: SessionState, boundary: int = 0) -> None:
         await self.hear(
             SessionChanged,
-            lambda notice: notice.session.state is state and notice.session.boundary >= boundary,
+            lambda notification: (
+                notification.session.state is state and notification.session.boundary >= boundary
+            ),
         )
 
 
 @asynccontextmanager
-async def listening(session: OpenSession) -> AsyncIterator[Ears]:
+async def listening(session: SessionHandle) -> AsyncIterator[Ears]:
     """Hear everything that the session says inside the block."""
     ears, is_listening = Ears(), asyncio.Event()
     task = asyncio.create_task(ears.take_in(session, is_listening))
@@ -181,7 +183,7 @@ def engine_on(
     *,
     label: str = "first window",
     backoff: float = 3600.0,
-    choices: Choices = CHOICES,
+    choices: ModelAssignments = CHOICES,
 ) -> Engine:
     return Engine(store, provider or ScriptedProvider(), choices, label=label, summary_backoff=backoff)
 
@@ -189,7 +191,7 @@ def engine_on(
 @asynccontextmanager
 async def window(
     store: Store, provider: Provider | None = None, session_id: SessionId | None = None, **more: Any
-) -> AsyncIterator[OpenSession]:
+) -> AsyncIterator[SessionHandle]:
     """Have a session open: the one that is named, or a new one."""
     engine = engine_on(store, provider, **more)
     session = await engine.open(session_id or await create(store))
@@ -203,7 +205,7 @@ async def window(
 @asynccontextmanager
 async def chapter(
     store: Store, provider: Provider | None = None, chunk_size: int = 7, **more: Any
-) -> AsyncIterator[OpenSession]:
+) -> AsyncIterator[SessionHandle]:
     """Have a new chapter open that can be played; its lock is made by a model of its own."""
     async with window(store, session_id=await create(store, chunk_size)) as session:
         await set_up(session)
@@ -221,25 +223,25 @@ async def create(store: Store, chunk_size: int = 7) -> SessionId:
     return made.session_id
 
 
-async def set_up(session: OpenSession, agents: int = 3) -> None:
+async def set_up(session: SessionHandle, agents: int = 3) -> None:
     await session.edit_tab1(Tab1Edit(world="A sea of glass.", chapter="The lamp is out.", agent_count=agents))
 
 
-async def done(session: OpenSession, request_id: Any) -> Request:
+async def done(session: SessionHandle, request_id: Any) -> Request:
     """Wait for a request, which must have gone well."""
     request = await session.wait(request_id)
     assert request.error_code is None, request
     return request
 
 
-async def record_test(session: OpenSession, provider: Provider | None = None) -> None:
+async def record_test(session: SessionHandle, provider: Provider | None = None) -> None:
     """Make a test call and store it with the calls of the session."""
     caller = Caller(provider or ScriptedProvider(), RateLimiter(CHOICES), utc_now)
     test = new_test(session.id, utc_now())
     await session.record_test(test, await call_for_test(caller, CHOICES, test, Cancellation()))
 
 
-async def play(session: OpenSession, count: int, slot: Slot = Slot.RED) -> None:
+async def play(session: SessionHandle, count: int, slot: Slot = Slot.RED) -> None:
     """Play prompts to their replies, and wait for the summaries that follow."""
     for _ in range(count):
         number = session.snapshot.session.prompt_index + 1
@@ -247,7 +249,7 @@ async def play(session: OpenSession, count: int, slot: Slot = Slot.RED) -> None:
         await session.wait_idle()
 
 
-async def play_to_the_end(session: OpenSession, count: int) -> None:
+async def play_to_the_end(session: SessionHandle, count: int) -> None:
     await play(session, count)
     await session.end_chapter()
     await session.wait_idle()

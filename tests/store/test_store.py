@@ -331,7 +331,7 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
 async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core.store, "WHOLE_DELTAS", 2)
+    monkeypatch.setattr(core.store, "MAX_FULL_DELTAS", 2)
     session, lease = await chapters.locked_session(store, limits=Limits(chunk_size=1))
     snapshot = await store.load(session.id)
     snapshot = replace(snapshot, blocks=tuple(await store.memory(session.id)), is_memory_known=True)

@@ -12,7 +12,7 @@ import pytest
 from core.domain.errors import SessionLockedError
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.store import Changes, Holder, Lease
+from core.store import Changes, Lease, WriterInfo
 from db.store import PostgresStore, open_store
 from db.writer_lock import lock_key
 from tests.store import chapters
@@ -41,7 +41,7 @@ async def test_the_second_window_hears_who_has_it(store: PostgresStore, url: str
     lease = await taken(store, session.id, "pts/1 on attic")
     other = await open_store(url)
     holder = await other.acquire(session.id, "pts/2")
-    assert isinstance(holder, Holder)
+    assert isinstance(holder, WriterInfo)
     assert holder.label == "pts/1 on attic"
     assert abs(holder.since - datetime.now(UTC)) < timedelta(minutes=1)
     await lease.aclose()
@@ -53,7 +53,7 @@ async def test_the_second_window_hears_who_has_it(store: PostgresStore, url: str
 async def test_the_same_window_does_not_take_it_twice(
     store: PostgresStore, locked: tuple[Session, Lease]
 ) -> None:
-    assert isinstance(await store.acquire(locked[0].id, "again"), Holder)
+    assert isinstance(await store.acquire(locked[0].id, "again"), WriterInfo)
 
 
 async def test_who_writes_can_be_asked_without_taking_anything(store: PostgresStore, url: str) -> None:
@@ -186,13 +186,13 @@ async def test_a_killed_program_leaves_the_lock_free(store: PostgresStore, url: 
     try:
         assert program.stdout is not None
         assert await asyncio.wait_for(program.stdout.readline(), PATIENCE) == b"epoch 1\n"
-        assert isinstance(await store.acquire(session.id, "me"), Holder)
+        assert isinstance(await store.acquire(session.id, "me"), WriterInfo)
     finally:
         program.kill()
         await program.wait()
 
     async def is_free() -> bool:
-        return not isinstance(await store.acquire(session.id, "me"), Holder)
+        return not isinstance(await store.acquire(session.id, "me"), WriterInfo)
 
     await until(is_free)
     assert (await store.load(session.id)).session == session

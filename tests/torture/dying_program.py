@@ -141,7 +141,7 @@ def install(reaper: Reaper) -> None:
     import db.store
     import db.writer_lock
     from core.engine.engine import Engine
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
@@ -166,9 +166,9 @@ def install(reaper: Reaper) -> None:
     seams.around_plain(core.exchange.chapter_file, "write_new", "chapter file written")
     seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
     seams.confirming(Engine, "correct_canon", lambda _, session_id, text: [text])
-    seams.confirming(OpenSession, "submit_prompt", lambda _, slot, text, **options: [text])
-    seams.confirming(OpenSession, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
-    seams.confirming(OpenSession, "define_narrative", lambda _, text, words: [text])
+    seams.confirming(SessionHandle, "submit_prompt", lambda _, slot, text, **options: [text])
+    seams.confirming(SessionHandle, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
+    seams.confirming(SessionHandle, "define_narrative", lambda _, text, words: [text])
     _install_streams(reaper)
     _install_migration(reaper, seams)
     _install_backup(reaper, seams)
@@ -304,12 +304,12 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
 def main() -> None:
     """Run the program's own command line."""
     orders = Orders.read(Path(sys.argv[1]))
-    from core.engine.script_player import Player
+    from core.engine.script_player import ScriptPlayer
     from storyengine_tui.cli import main as run_program
 
     install(Reaper(orders))
     # A call that failed for a passing reason is tried again at once.
-    (Player.__init__.__kwdefaults__ or {})["retry_wait"] = 0.01
+    (ScriptPlayer.__init__.__kwdefaults__ or {})["retry_wait"] = 0.01
     sys.argv = ["storyengine", *sys.argv[3:]]
     run_program()
 

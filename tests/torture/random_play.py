@@ -90,8 +90,8 @@ class RandomPlay(RandomWindows):
             self.attempt(partial(self.session.retry, request.id))
 
     @rule(which=st.integers(0, 3), is_cancelled=st.booleans())
-    def take_back(self, which: int, is_cancelled: bool) -> None:
-        command = self.session.cancel if is_cancelled else self.session.take_back
+    def withdraw(self, which: int, is_cancelled: bool) -> None:
+        command = self.session.cancel if is_cancelled else self.session.withdraw
         for request in self.session.snapshot.requests[which : which + 1]:
             self.attempt(partial(command, request.id))
 

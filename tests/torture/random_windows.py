@@ -15,7 +15,7 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError, Stor
 from core.domain.ids import SessionId
 from core.domain.request import RequestKind, RequestState
 from core.domain.slot import Slot
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
@@ -89,7 +89,7 @@ class Window:
 
     store: PostgresStore
     outage: Outage
-    session: OpenSession
+    session: SessionHandle
 
 
 class RandomWindows(RuleBasedStateMachine):
@@ -131,7 +131,7 @@ class RandomWindows(RuleBasedStateMachine):
         return f"<{self._count}>"
 
     @property
-    def session(self) -> OpenSession:
+    def session(self) -> SessionHandle:
         """The session in the window that writes."""
         return self._first.session
 
@@ -233,9 +233,9 @@ class RandomWindows(RuleBasedStateMachine):
 
     async def _open_second(self) -> None:
         self._second = await self._opened(await open_store(self.url))
-        self._heed_the_writer()
+        self._handle_writer_change()
 
-    def _heed_the_writer(self) -> None:
+    def _handle_writer_change(self) -> None:
         """The first window is the one that writes: the other found its place empty, and took it."""
         if self._second is not None and not self._second.session.is_read_only:
             self._first, self._second = self._second, self._first
@@ -267,7 +267,7 @@ class RandomWindows(RuleBasedStateMachine):
         end_writers(self.url)
         if self._second is not None and is_taken:
             self.attempt(self._second.session.take_over)
-            self._heed_the_writer()
+            self._handle_writer_change()
 
     async def _close_second(self) -> None:
         if self._second is not None:

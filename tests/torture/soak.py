@@ -20,7 +20,7 @@ from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.request import RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot, following
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
@@ -124,7 +124,7 @@ async def _on(url: str, prompts: int, seed: int) -> SoakFigures:
         while (index := session.snapshot.session.prompt_index) < prompts:
             await _prompt(session, slot, f"{PROMPT} ({index})")
             slot = following(slot, session.snapshot.session.slots)
-            ears.notices = [one for one in ears.notices[-50:] if isinstance(one, RequestFailed)]
+            ears.notifications = [one for one in ears.notifications[-50:] if isinstance(one, RequestFailed)]
             if index + 1 == warm:
                 figures.early = await _held(session, url)
     outage.trouble = lambda _: None
@@ -140,7 +140,7 @@ async def _on(url: str, prompts: int, seed: int) -> SoakFigures:
     return figures
 
 
-async def _prompt(session: OpenSession, slot: Slot, text: str) -> None:
+async def _prompt(session: SessionHandle, slot: Slot, text: str) -> None:
     """Send a prompt until its reply is stored, as a patient GM does."""
     index = session.snapshot.session.prompt_index + 1
     async with asyncio.timeout(PATIENCE):
@@ -152,12 +152,12 @@ async def _prompt(session: OpenSession, slot: Slot, text: str) -> None:
             assert request.state in (RequestState.DONE, RequestState.FAILED)
 
 
-async def _lock(session: OpenSession) -> None:
+async def _lock(session: SessionHandle) -> None:
     while session.snapshot.session.state is SessionState.DRAFT_TAB1:
         await session.wait(await session.lock())
 
 
-async def _held(session: OpenSession, url: str) -> Held:
+async def _held(session: SessionHandle, url: str) -> Held:
     """Look when nothing is under way; what only ends a moment later is no leak."""
     await session.wait_idle()
     await asyncio.sleep(A_MOMENT)

@@ -13,7 +13,7 @@ from textual.widgets import Button, Input, Select, Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.narrative.download_row import deliver_chapter
@@ -125,7 +125,7 @@ async def chapter_page(
 
 @asynccontextmanager
 async def session_page(
-    desktop: Desktop, session: OpenSession, size: tuple[int, int] = (120, 40)
+    desktop: Desktop, session: SessionHandle, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator["ChapterPage"]:
     """Open tab 3 on a session that is open already."""
     app = NarrativeApp(session, Configuration(desktop.paths, desktop.settings))
@@ -144,7 +144,7 @@ class ChapterPage:
         self.app = app
 
     @property
-    def session(self) -> OpenSession:
+    def session(self) -> SessionHandle:
         return self.pane.session
 
     @property

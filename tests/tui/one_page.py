@@ -11,10 +11,10 @@ from textual.app import App, ComposeResult
 
 import storyengine_tui
 from core.domain.errors import StoryEngineError
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import WriterChanged
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.key_line import KeyLine
 
@@ -61,9 +61,9 @@ def styles_of(page: str) -> list[str | PurePath]:
 class PageApp(App[None]):
     """One tab alone, on an open session: what the screen around it does, without its other tabs."""
 
-    PAGE: ClassVar[type[EnginePane]]
+    PAGE: ClassVar[type[SessionTab]]
 
-    def __init__(self, session: OpenSession, configuration: Configuration | None = None) -> None:
+    def __init__(self, session: SessionHandle, configuration: Configuration | None = None) -> None:
         super().__init__()
         self.configuration = configuration
         self.errors: list[StoryEngineError] = []
@@ -90,11 +90,11 @@ class PageApp(App[None]):
             await page.attach(self._session)
             page.shown()
             self.has_begun = True
-            async for notice in listener:
-                if isinstance(notice, WriterChanged) and notice.holder is None:
+            async for notification in listener:
+                if isinstance(notification, WriterChanged) and notification.holder is None:
                     await page.attach(self._session)
-                page.hear(notice)
+                page.on_notification(notification)
 
-    @on(EnginePane.CommandFailed)
-    def _keep(self, event: EnginePane.CommandFailed) -> None:
+    @on(SessionTab.CommandFailed)
+    def _keep(self, event: SessionTab.CommandFailed) -> None:
         self.errors.append(event.error)

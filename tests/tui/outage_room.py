@@ -86,7 +86,7 @@ class Room:
 
     async def stored(self) -> Snapshot:
         """Read the session from the database."""
-        session = self.app.desk.session
+        session = self.app.workspace.session
         assert session is not None
         return await session._store.load(session.id)
 

@@ -12,7 +12,7 @@ from textual.widgets import Button, Static
 from core.domain.event import Event
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from core.store import Snapshot
 from storyengine_tui.screens.play.composer import Composer
@@ -62,7 +62,7 @@ class Table:
         return self.app.screen_stack[0].query_one(PlayPane)
 
     @property
-    def session(self) -> OpenSession:
+    def session(self) -> SessionHandle:
         return self.pane.session
 
     @property

@@ -8,7 +8,7 @@ from core.domain.request import Artifact
 from core.engine.queue.trial import TEST_VERSION
 from core.store import Store
 
-LOOKED_AT = 5
+MAX_SESSIONS_SCANNED = 5
 """How many other chapters are looked at, those played last first: each is a query of its own."""
 
 
@@ -16,7 +16,7 @@ NEWEST = 64
 """How many calls of an agent are read: what this costs is not to grow with the story."""
 
 
-def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
+def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
     """Return the seconds that this agent's newest piece of work took with this model; None when unknown.
 
     `artifacts` are those of a session, oldest first. Work that failed, or was tried more than once, tells
@@ -33,15 +33,15 @@ def time_of_last(artifacts: Sequence[Artifact], agent_id: int, model: str) -> fl
     return known
 
 
-async def find_time_of_last(store: Store, session_id: SessionId, agent_id: int, model: str) -> float | None:
-    """Return `time_of_last` of this session, else of the one played last that knows; raise StorageError."""
+async def find_last_duration(store: Store, session_id: SessionId, agent_id: int, model: str) -> float | None:
+    """Return `last_duration` of this session, else of the one played last that knows; raise StorageError."""
     others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
-    for one in (session_id, *others[:LOOKED_AT]):
+    for one in (session_id, *others[:MAX_SESSIONS_SCANNED]):
         calls = await store.artifacts(one, agent_id=agent_id, newest=NEWEST)
         if len(calls) == NEWEST:
             # Of the oldest piece of work among them, some calls may not be there.
             calls = [call for call in calls if call.request_id != calls[0].request_id]
-        seconds = time_of_last(calls, agent_id, model)
+        seconds = last_duration(calls, agent_id, model)
         if seconds is not None:
             return seconds
     return None

@@ -7,16 +7,16 @@ from typing import assert_never
 from core.agents import character, context_summary, world_lock
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.json_output import InvalidMemoryError, ParsedMemory
-from core.config.models import AgentRole, Choices, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.request import Request, RequestKind
-from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail, failure_of
+from core.engine.outcome import CallRecords, Failed, LockMade, Outcome, ReplyMade, SummaryMade, failure_of
 from core.engine.queue.model_call import Caller, CallResult, Cancellation
 from core.engine.queue.narrative_job import Narrator, Save
-from core.engine.sync.notifications import CallStarted, Notice, StreamRestarted, TextArrived
+from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.store import Snapshot, Store
 
-Publish = Callable[[Notice], None]
+Publish = Callable[[Notification], None]
 Parse = Callable[[str], ParsedMemory]
 
 
@@ -28,7 +28,7 @@ class Executor:
         store: Store,
         caller: Caller,
         builder: ContextBuilder,
-        choices: Choices,
+        choices: ModelAssignments,
         save: Save,
     ) -> None:
         self._caller = caller
@@ -38,7 +38,7 @@ class Executor:
 
     async def run(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
-    ) -> tuple[Outcome, Trail]:
+    ) -> tuple[Outcome, CallRecords]:
         """Return what came of `request`, with the provenance that is still to be stored.
 
         Raises:
@@ -50,10 +50,10 @@ class Executor:
             return await self._carried_out(snapshot, request, calls)
         except Exception as stumble:
             # What was answered was paid for, whatever goes wrong with it here; a narrative stores it itself.
-            if request.kind is RequestKind.NARRATIVE or not calls.trail.artifacts:
+            if request.kind is RequestKind.NARRATIVE or not calls.call_records.artifacts:
                 raise
             error = failure_of(stumble, f"request {request.id}")
-            return Failed(error), calls.trail.marked(error)
+            return Failed(error), calls.call_records.marked(error)
 
     def needs_room(self, snapshot: Snapshot, request: Request) -> bool:
         """Whether a prompt can be sent only with what is not in memory yet shortened."""
@@ -74,7 +74,7 @@ class Executor:
 
     async def _carried_out(
         self, snapshot: Snapshot, request: Request, calls: "_Calls"
-    ) -> tuple[Outcome, Trail]:
+    ) -> tuple[Outcome, CallRecords]:
         match request.kind:
             case RequestKind.LOCK:
                 return await self._lock(snapshot, calls)
@@ -89,16 +89,18 @@ class Executor:
             case _:
                 assert_never(request.kind)
 
-    async def _lock(self, snapshot: Snapshot, calls: "_Calls") -> tuple[Outcome, Trail]:
+    async def _lock(self, snapshot: Snapshot, calls: "_Calls") -> tuple[Outcome, CallRecords]:
         self._builder.require_room(snapshot.session, snapshot.tab1)
         context = self._builder.world_lock(snapshot.session, snapshot.tab1)
         style = calls.style_of(context)
-        made, trail = await _memory(
+        made, call_records = await _memory(
             context, calls, lambda text: world_lock.parse(text, snapshot.session, style)
         )
-        return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), trail
+        return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), call_records
 
-    async def _reply(self, snapshot: Snapshot, request: Request, calls: "_Calls") -> tuple[Outcome, Trail]:
+    async def _reply(
+        self, snapshot: Snapshot, request: Request, calls: "_Calls"
+    ) -> tuple[Outcome, CallRecords]:
         if request.slot is None:
             raise ValueError("a reply belongs to a slot")
         session = snapshot.session
@@ -107,21 +109,23 @@ class Executor:
         )
         result = await calls.make(context)
         if result.error is not None:
-            return Failed(result.error, result.retry_after), result.trail
+            return Failed(result.error, result.retry_after), result.call_records
         is_unfinished = result.finish_reason == "length"
-        text, trail = result.text, result.trail
+        text, call_records = result.text, result.call_records
         if calls.style_of(context) is PromptStyle.SMALL:
             text, cut = character.trim_small_reply(text, is_unfinished=is_unfinished)
-            trail = trail.noting(cut)
+            call_records = call_records.noting(cut)
         elif is_unfinished:
             error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-            return Failed(error), trail.marked(error)
+            return Failed(error), call_records.marked(error)
         try:
-            return ReplyMade(character.clean_reply(text, session.name_of(request.slot))), trail
+            return ReplyMade(character.clean_reply(text, session.name_of(request.slot))), call_records
         except StoryEngineError as error:
-            return Failed(error), trail.marked(error)
+            return Failed(error), call_records.marked(error)
 
-    async def _summary(self, snapshot: Snapshot, request: Request, calls: "_Calls") -> tuple[Outcome, Trail]:
+    async def _summary(
+        self, snapshot: Snapshot, request: Request, calls: "_Calls"
+    ) -> tuple[Outcome, CallRecords]:
         chunk = request.prompts
         if chunk is None:
             raise ValueError("a summary covers prompts")
@@ -131,12 +135,12 @@ class Executor:
         context = self._builder.summary(session, snapshot.blocks, chunk, events)
         length = len(context_summary.chunk_text(session, chunk, events))
         style = calls.style_of(context)
-        made, trail = await _memory(
+        made, call_records = await _memory(
             context, calls, lambda text: context_summary.parse(text, session, chunk, length, style)
         )
         if isinstance(made, Failed):
-            return made, trail
-        return SummaryMade(made.payload, made.json_text, chunk), trail
+            return made, call_records
+        return SummaryMade(made.payload, made.json_text, chunk), call_records
 
 
 class _Calls:
@@ -145,7 +149,7 @@ class _Calls:
     def __init__(
         self,
         caller: Caller,
-        choices: Choices,
+        choices: ModelAssignments,
         request: Request,
         cancellation: Cancellation,
         publish: Publish,
@@ -155,11 +159,11 @@ class _Calls:
         self._request = request
         self._cancellation = cancellation
         self._publish = publish
-        self._trail = Trail()
+        self._trail = CallRecords()
         self._count = 0
 
     @property
-    def trail(self) -> Trail:
+    def call_records(self) -> CallRecords:
         """The provenance of every call so far."""
         return self._trail
 
@@ -191,7 +195,7 @@ class _Calls:
             self._cancellation,
             lambda text: self._publish(TextArrived(self._request.id, text)),
         )
-        self._trail += result.trail
+        self._trail += result.call_records
         return result
 
 
@@ -200,44 +204,46 @@ class _Try:
     """What one call for memory gave; `problems` is what the model can be asked to correct."""
 
     made: ParsedMemory | Failed
-    trail: Trail
+    call_records: CallRecords
     text: str = ""
     problems: tuple[str, ...] = ()
 
     @property
-    def rejected(self) -> Trail:
+    def rejected(self) -> CallRecords:
         """The trail, with the problems as the error of its call."""
-        return self.trail.marked(StoryEngineError(ErrorCode.LLM_INVALID_JSON), "; ".join(self.problems))
+        return self.call_records.marked(
+            StoryEngineError(ErrorCode.LLM_INVALID_JSON), "; ".join(self.problems)
+        )
 
 
-async def _memory(context: Context, calls: _Calls, parse: Parse) -> tuple[ParsedMemory | Failed, Trail]:
+async def _memory(context: Context, calls: _Calls, parse: Parse) -> tuple[ParsedMemory | Failed, CallRecords]:
     """Get JSON that validates: one call, and one more that shows the model its error (design 7).
 
     Memory that is valid but too long is asked for once more too, and kept when no other comes of it.
     """
     first = await _try(context, calls, parse)
     if not first.problems:
-        return first.made, first.trail
+        return first.made, first.call_records
     second = await _try(repair_context(context, first.text, first.problems), calls, parse)
     if isinstance(second.made, Failed):
-        last = second.rejected if second.problems else second.trail
+        last = second.rejected if second.problems else second.call_records
         is_cancelled = second.made.error.code is ErrorCode.LLM_CANCELLED
         if isinstance(first.made, ParsedMemory) and not is_cancelled:
-            return first.made, first.trail + last
+            return first.made, first.call_records + last
         return second.made, first.rejected + last
-    return second.made, first.rejected + second.trail
+    return second.made, first.rejected + second.call_records
 
 
 async def _try(context: Context, calls: _Calls, parse: Parse) -> _Try:
     result = await calls.make(context)
     if result.error is not None:
-        return _Try(Failed(result.error, result.retry_after), result.trail)
+        return _Try(Failed(result.error, result.retry_after), result.call_records)
     if result.finish_reason == "length":
         error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
-        return _Try(Failed(error), result.trail.marked(error))
+        return _Try(Failed(error), result.call_records.marked(error))
     try:
         made = parse(result.text)
     except InvalidMemoryError as invalid:
         error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
-        return _Try(Failed(error), result.trail, result.text, invalid.problems)
-    return _Try(made, result.trail, result.text, made.too_long)
+        return _Try(Failed(error), result.call_records, result.text, invalid.problems)
+    return _Try(made, result.call_records, result.text, made.too_long)

@@ -7,12 +7,12 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from core.agents.context_builder import Context
-from core.config.models import SCRIPT, ModelChoice, setting_of
+from core.config.models import SCRIPT, ModelConfig, setting_of
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.request import Artifact, Content, Request, Usage
 from core.engine.clock import Clock
-from core.engine.outcome import Trail, failure_of
+from core.engine.outcome import CallRecords, failure_of
 from core.engine.queue.rate_limit import RateLimiter
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
@@ -48,7 +48,7 @@ class CallResult:
     text: str
     model: str
     error: StoryEngineError | None
-    trail: Trail
+    call_records: CallRecords
     finish_reason: str = ""
 
     @property
@@ -88,7 +88,7 @@ class Caller:
     async def call(
         self,
         context: Context,
-        choice: ModelChoice,
+        choice: ModelConfig,
         request: Request,
         number: int,
         cancellation: Cancellation,
@@ -116,12 +116,12 @@ class Caller:
             context, outgoing, request, number, progress, text, error, total
         )
         finish = progress.completion.finish_reason if progress.completion else ""
-        return CallResult(text, artifact.model, error, Trail((artifact,), contents), finish)
+        return CallResult(text, artifact.model, error, CallRecords((artifact,), contents), finish)
 
     async def _consume(
         self,
         context: Context,
-        choice: ModelChoice,
+        choice: ModelConfig,
         outgoing: ModelRequest,
         progress: _Progress,
         on_text: Callable[[str], None],
@@ -196,7 +196,7 @@ class Caller:
         return artifact, (manifest, *parts, *((output,) if output else ()))
 
 
-def _too_long(context: Context, choice: ModelChoice) -> StoryEngineError:
+def _too_long(context: Context, choice: ModelConfig) -> StoryEngineError:
     """Return the error for an answer beyond its bound, which ends the call and closes the connection."""
     return StoryEngineError(
         ErrorCode.LLM_TRUNCATED,
@@ -221,7 +221,7 @@ async def _ended(task: asyncio.Task[None]) -> StoryEngineError | None:
             return failure_of(error, "a call")
 
 
-def model_request(context: Context, choice: ModelChoice) -> ModelRequest:
+def model_request(context: Context, choice: ModelConfig) -> ModelRequest:
     """Return what is sent for `context`."""
     return ModelRequest(
         messages=context.messages,

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import ModelChoice, PromptStyle
+from core.config.models import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.request import Request
-from core.engine.outcome import Failed, NarrativeMade, Outcome, Trail
+from core.engine.outcome import CallRecords, Failed, NarrativeMade, Outcome
 from core.engine.queue.model_call import CallResult, input_hash, model_request
 from core.store import Changes, Snapshot, Store
 from core.text.cleaning import cut_in_words, to_last_sentence
@@ -19,13 +19,13 @@ Save = Callable[[Callable[[Snapshot], Changes]], Awaitable[Changes]]
 class Narrator:
     """Agent 9 at work."""
 
-    def __init__(self, store: Store, builder: ContextBuilder, choice: ModelChoice, save: Save) -> None:
+    def __init__(self, store: Store, builder: ContextBuilder, choice: ModelConfig, save: Save) -> None:
         self._store = store
         self._builder = builder
         self._choice = choice
         self._save = save
 
-    async def run(self, snapshot: Snapshot, request: Request, call: Call) -> tuple[Outcome, Trail]:
+    async def run(self, snapshot: Snapshot, request: Request, call: Call) -> tuple[Outcome, CallRecords]:
         """Return the whole text.
 
         The provenance of each part is stored as soon as it is there, so that a later attempt uses
@@ -52,15 +52,15 @@ class Narrator:
             result = await call(context)
             error = self._error_in(result)
             if error is not None:
-                return Failed(error, result.retry_after), result.trail.marked(error)
+                return Failed(error, result.retry_after), result.call_records.marked(error)
             prose = self._prose(result.text)
             cut = cut_in_words("after its last whole sentence", result.text.strip(), prose)
-            await self._save(partial(_provenance, request, result.trail.noting(cut)))
+            await self._save(partial(_provenance, request, result.call_records.noting(cut)))
             texts.append(prose)
             model = result.model
         block_ids = tuple(block.id for block in blocks)
         whole = "\n\n".join(texts)
-        return NarrativeMade(whole, model, session.definition, session.target_words, block_ids), Trail()
+        return NarrativeMade(whole, model, session.definition, session.target_words, block_ids), CallRecords()
 
     def _error_in(self, result: CallResult) -> StoryEngineError | None:
         """A text that was cut is no chapter. The very small model alone is measured by its room: it does
@@ -91,5 +91,7 @@ class Narrator:
 _NOTHING_PLAYED = "No prompt was played in this chapter; there is nothing to write."
 
 
-def _provenance(request: Request, trail: Trail, _: Snapshot) -> Changes:
-    return Changes(session_id=request.session_id, artifacts=trail.artifacts, contents=trail.contents)
+def _provenance(request: Request, call_records: CallRecords, _: Snapshot) -> Changes:
+    return Changes(
+        session_id=request.session_id, artifacts=call_records.artifacts, contents=call_records.contents
+    )

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict, deque
 
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 
 _MINUTE = 60.0
 
@@ -14,7 +14,7 @@ class RateLimiter:
     The characters share the limit of their role, but for one that has a limit of its own.
     """
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: ModelAssignments) -> None:
         self._choices = choices
         self._begun: defaultdict[AgentRole | int, deque[float]] = defaultdict(deque)
 

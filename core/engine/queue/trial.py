@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from core.config.models import AgentRole, Choices
+from core.config.models import AgentRole, ModelAssignments
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.request import Request, RequestKind, RequestState
@@ -35,7 +35,7 @@ def new_test(session_id: SessionId, now: datetime) -> Request:
 
 
 async def call_for_test(
-    caller: Caller, choices: Choices, test: Request, cancellation: Cancellation
+    caller: Caller, choices: ModelAssignments, test: Request, cancellation: Cancellation
 ) -> CallResult:
     """Make one tiny call to the model of the first character that has none of its own."""
     slot = next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
@@ -65,6 +65,6 @@ def record_of_test(test: Request, result: CallResult, now: datetime) -> Changes:
     return Changes(
         session_id=test.session_id,
         requests=(settled,),
-        artifacts=result.trail.artifacts,
-        contents=result.trail.contents,
+        artifacts=result.call_records.artifacts,
+        contents=result.call_records.contents,
     )

@@ -18,7 +18,7 @@ from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import SessionState
 from core.engine import commands
 from core.engine.clock import Clock
-from core.engine.outcome import BUG, Failed, Outcome, Trail, failure_of, trail_without_call
+from core.engine.outcome import BUG, CallRecords, Failed, Outcome, failure_of, trail_without_call
 from core.engine.queue.executor import Executor
 from core.engine.queue.model_call import Cancellation
 from core.engine.recovery import recover
@@ -65,7 +65,7 @@ class Runner:
         if not isinstance(error, StoryEngineError):
             error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
         self._writer.listeners.publish(StorageTrouble(error))
-        self._writer.settlements.fail(error)
+        self._writer.waiters.fail(error)
 
     def wake(self) -> None:
         """Look for work again."""
@@ -164,8 +164,8 @@ class Runner:
             except _NotItsTurnError:
                 return
             request = commands.find_request(self._writer.snapshot, request_id)
-            outcome, trail = await self._outcome(request, cancellation)
-            await self._settle(request, outcome, trail)
+            outcome, call_records = await self._outcome(request, cancellation)
+            await self._settle(request, outcome, call_records)
         finally:
             self._current = None
             self._unwanted.discard(request_id)
@@ -176,14 +176,19 @@ class Runner:
             return
         await self._writer.apply_patiently(lambda snapshot: _begun(snapshot, request_id, self._clock()))
 
-    async def _settle(self, request: Request, outcome: Outcome, trail: Trail) -> None:
+    async def _settle(self, request: Request, outcome: Outcome, call_records: CallRecords) -> None:
         """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the
         GM's text comes back and the session goes on."""
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
-        for settled, stored in ((outcome, trail), (failed, trail), (failed, None), (failed, Trail())):
+        for settled, stored in (
+            (outcome, call_records),
+            (failed, call_records),
+            (failed, None),
+            (failed, CallRecords()),
+        ):
             if stored is None:
                 stored = trail_without_call(request, failed.error, self._clock())
-            settlement = partial(self._settlement, request=request, outcome=settled, trail=stored)
+            settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
             try:
                 await self._writer.apply_patiently(settlement)
             except SessionLockedError:
@@ -198,7 +203,7 @@ class Runner:
             )
         )
 
-    async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
+    async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
         """Run the request in a task of its own, so that a bug in it settles the request and is logged."""
         task = asyncio.create_task(self._executed(request, cancellation), name=f"request {request.id}")
         try:
@@ -211,18 +216,24 @@ class Runner:
         failure = failure_of(error, f"request {request.id}")
         return Failed(failure), trail_without_call(request, failure, self._clock())
 
-    async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, Trail]:
+    async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
         snapshot = await self._writer.know_memory()
         return await self._executor.run(snapshot, request, cancellation, self._writer.listeners.publish)
 
-    def _settlement(self, snapshot: Snapshot, request: Request, outcome: Outcome, trail: Trail) -> Changes:
+    def _settlement(
+        self, snapshot: Snapshot, request: Request, outcome: Outcome, call_records: CallRecords
+    ) -> Changes:
         """Settle on the snapshot as it is now; if somebody else settled the request meanwhile, what was
         paid for is kept as provenance."""
         current = next((other for other in snapshot.requests if other.id == request.id), None)
         if current is None or (current.state, current.attempts) != (request.state, request.attempts):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
-            return Changes(session_id=request.session_id, artifacts=trail.artifacts, contents=trail.contents)
-        return settle(snapshot, current, outcome, trail, self._clock(), self._backoff)
+            return Changes(
+                session_id=request.session_id,
+                artifacts=call_records.artifacts,
+                contents=call_records.contents,
+            )
+        return settle(snapshot, current, outcome, call_records, self._clock(), self._backoff)
 
 
 _UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry, and please report the log."

@@ -5,7 +5,7 @@ import logging
 
 from core.domain.errors import StoryEngineError
 from core.domain.memory import BlockType, MemoryBlock
-from core.engine.save_points.service import SaveSlots
+from core.engine.save_points.service import SavePoints
 from core.engine.sync.notifications import MemoryAppended
 from core.engine.sync.session_writer import Writer
 
@@ -15,10 +15,10 @@ LONGEST_CLOSE = 5.0
 """Seconds that a slot may still take when the session is closed; without it only the next one is later."""
 
 
-class SlotKeeper:
+class AutoSaver:
     """One task of an open session: it hears of memory, and nobody waits for it."""
 
-    def __init__(self, writer: Writer, slots: SaveSlots) -> None:
+    def __init__(self, writer: Writer, slots: SavePoints) -> None:
         self._writer = writer
         self._slots = slots
         self._task: asyncio.Task[None] | None = None
@@ -29,7 +29,7 @@ class SlotKeeper:
             return
         self._task = asyncio.create_task(self._run(), name="save slots")
 
-    async def take_now(self, occasion: str) -> None:
+    async def create_now(self, occasion: str) -> None:
         """Take a slot and return when it is stored; raise StorageError when it cannot be."""
         await self._slots.take(self._writer.snapshot.session.id, occasion)
 
@@ -44,12 +44,12 @@ class SlotKeeper:
 
     async def _run(self) -> None:
         with self._writer.listeners.listen() as listener:
-            async for notice in listener:
+            async for notification in listener:
                 # A window that only reads along hears of memory too; the one that writes takes the slot.
-                if not isinstance(notice, MemoryAppended) or self._writer.lease is None:
+                if not isinstance(notification, MemoryAppended) or self._writer.lease is None:
                     continue
-                if notice.block.type is not BlockType.CANON_CORRECTION:
-                    await self._take(notice.block)
+                if notification.block.type is not BlockType.CANON_CORRECTION:
+                    await self._take(notification.block)
 
     async def _take(self, block: MemoryBlock) -> None:
         try:

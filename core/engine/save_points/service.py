@@ -18,8 +18,8 @@ from core.domain.save_point import (
     NAMED,
     NOTHING,
     Chains,
-    SaveSlot,
-    SlotContent,
+    SavePoint,
+    SavePointContent,
     SlotDamagedError,
     chained,
     content_of,
@@ -37,7 +37,7 @@ BATCH = 200
 """Prompts that are read and hashed at a time, so that a long story holds nothing up."""
 
 
-class SaveSlots:
+class SavePoints:
     """The slots of every session of a store.
 
     They need no writer's lock: a slot is no part of what a session says, and two windows that take one at
@@ -49,13 +49,13 @@ class SaveSlots:
         self._clock = clock
         self._turn = asyncio.Lock()
 
-    async def listed(self, session_id: SessionId) -> Sequence[SaveSlot]:
+    async def listed(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the slots of a session by their numbers."""
         return await self._store.save_slots(session_id)
 
     async def take(
         self, session_id: SessionId, occasion: str, *, spared: int | None = None
-    ) -> SaveSlot | None:
+    ) -> SavePoint | None:
         """Take an automatic slot, the oldest but `spared` giving way; None when the newest says the same."""
         async with self._turn:
             taken = await self._store.save_slots(session_id)
@@ -69,7 +69,7 @@ class SaveSlots:
             await self._store.put_save_slot(slot)
             return slot
 
-    async def keep(self, session_id: SessionId, name: str) -> SaveSlot:
+    async def keep(self, session_id: SessionId, name: str) -> SavePoint:
         """Keep how the session stands under a name; the same name again replaces what it stood for."""
         name = clean_line(name)
         if not name:
@@ -105,13 +105,13 @@ class SaveSlots:
         await self._store.create(as_new_session(body, fresh))
         return fresh
 
-    async def _found(self, session_id: SessionId, number: int) -> SaveSlot:
+    async def _found(self, session_id: SessionId, number: int) -> SavePoint:
         for slot in await self._store.save_slots(session_id):
             if slot.number == number:
                 return slot
         raise IllegalCommandError(f"There is nothing in save slot {number}.")
 
-    async def _content(self, session_id: SessionId, taken: Sequence[SaveSlot]) -> SlotContent:
+    async def _content(self, session_id: SessionId, taken: Sequence[SavePoint]) -> SavePointContent:
         """Return how the session stands; of what only grows, what the newest slot knows is not read again."""
         snapshot = _all_unsent(await self._store.load(session_id))
         session = snapshot.session
@@ -129,7 +129,7 @@ class SaveSlots:
         if (seen := known.draft_count if known else 0) < snapshot.draft_count:
             new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
             drafts = await asyncio.to_thread(chained, drafts, new)
-        return SlotContent(
+        return SavePointContent(
             session=session,
             tab1=snapshot.tab1,
             unsent=snapshot.unsent,
@@ -138,7 +138,7 @@ class SaveSlots:
             chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
         )
 
-    async def _body(self, slot: SaveSlot) -> SessionBody:
+    async def _body(self, slot: SavePoint) -> SessionBody:
         """Return the story up to a slot, all of it checked."""
         content = content_of(slot)
         session = content.session
@@ -192,7 +192,7 @@ def _title_with(title: str, label: str) -> str:
     return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"
 
 
-def _newest_content(taken: Sequence[SaveSlot]) -> SlotContent | None:
+def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
     """Return the content of the slot that has come furthest, if it is whole and has links of today."""
     for slot in sorted(taken, key=lambda slot: (slot.prompt_index, slot.taken_at), reverse=True):
         try:
@@ -218,7 +218,7 @@ def _all_unsent(snapshot: Snapshot) -> Snapshot:
     return snapshot
 
 
-def _number_for(name: str, taken: Sequence[SaveSlot]) -> int:
+def _number_for(name: str, taken: Sequence[SavePoint]) -> int:
     named = {slot.number: slot for slot in taken if slot.is_named}
     for number, slot in named.items():
         if slot.label.casefold() == name.casefold():

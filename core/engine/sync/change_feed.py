@@ -13,7 +13,7 @@ from core.engine.sync.notifications import (
     DraftStored,
     EventsAppended,
     MemoryAppended,
-    Notice,
+    Notification,
     RequestBegun,
     RequestFailed,
     RequestQueued,
@@ -21,46 +21,46 @@ from core.engine.sync.notifications import (
     SessionChanged,
     UnsentChanged,
 )
-from core.store import Changes, Snapshot, Store, whole_from
+from core.store import Changes, Snapshot, Store, full_deltas_from
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class SnapshotDelta:
     """A snapshot that was read again, what listeners hear of it, and the requests that changed."""
 
     snapshot: Snapshot
-    notices: tuple[Notice, ...]
+    notifications: tuple[Notification, ...]
     requests: tuple[Request, ...]
 
 
-def notices_of(before: Snapshot, changes: Changes) -> list[Notice]:
+def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
     """Return what listeners hear of changes: data first, then the state, then what was settled."""
-    notices: list[Notice] = []
+    notifications: list[Notification] = []
     if changes.events:
-        notices.append(EventsAppended(changes.events))
-    notices += [MemoryAppended(block) for block in changes.blocks]
-    notices += [DraftStored(draft) for draft in changes.drafts]
-    notices += [UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
+        notifications.append(EventsAppended(changes.events))
+    notifications += [MemoryAppended(block) for block in changes.blocks]
+    notifications += [DraftStored(draft) for draft in changes.drafts]
+    notifications += [UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
     if changes.session is not None and changes.session != before.session:
-        notices.append(SessionChanged(changes.session))
+        notifications.append(SessionChanged(changes.session))
     for request in changes.requests:
-        notices += _notices_of_request(request)
-    return notices
+        notifications += _notices_of_request(request)
+    return notifications
 
 
-async def read_news(store: Store, before: Snapshot) -> News:
+async def read_changes(store: Store, before: Snapshot) -> SnapshotDelta:
     """Read the session again and return what became of it since `before`; raises StorageError."""
     now = await store.load(before.session.id)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
     events = await store.events(now.session.id, first=first, last=last) if last >= first else ()
     blocks = await _new_blocks(store, before, now)
     if before.is_memory_known:
-        known = folded((*before.blocks, *blocks), whole_from(now.session))
+        known = folded((*before.blocks, *blocks), full_deltas_from(now.session))
         now = replace(now, blocks=known, is_memory_known=True)
     drafts: Sequence[NarrativeDraft] = ()
     if now.draft_count > before.draft_count:
         drafts = (await store.drafts(now.session.id))[before.draft_count : now.draft_count]
-    return news_between(before, now, events, blocks, drafts)
+    return diff_snapshots(before, now, events, blocks, drafts)
 
 
 async def _new_blocks(store: Store, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
@@ -72,13 +72,13 @@ async def _new_blocks(store: Store, before: Snapshot, now: Snapshot) -> Sequence
     return await store.blocks(new.id, after=after, corrections=before.corrections)
 
 
-def news_between(
+def diff_snapshots(
     before: Snapshot,
     now: Snapshot,
     events: Sequence[Event],
     blocks: Sequence[MemoryBlock],
     drafts: Sequence[NarrativeDraft],
-) -> News:
+) -> SnapshotDelta:
     """Return the news that lie between two snapshots, given what was added."""
     known = {request.id: request for request in before.requests}
     kept = {request.id for request in now.requests}
@@ -98,10 +98,10 @@ def news_between(
         },
         requests=requests,
     )
-    return News(now, tuple(notices_of(before, changes)), requests)
+    return SnapshotDelta(now, tuple(notifications_for(before, changes)), requests)
 
 
-def _notices_of_request(request: Request) -> list[Notice]:
+def _notices_of_request(request: Request) -> list[Notification]:
     match request.state:
         case RequestState.PENDING:
             return [RequestQueued(request)]

@@ -7,7 +7,7 @@ from core.domain.ids import RequestId
 from core.domain.request import Request
 
 
-class Settlements:
+class CompletionWaiters:
     """Futures of requests that are open in this window."""
 
     def __init__(self) -> None:

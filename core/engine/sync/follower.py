@@ -49,6 +49,6 @@ class Follower:
     async def _follow(self) -> None:
         async with self._store.follow(self._writer.snapshot.session.id) as commits:
             # What was stored between the first read and the start of listening.
-            await self._writer.read_along()
+            await self._writer.refresh()
             async for _ in commits:
-                await self._writer.read_along()
+                await self._writer.refresh()

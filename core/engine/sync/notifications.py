@@ -10,7 +10,7 @@ from core.domain.memory import MemoryBlock
 from core.domain.request import Request
 from core.domain.session import Session
 from core.domain.slot import Slot
-from core.store import Holder
+from core.store import WriterInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class StorageRecovered:
 class WriterChanged:
     """Who may write here changed: None means this window; a holder means another one."""
 
-    holder: Holder | None
+    holder: WriterInfo | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class SessionReplaced:
     new_id: SessionId
 
 
-Notice = (
+Notification = (
     SessionChanged
     | RequestQueued
     | RequestBegun

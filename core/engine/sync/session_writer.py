@@ -12,12 +12,12 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
 from core.domain.request import Request
 from core.engine.clock import Clock
-from core.engine.recovery import disowned
-from core.engine.sync.change_feed import News, notices_of, read_news
-from core.engine.sync.completion_waiters import Settlements
+from core.engine.recovery import withdraw_doubtful_prompts
+from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
+from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
-from core.store import Changes, Holder, Lease, Snapshot, Store
+from core.store import Changes, Lease, Snapshot, Store, WriterInfo
 
 Decide = Callable[[Snapshot], Changes]
 
@@ -44,12 +44,12 @@ class Writer:
     snapshot: Snapshot
     clock: Clock
     lease: Lease | None = None
-    holder: Holder | None = None
+    holder: WriterInfo | None = None
     on_adopted: Callable[[], None] = _nothing
     on_locked_out: Callable[[], None] = _nothing
 
     def __post_init__(self) -> None:
-        self.settlements = Settlements()
+        self.waiters = CompletionWaiters()
         self._mutex = asyncio.Lock()
         self._trouble: StorageError | None = None
         """Why the one whose turn it is waits for the store."""
@@ -59,15 +59,15 @@ class Writer:
         """Hashes of contents that are stored, the oldest first."""
         self._is_outdated = False
         """What is stored may differ from the snapshot; read it before the next decision."""
-        self._is_fenced = False
+        self._lost_epoch = False
         """Another window has written since our lock was taken."""
-        self._in_doubt: dict[RequestId, Request] = {}
+        self._unconfirmed_requests: dict[RequestId, Request] = {}
         """Requests that may be stored although their asker was told that they are not."""
 
     @property
     def is_current(self) -> bool:
         """Whether, as far as can be known without asking, the snapshot is what is stored and we write."""
-        return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._is_fenced)
+        return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._lost_epoch)
 
     async def apply(self, decide: Decide) -> Changes:
         """Decide on the snapshot as it is, store, adopt; what the store cannot do now is raised.
@@ -90,21 +90,21 @@ class Writer:
         """
         async with self._mutex:
             try:
-                self._tell(await read_news(self.store, self.snapshot))
+                self._tell(await read_changes(self.store, self.snapshot))
             except BaseException:  # cancelled too: the lock is nobody's else
                 await lease.aclose()
                 raise
             self.lease, self.holder = lease, None
-            self._is_outdated = self._is_fenced = False
-            self._in_doubt.clear()
+            self._is_outdated = self._lost_epoch = False
+            self._unconfirmed_requests.clear()
 
-    async def read_along(self) -> None:
+    async def refresh(self) -> None:
         """Take over what another window has stored; does nothing in the window that writes."""
         async with self._mutex:
             if self.lease is None:
-                self._tell(await read_news(self.store, self.snapshot))
+                self._tell(await read_changes(self.store, self.snapshot))
 
-    async def hear_of_writer(self, holder: Holder) -> None:
+    async def hear_of_writer(self, holder: WriterInfo) -> None:
         """Stop writing when the lock is lost here and another window has it."""
         async with self._mutex:
             if self.lease is not None and self.lease.is_lost and holder.label != self.label:
@@ -129,7 +129,7 @@ class Writer:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        self.settlements.fail(error)
+        self.waiters.fail(error)
         lease, self.lease = self.lease, None
         if lease is not None:
             await lease.aclose()
@@ -157,7 +157,7 @@ class Writer:
                     if not error.is_transient:
                         raise
                     if not is_patient:
-                        self._doubt(changes)
+                        self._mark_unconfirmed(changes)
                         raise
                     if wait == FIRST_WAIT:
                         self.listeners.publish(StorageTrouble(error))
@@ -169,7 +169,7 @@ class Writer:
                     if self.lease is None:
                         raise
                     # The store knows of a later writer. If that one is gone again, we go on after it.
-                    self._is_fenced = True
+                    self._lost_epoch = True
                 else:
                     if wait != FIRST_WAIT:
                         self.listeners.publish(StorageRecovered())
@@ -185,7 +185,7 @@ class Writer:
         if is_patient or not self._mutex.locked():
             await self._mutex.acquire()
         else:
-            await self._turn_unless_troubled()
+            await self._lock_unless_store_down()
         try:
             yield
         finally:
@@ -193,7 +193,7 @@ class Writer:
             self._is_troubled.clear()
             self._mutex.release()
 
-    async def _turn_unless_troubled(self) -> None:
+    async def _lock_unless_store_down(self) -> None:
         turn = asyncio.ensure_future(self._mutex.acquire())
         trouble = asyncio.ensure_future(self._is_troubled.wait())
         try:
@@ -210,12 +210,12 @@ class Writer:
         """Return the writer's lock, and take it again when its connection was lost."""
         if self.lease is None:
             raise SessionLockedError()
-        if not (self.lease.is_lost or self._is_fenced):
+        if not (self.lease.is_lost or self._lost_epoch):
             return self.lease
         if not self.lease.is_lost:
             await self.lease.aclose()
         taken = await self.store.acquire(self.snapshot.session.id, self.label)
-        if isinstance(taken, Holder):
+        if isinstance(taken, WriterInfo):
             if taken.label == self.label:
                 # The server has not noticed yet that our own connection is gone.
                 raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
@@ -223,32 +223,34 @@ class Writer:
             raise SessionLockedError()
         # Every writer takes the next number: a gap means that another window wrote in between.
         self._is_outdated |= taken.epoch != self.lease.epoch + 1
-        self._is_fenced = False
+        self._lost_epoch = False
         self.lease = taken
         return taken
 
-    def _lock_out(self, holder: Holder) -> None:
+    def _lock_out(self, holder: WriterInfo) -> None:
         self.lease, self.holder = None, holder
-        self._is_fenced = False
-        self.settlements.fail(SessionLockedError())
-        self.settlements.reopen()
+        self._lost_epoch = False
+        self.waiters.fail(SessionLockedError())
+        self.waiters.reopen()
         self.listeners.publish(WriterChanged(holder))
         self.on_locked_out()
 
-    def _doubt(self, changes: Changes | None) -> None:
+    def _mark_unconfirmed(self, changes: Changes | None) -> None:
         """Remember what may be stored although it is reported as not stored."""
         if changes is not None:
             self._is_outdated = True
-            self._in_doubt |= {request.id: request for request in changes.requests if request.state.is_open}
+            self._unconfirmed_requests |= {
+                request.id: request for request in changes.requests if request.state.is_open
+            }
 
     async def _make_current(self, lease: Lease) -> None:
         """Read what is stored, and take back prompts that were stored after all though the GM was told
         otherwise, so that sending them again does not send them twice."""
-        self._tell(await read_news(self.store, self.snapshot))
-        mended = disowned(self.snapshot, self._in_doubt, self.clock())
-        if mended is not None:
-            await self._store_and_adopt(mended, lease)
-        self._in_doubt.clear()
+        self._tell(await read_changes(self.store, self.snapshot))
+        repaired = withdraw_doubtful_prompts(self.snapshot, self._unconfirmed_requests, self.clock())
+        if repaired is not None:
+            await self._store_and_adopt(repaired, lease)
+        self._unconfirmed_requests.clear()
         self._is_outdated = False
 
     async def _store_and_adopt(self, changes: Changes, lease: Lease) -> None:
@@ -256,7 +258,9 @@ class Writer:
         await self.store.commit(replace(changes, contents=fresh), lease)
         self._remember(changes)
         before = self.snapshot
-        self._tell(News(before.after(changes), tuple(notices_of(before, changes)), changes.requests))
+        self._tell(
+            SnapshotDelta(before.after(changes), tuple(notifications_for(before, changes)), changes.requests)
+        )
 
     def _remember(self, changes: Changes) -> None:
         """Most of an input is stored already: system prompt, identity and memory are sent once."""
@@ -266,9 +270,9 @@ class Writer:
         while len(self._stored) > CONTENTS_REMEMBERED:
             del self._stored[next(iter(self._stored))]
 
-    def _tell(self, news: News) -> None:
+    def _tell(self, news: SnapshotDelta) -> None:
         """Take stored changes into the snapshot and tell whoever listens or waits."""
         self.snapshot = news.snapshot
-        self.listeners.publish(*news.notices)
-        self.settlements.settle(news.requests)
+        self.listeners.publish(*news.notifications)
+        self.waiters.settle(news.requests)
         self.on_adopted()

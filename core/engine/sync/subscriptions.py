@@ -5,28 +5,28 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
-from core.engine.sync.notifications import Notice, TextArrived
+from core.engine.sync.notifications import Notification, TextArrived
 
 
 class Listener:
     """One reader of notices, in order; text it has not read yet is joined, so a slow one never lags far."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Notice] = deque()
+        self._waiting: deque[Notification] = deque()
         self._arrived = asyncio.Event()
         self._is_closed = False
 
-    def put(self, notice: Notice) -> None:
+    def put(self, notification: Notification) -> None:
         """Add a notice; returns at once."""
         last = self._waiting[-1] if self._waiting else None
         if (
-            isinstance(notice, TextArrived)
+            isinstance(notification, TextArrived)
             and isinstance(last, TextArrived)
-            and last.request_id == notice.request_id
+            and last.request_id == notification.request_id
         ):
-            self._waiting[-1] = TextArrived(notice.request_id, last.text + notice.text)
+            self._waiting[-1] = TextArrived(notification.request_id, last.text + notification.text)
         else:
-            self._waiting.append(notice)
+            self._waiting.append(notification)
         self._arrived.set()
 
     def close(self) -> None:
@@ -34,7 +34,7 @@ class Listener:
         self._is_closed = True
         self._arrived.set()
 
-    async def __aiter__(self) -> AsyncIterator[Notice]:
+    async def __aiter__(self) -> AsyncIterator[Notification]:
         while True:
             while self._waiting:
                 yield self._waiting.popleft()
@@ -51,11 +51,11 @@ class Listeners:
         self._listeners: set[Listener] = set()
         self._is_closed = False
 
-    def publish(self, *notices: Notice) -> None:
+    def publish(self, *notifications: Notification) -> None:
         """Tell every listener."""
         for listener in self._listeners:
-            for notice in notices:
-                listener.put(notice)
+            for notification in notifications:
+                listener.put(notification)
 
     @contextmanager
     def listen(self) -> Iterator[Listener]:

@@ -19,7 +19,7 @@ from core.domain.request import Usage
 from core.providers.answer import Answer, Piece, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.script import Entry, Fault, Script, load_script
-from core.providers.scripted.synthetic import json_from_schema, text_from
+from core.providers.scripted.synthetic import json_from_schema, synthesize_reply
 
 _TOKEN = re.compile(r"\s*\S+|\s+\Z")
 _CHARACTERS_PER_TOKEN = 4
@@ -164,7 +164,7 @@ def _sound_text(entry: Entry, request: ModelRequest) -> str:
     if entry.payload is not None:
         return json.dumps(entry.payload, ensure_ascii=False)
     if request.schema is None:
-        return text_from(request)
+        return synthesize_reply(request)
     source = request.messages[-1].content if request.messages else ""
     if entry.fault is Fault.CONTROL_CHARACTERS:
         source = _LITTER.format(source)

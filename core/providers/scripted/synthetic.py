@@ -42,7 +42,7 @@ _ENDINGS = (
 )
 
 
-def text_from(request: ModelRequest) -> str:
+def synthesize_reply(request: ModelRequest) -> str:
     """Return prose in the first person that takes up the last message; a larger cap gets more of it."""
     last = request.messages[-1].content if request.messages else ""
     sections = _sections(last)
@@ -82,14 +82,14 @@ def json_from_schema(schema: Mapping[str, object], source: str, *, is_bloated: b
     string and every array to its maximum.
     """
     told = "\n".join(_sections(source).values())
-    return _Filler(schema, _sentences(told) or ["Nothing of note."], is_bloated).fill(schema)
+    return _SchemaFiller(schema, _sentences(told) or ["Nothing of note."], is_bloated).fill(schema)
 
 
 _BLOATED_LIST, _BLOATED_TEXT = 10, 260
 """Entries of a bloated list and characters of a bloated text, where the schema allows so many."""
 
 
-class _Filler:
+class _SchemaFiller:
     """Fills one schema; the sentences go round, in order."""
 
     def __init__(self, root: Mapping[str, object], sentences: Sequence[str], is_bloated: bool) -> None:

@@ -9,7 +9,7 @@ server starts. `pg_hba.conf` tells which of the two a directory has, so it is wr
 import os
 from pathlib import Path
 
-from db.embedded.machine.run_as import Footing
+from db.embedded.machine.run_as import RunAs
 
 ADMINISTRATOR = DATABASE = "storyengine"
 ROLE = "storyengine_app"
@@ -46,7 +46,7 @@ def role_of(data: Path) -> str:
     return ROLE if _text_of(data / "pg_hba.conf") == _RULE else ADMINISTRATOR
 
 
-def write_access(footing: Footing, data: Path) -> None:
+def write_access(footing: RunAs, data: Path) -> None:
     """Let in one account of the system, over the socket, as one of two roles, and nothing else."""
     name = footing.client.replace('"', '""')
     names = "".join(f'owner "{name}" {role}\n' for role in (ROLE, ADMINISTRATOR))
@@ -54,7 +54,7 @@ def write_access(footing: Footing, data: Path) -> None:
     _replace(footing, data / "pg_hba.conf", _RULE)
 
 
-def _replace(footing: Footing, path: Path, text: str) -> None:
+def _replace(footing: RunAs, path: Path, text: str) -> None:
     if _text_of(path) == text:
         return
     draft = path.with_name(f"{path.name}.new")

@@ -12,7 +12,7 @@ from db.embedded.machine.binaries import Binaries, major_of, program_environment
 from db.embedded.machine.directories import PORT, SOCKET_NAME
 from db.embedded.machine.failure import EmbeddedError
 from db.embedded.machine.probe import is_accepting, is_alive, read_pid_file, server_processes
-from db.embedded.machine.run_as import Footing
+from db.embedded.machine.run_as import RunAs
 
 POLL = 0.01
 LOG_FILE = "postgres.log"
@@ -41,7 +41,7 @@ class Postmaster:
 
     @classmethod
     def start(
-        cls, footing: Footing, binaries: Binaries, version: str, socket_dir: Path, log: Path
+        cls, footing: RunAs, binaries: Binaries, version: str, socket_dir: Path, log: Path
     ) -> "Postmaster":
         """Start the server; it is not ready yet. Raises OSError and SubprocessError."""
         data = footing.base / "data"

@@ -36,7 +36,7 @@ class Account(NamedTuple):
     gid: int
 
 
-class Footing(NamedTuple):
+class RunAs(NamedTuple):
     """How the server's programs run, and where they keep their files."""
 
     base: Path
@@ -47,7 +47,7 @@ class Footing(NamedTuple):
     """Runs the server and owns `base`; None when that is ourselves."""
     in_namespace: Account | None = None
     """The name that we bear inside a user namespace."""
-    notice: str = ""
+    notification: str = ""
 
     @property
     def owner(self) -> int | None:
@@ -116,21 +116,21 @@ def enter_namespace(account: Account) -> None:
     Path("/proc/self/gid_map").write_text(f"{account.gid} {gid} 1")
 
 
-def choose_footing(home: Path, binaries: Binaries) -> Footing:
+def choose_footing(home: Path, binaries: Binaries) -> RunAs:
     """Decide as whom to run; data that exists decides first, so that no story seems to be gone."""
     name = _name_of(os.geteuid())
     if os.geteuid() != 0 and name:
-        return Footing(base=home, client=name)
+        return RunAs(base=home, client=name)
     if os.geteuid() == 0 and (kept := _kept_footing(home)):
         return kept
     if mapped := _mapped_account():
-        footing = Footing(base=home, client=mapped.name, in_namespace=mapped)
+        footing = RunAs(base=home, client=mapped.name, in_namespace=mapped)
         if can_reach(home, os.geteuid(), os.getegid()) and _can_run(footing, binaries):
             return footing
     return _without_namespace(home)
 
 
-def _without_namespace(home: Path) -> Footing:
+def _without_namespace(home: Path) -> RunAs:
     if os.geteuid() != 0:
         raise EmbeddedError(
             f"The user with the number {os.geteuid()} has no name here, and PostgreSQL needs one.",
@@ -168,7 +168,7 @@ def account_bases(home: Path) -> tuple[Path, ...]:
     return tuple(base for base in bases if base.parent.is_dir() and not base.parent.stat().st_mode & 0o002)
 
 
-def _kept_footing(home: Path) -> Footing | None:
+def _kept_footing(home: Path) -> RunAs | None:
     for base in account_bases(home):
         if (base / "data" / "PG_VERSION").exists():
             owner = (base / "data").stat()
@@ -177,15 +177,17 @@ def _kept_footing(home: Path) -> Footing | None:
     return None
 
 
-def _account_footing(base: Path, account: Account) -> Footing:
-    notice = (
+def _account_footing(base: Path, account: Account) -> RunAs:
+    notification = (
         f"Run by root where user namespaces are forbidden: the private database runs as the account "
         f"{account.name}, and the stories are in {base}."
     )
-    return Footing(base=base, client=_name_of(os.geteuid()) or "root", account=account, notice=notice)
+    return RunAs(
+        base=base, client=_name_of(os.geteuid()) or "root", account=account, notification=notification
+    )
 
 
-def _can_run(footing: Footing, binaries: Binaries) -> bool:
+def _can_run(footing: RunAs, binaries: Binaries) -> bool:
     try:
         result = footing.run([binaries.program("postgres"), "--version"], {}, timeout=30.0)
     except (OSError, subprocess.SubprocessError):

@@ -1,4 +1,4 @@
-"""`storyengine doctor`: looks at everything that play needs, and says how to mend what is not right."""
+"""`storyengine doctor`: looks at everything that play needs, and says how to fix what is wrong."""
 
 import asyncio
 import os
@@ -26,32 +26,32 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found; `mend` says what to do and is empty when all is well."""
+    """What one check found; `fix` says what to do and is empty when all is well."""
 
     subject: str
     text: str
-    mend: str = ""
+    fix: str = ""
 
 
 def doctor(
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
 ) -> None:
-    """Check Python, data directory, database, schema, model and consent; say how to mend each."""
+    """Check Python, data directory, database, schema, model and consent; say how to fix each."""
     findings: list[Finding] = []
     run(_doctor(findings), is_debug=debug)
-    if any(finding.mend for finding in findings):
+    if any(finding.fix for finding in findings):
         raise typer.Exit(ExitCode.REFUSED)
 
 
 async def _doctor(findings: list[Finding]) -> None:
     async for finding in _examine():
         findings.append(finding)
-        mark = "mend" if finding.mend else "ok  "
+        mark = "fix " if finding.fix else "ok  "
         line = Text(shown(f"{mark}  {finding.subject}: {finding.text}"))
-        line.stylize("red" if finding.mend else "green", 0, 4)
+        line.stylize("red" if finding.fix else "green", 0, 4)
         console.print(line, soft_wrap=True)
-        if finding.mend:
-            say(f"      {finding.mend}")
+        if finding.fix:
+            say(f"      {finding.fix}")
 
 
 async def _examine() -> AsyncIterator[Finding]:

@@ -13,7 +13,7 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.session import SessionSummary
 from core.domain.transcript import render_all
 from core.engine.clock import utc_now
-from core.engine.save_points.service import SaveSlots
+from core.engine.save_points.service import SavePoints
 from core.exchange.chapter_file import write_new
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.store import Store
@@ -125,7 +125,7 @@ async def _import(file: Path) -> None:
     session_id = SessionId(new_uuid())
     async with running_store(configuration) as store:
         if any(known.id == body.session.id and known.is_readable for known in await _all_sessions(store)):
-            await SaveSlots(store, utc_now).take(body.session.id, "before an export of it was imported")
+            await SavePoints(store, utc_now).take(body.session.id, "before an export of it was imported")
         try:
             await store.create(as_new_session(body, session_id))
         except RowRefusedError as error:

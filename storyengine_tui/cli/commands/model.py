@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from core.config.models import AgentRole, ModelChoice
+from core.config.models import AgentRole, ModelConfig
 from core.config.paths import Paths
 from core.config.settings import ProfileName
 from storyengine_tui.bootstrap import Configuration, configure
@@ -44,12 +44,12 @@ async def _show() -> None:
         )
 
 
-def _memory(choice: ModelChoice) -> str:
+def _memory(choice: ModelConfig) -> str:
     cap = choice.max_memory_tokens
     return "" if cap is None else f" (at most {cap:,} of them memory)"
 
 
-def _limit(choice: ModelChoice) -> str:
+def _limit(choice: ModelConfig) -> str:
     limit = choice.requests_per_minute
     return "" if limit is None else f", at most {limit:,} calls a minute"
 

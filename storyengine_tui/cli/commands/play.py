@@ -15,8 +15,8 @@ from core.domain.event import Event
 from core.domain.memory import BlockType
 from core.domain.session import title_from
 from core.engine.engine import Engine
-from core.engine.script_player import Player, Step
-from core.engine.session_handle import OpenSession
+from core.engine.script_player import ScriptPlayer, Step
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
     EventsAppended,
@@ -79,7 +79,7 @@ async def _play(
     say(str(target) if is_quiet else f"The chapter is in {target}")
 
 
-async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> OpenSession:
+async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> SessionHandle:
     if is_new:
         session_id = await engine.create(script_key=script.key)
     else:
@@ -95,10 +95,10 @@ async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> OpenS
     return session
 
 
-async def play_and_report(session: OpenSession, script: ChapterScript, reporter: "Reporter") -> None:
+async def play_and_report(session: SessionHandle, script: ChapterScript, reporter: "Reporter") -> None:
     """Play to the stored draft and tell `reporter`; raises the error that stops it."""
     with session.listen() as listener, reporter:
-        playing = asyncio.create_task(Player(session, script, reporter.step).play())
+        playing = asyncio.create_task(ScriptPlayer(session, script, reporter.step).play())
         outage = Outage(playing, reporter.warn)
         telling = asyncio.create_task(_tell(listener, reporter, outage))
         try:
@@ -109,8 +109,8 @@ async def play_and_report(session: OpenSession, script: ChapterScript, reporter:
 
 
 async def _tell(listener: Listener, reporter: "Reporter", outage: Outage) -> None:
-    async for notice in listener:
-        match notice:
+    async for notification in listener:
+        match notification:
             case EventsAppended(events):
                 reporter.say(f"{events[0].prompt_index}) stored, {_words(events)} words in reply")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
@@ -131,7 +131,7 @@ def _words(events: tuple[Event, ...]) -> int:
     return sum(len(event.text.split()) for event in events[1:])
 
 
-async def _write(session: OpenSession, out: Path) -> Path:
+async def _write(session: SessionHandle, out: Path) -> Path:
     draft = (await session.drafts())[-1]
     snapshot = session.snapshot
     title = title_from(snapshot.session.title, snapshot.tab1.chapter, snapshot.tab1.world)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from core.agents.context_builder import Context
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
-from core.config.models import ModelChoice
+from core.config.models import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.limits import LONGEST_CORRECTION
@@ -27,7 +27,7 @@ from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
 from storyengine_tui.screens.shared.kept_text import KeptText
-from storyengine_tui.screens.shared.state_labels import STANDING, shortened_title
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
 SHORTEST_ID, LONGEST_ID = 13, 36
 """Characters of an id that are shown: the first 13 are the time in milliseconds, 36 are all."""
@@ -122,7 +122,7 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
     return (
         shown_id,
         summary.title,
-        STANDING[summary.state],
+        STATE_LABELS[summary.state],
         str(summary.prompt_index),
         str(summary.draft_count),
         played,
@@ -144,7 +144,7 @@ async def _show(name: str) -> None:
     session = snapshot.session
     say(f"Session {session.id}")
     said = f"{session.prompt_index} prompts, {session.boundary} of them in memory"
-    say(f"State: {STANDING[session.state]}, {said}")
+    say(f"State: {STATE_LABELS[session.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in session.roster))
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
@@ -183,7 +183,7 @@ async def _context(name: str, number: int, prompt: str, *, is_whole: bool) -> No
     _print_context(made, choice, is_whole=is_whole)
 
 
-def _print_context(made: Context, choice: ModelChoice, *, is_whole: bool) -> None:
+def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> None:
     for segment in made.segments:
         head = f"── {segment.name.value} · {segment.role} · about {segment.tokens:,} tokens"
         say(head, style="bold")

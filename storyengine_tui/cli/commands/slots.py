@@ -10,15 +10,15 @@ from rich.text import Text
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.save_point import AUTOMATIC, NAMED, SaveSlot
+from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
 from core.engine.clock import utc_now
-from core.engine.save_points.service import SaveSlots
+from core.engine.save_points.service import SavePoints
 from core.store import Store
 from storyengine_tui.bootstrap import running_store
 from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
-from storyengine_tui.screens.shared.state_labels import STANDING
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(
     help=f"Save slots: {len(AUTOMATIC)} automatic ones for each chapter, and {len(NAMED)} that you name."
@@ -48,9 +48,9 @@ async def _list(name: str) -> None:
     console.print(table)
 
 
-def _cells(slot: SaveSlot) -> tuple[str, ...]:
+def _cells(slot: SavePoint) -> tuple[str, ...]:
     taken = slot.taken_at.astimezone().strftime("%Y-%m-%d %H:%M")
-    return (str(slot.number), slot.label, STANDING[slot.state], str(slot.prompt_index), taken)
+    return (str(slot.number), slot.label, STATE_LABELS[slot.state], str(slot.prompt_index), taken)
 
 
 @app.command()
@@ -94,10 +94,10 @@ async def _drop(name: str, number: int) -> None:
 
 
 @asynccontextmanager
-async def _slots_of(name: str) -> AsyncIterator[tuple[SaveSlots, SessionId]]:
+async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
     """Have the save slots, and the id of the chapter whose they are, for the length of the block."""
     async with running_store(await unlocked()) as store:
-        yield SaveSlots(store, utc_now), await _find(store, name)
+        yield SavePoints(store, utc_now), await _find(store, name)
 
 
 async def _find(store: Store, name: str) -> SessionId:

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.errors import StoryEngineError
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_rows import (
     Call,
     agent_of,
@@ -46,7 +46,7 @@ class ProvenanceScreen(OverlayScreen[None]):
         Binding("escape,f7", "close", "Back"),
     ]
 
-    def __init__(self, session: OpenSession) -> None:
+    def __init__(self, session: SessionHandle) -> None:
         super().__init__()
         self._session = session
         self._calls: list[Call] = []

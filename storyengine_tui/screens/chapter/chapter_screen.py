@@ -22,20 +22,20 @@ from storyengine_tui.screens.chapter.early_panel import EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.models.call_permission import may_call, mend
-from storyengine_tui.screens.shared.session_tab import EnginePane, UnstorableError
-from storyengine_tui.screens.shared.state_labels import STANDING
-from storyengine_tui.screens.shared.status_screen import TroubledScreen
-from storyengine_tui.screens.shared.tall_layout import fit_rows
+from storyengine_tui.screens.models.call_permission import ensure_callable, repair_after_failure
+from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
+from storyengine_tui.screens.shared.status_screen import StatusScreen
+from storyengine_tui.screens.shared.tall_layout import apply_tall_class
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
     from core.domain.event import Event
     from core.domain.request import Request
-    from core.engine.session_handle import OpenSession
-    from core.engine.sync import notifications as notices
+    from core.engine.session_handle import SessionHandle
+    from core.engine.sync import notifications
     from core.engine.sync.subscriptions import Listener
-    from core.store import Holder
+    from core.store import WriterInfo
     from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.setup.setup_pane import SetupPane
 
@@ -46,7 +46,7 @@ HOME_TABS = dict.fromkeys((SessionState.DRAFT_TAB1, SessionState.LOCKING), "setu
 PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
-class ChapterScreen(TroubledScreen):
+class ChapterScreen(StatusScreen):
     """Shows one open session; hands its notices to the panes."""
 
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
@@ -85,7 +85,7 @@ class ChapterScreen(TroubledScreen):
         super().__init__()
         self._pages = TabPages(self)
         self.early = EarlyKeys()
-        self._session: OpenSession | None = None
+        self._session: SessionHandle | None = None
         self._listening = ExitStack()
         self._attaching: Worker[None] | None = None
         self._hearing: Worker[None] | None = None
@@ -107,12 +107,12 @@ class ChapterScreen(TroubledScreen):
 
     def on_resize(self, event: events.Resize) -> None:
         """Give what grows its height before the page is laid out for the new size."""
-        fit_rows(self, event.size.height, is_shown_only=True)
-        self.call_after_refresh(fit_rows, self, event.size.height)
+        apply_tall_class(self, event.size.height, is_shown_only=True)
+        self.call_after_refresh(apply_tall_class, self, event.size.height)
 
-    def stir(self) -> None:
+    def touch(self) -> None:
         """A key came: what can wait, waits."""
-        self._pages.quiet.stir()
+        self._pages.quiet.touch()
 
     @property
     def has_no_field_yet(self) -> bool:
@@ -142,7 +142,7 @@ class ChapterScreen(TroubledScreen):
             if isinstance(widget, TextArea) and not widget.read_only:
                 widget.insert(self.early.give())
 
-    @on(EnginePane.Stored)
+    @on(SessionTab.Stored)
     def _forget_early_text(self) -> None:
         self.early.stored()
 
@@ -162,7 +162,7 @@ class ChapterScreen(TroubledScreen):
         is_draft = self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
         return is_draft and self._session is not None and not self._session.is_read_only
 
-    async def attach(self, session: "OpenSession") -> None:
+    async def attach(self, session: "SessionHandle") -> None:
         """Show this session, and hear of what happens in it, until `detach`."""
         self._session = session
         self._state = session.snapshot.session.state
@@ -178,11 +178,11 @@ class ChapterScreen(TroubledScreen):
         self._open_tab(home)
         self.call_after_refresh(self._begin_others, session, listener)
 
-    def _begin_others(self, session: "OpenSession", listener: "Listener") -> None:
+    def _begin_others(self, session: "SessionHandle", listener: "Listener") -> None:
         if self._session is session:
             self._attaching = self._run(self._attach_others(session, listener), "attach")
 
-    async def _attach_others(self, session: "OpenSession", listener: "Listener") -> None:
+    async def _attach_others(self, session: "SessionHandle", listener: "Listener") -> None:
         """The page in sight can be typed into; now the others, and after them what has happened since."""
         self._show_pane()
         await self._pages.attach_others(session, lambda: self._session is session)
@@ -206,13 +206,13 @@ class ChapterScreen(TroubledScreen):
         if self._session is not None:
             await self._pages.flush()
 
-    async def insist(self) -> None:
+    async def flush_or_raise(self) -> None:
         """Store what is typed; raises StoryEngineError, and goes there, where some of it cannot be."""
         await self.flush()
-        tab, why = await self._pages.go_to_unstorable()
+        tab, why = await self._pages.focus_first_invalid()
         if why:
             self._open_tab(tab)
-            raise UnstorableError(why)
+            raise InvalidInputError(why)
 
     async def detach(self) -> None:
         """Store what is typed and let go of the session; raises StoryEngineError when that fails."""
@@ -236,34 +236,34 @@ class ChapterScreen(TroubledScreen):
         return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     async def _hear(self, listener: "Listener") -> None:
-        async for notice in listener:
-            await self._heed(notice)
-            self._pages.hear(notice)
+        async for notification in listener:
+            await self._handle(notification)
+            self._pages.on_notification(notification)
 
-    async def _heed(self, notice: "notices.Notice") -> None:
-        from core.engine.sync import notifications as notices
+    async def _handle(self, notification: "notifications.Notification") -> None:
+        from core.engine.sync import notifications
 
-        match notice:
-            case notices.SessionChanged(session):
+        match notification:
+            case notifications.SessionChanged(session):
                 has_ended = session.state is SessionState.ENDED and self._state in PLAYING
                 self._state = session.state
                 self._show_standing()
                 self._show_writer()
                 if has_ended:
                     self._open_tab("narrative")
-            case notices.StorageTrouble(error):
+            case notifications.StorageTrouble(error):
                 self.show_trouble(error)
-            case notices.StorageRecovered():
+            case notifications.StorageRecovered():
                 self.hide_trouble()
-            case notices.WriterChanged(holder):
-                await self._heed_writer(holder)
-            case notices.WriterGone():
+            case notifications.WriterChanged(holder):
+                await self._handle_writer(holder)
+            case notifications.WriterGone():
                 self._show_writer()
-            case notices.SessionReplaced(new_id):
+            case notifications.SessionReplaced(new_id):
                 self.post_message(self.Replaced(new_id))
-            case notices.RequestFailed(request, error) if self._may_be_mended(request, error):
-                self._run(self._mend(request.id), "mend")
-            case notices.EventsAppended(events):
+            case notifications.RequestFailed(request, error) if self._is_repairable(request, error):
+                self._run(self._repair(request.id), "repair")
+            case notifications.EventsAppended(events):
                 self._tell_of_reply(events)
             case _:
                 pass
@@ -274,7 +274,7 @@ class ChapterScreen(TroubledScreen):
             name = self._session.snapshot.session.name_of(slot)
             self.post_message(self.Played(name, self._title))
 
-    async def _heed_writer(self, holder: "Holder | None") -> None:
+    async def _handle_writer(self, holder: "WriterInfo | None") -> None:
         self._show_writer()
         if holder is None:
             await self.show_again()
@@ -289,7 +289,7 @@ class ChapterScreen(TroubledScreen):
         snapshot = self._session.snapshot
         session = snapshot.session
         title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.query_one("#standing", Static).update(Content(f"{STANDING[session.state]} · {title}"))
+        self.query_one("#standing", Static).update(Content(f"{STATE_LABELS[session.state]} · {title}"))
         if title != self._title:
             self._title = title
             self.post_message(self.Retitled(title))
@@ -318,7 +318,7 @@ class ChapterScreen(TroubledScreen):
             page.call_after_refresh(page.run_action, action)
 
     @on(TabbedContent.TabActivated, "#tabs")
-    def _heed_tab(self, event: TabbedContent.TabActivated) -> None:
+    def _handle_tab(self, event: TabbedContent.TabActivated) -> None:
         """A click on tab 2 asks as its key does."""
         if event.pane.id == "play" and self._asks_to_lock:
             self._open_tab("setup")
@@ -348,7 +348,7 @@ class ChapterScreen(TroubledScreen):
         if not await setup.make_ready():
             return
         try:
-            if not await may_call(self.app, self.configuration):
+            if not await ensure_callable(self.app, self.configuration):
                 return
             is_locked = await self.app.push_screen_wait(
                 LockModal(session, self.configuration, is_confirmed=is_confirmed)
@@ -359,7 +359,7 @@ class ChapterScreen(TroubledScreen):
         if is_locked:
             self._open_tab("play")
 
-    def _may_be_mended(self, request: "Request", error: StoryEngineError) -> bool:
+    def _is_repairable(self, request: "Request", error: StoryEngineError) -> bool:
         """Whether a call may have failed for want of consent, or of the local model's weights.
 
         A summary is tried again by itself, and must not ask for the weights each time.
@@ -371,10 +371,10 @@ class ChapterScreen(TroubledScreen):
         is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and request.kind is not RequestKind.SUMMARY
         return is_refused or error.code is ErrorCode.CONSENT_REQUIRED
 
-    async def _mend(self, request_id: RequestId) -> None:
+    async def _repair(self, request_id: RequestId) -> None:
         """Ask for what a call lacked, and try it again when it is there."""
         try:
-            if await mend(self.app, self.configuration) and self._session is not None:
+            if await repair_after_failure(self.app, self.configuration) and self._session is not None:
                 await self._session.retry(request_id)
         except StoryEngineError as error:
             self.show_trouble(error)

@@ -7,14 +7,14 @@ QUIET: Final = 0.5
 """Seconds without a key after which it is quiet."""
 
 
-class Quiet:
+class IdleDetector:
     """Is told of every key, and waits until there is none for a while."""
 
     def __init__(self) -> None:
         self._stirred = asyncio.Event()
         self._is_quiet = False
 
-    def stir(self) -> None:
+    def touch(self) -> None:
         """A key came."""
         self._stirred.set()
         self._is_quiet = False

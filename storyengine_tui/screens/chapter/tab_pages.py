@@ -13,13 +13,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
-from storyengine_tui.screens.chapter.idle import Quiet
-from storyengine_tui.screens.shared.tall_layout import fit_rows
+from storyengine_tui.screens.chapter.idle import IdleDetector
+from storyengine_tui.screens.shared.tall_layout import apply_tall_class
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
-    from core.engine.sync.notifications import Notice
-    from storyengine_tui.screens.shared.session_tab import EnginePane
+    from core.engine.session_handle import SessionHandle
+    from core.engine.sync.notifications import Notification
+    from storyengine_tui.screens.shared.session_tab import SessionTab
 
 log = logging.getLogger(__name__)
 
@@ -58,16 +58,16 @@ class TabPages:
 
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
-        self._pages: dict[str, EnginePane] = {}
+        self._pages: dict[str, SessionTab] = {}
         self._attached: set[str] = set()
         self._making = asyncio.Lock()
         self._is_wanted = asyncio.Event()
-        self.quiet = Quiet()
+        self.quiet = IdleDetector()
         """When the GM does nothing; it is to be told of every key."""
         self.folder: Path | None = None
         """Where the pages keep a text that is not stored yet."""
 
-    def __iter__(self) -> "Iterator[EnginePane]":
+    def __iter__(self) -> "Iterator[SessionTab]":
         return iter(self._pages.values())
 
     @property
@@ -75,27 +75,27 @@ class TabPages:
         """Whether every page shows the session."""
         return len(self._attached) == len(TITLES)
 
-    def attached(self, tab: str) -> "EnginePane | None":
+    def attached(self, tab: str) -> "SessionTab | None":
         """Return the page of a tab, if it shows a session; one that does not yet will at once."""
         if tab not in self._attached:
             self._is_wanted.set()
             return None
         return self._pages[tab]
 
-    async def make(self, tab: str) -> "EnginePane":
+    async def make(self, tab: str) -> "SessionTab":
         """Return the page of a tab; it is made if it has not been yet."""
         async with self._making:
             if tab not in self._pages:
                 # In a thread: an import takes as long as some keys.
                 module = await asyncio.to_thread(import_module, f"storyengine_tui.screens.{tab}.{tab}_pane")
-                page: EnginePane = getattr(module, _CLASSES[tab])()
+                page: SessionTab = getattr(module, _CLASSES[tab])()
                 page.display = False
                 await self._screen.query_one(f"#{tab}", TabPane).mount(page)
-                fit_rows(page, self._screen.size.height)
+                apply_tall_class(page, self._screen.size.height)
                 self._pages[tab] = page
             return self._pages[tab]
 
-    async def attach(self, tab: str, session: "OpenSession") -> None:
+    async def attach(self, tab: str, session: "SessionHandle") -> None:
         """Have the page of a tab show this session."""
         page = await self.make(tab)
         page.folder = self.folder
@@ -103,7 +103,7 @@ class TabPages:
         page.display = True
         self._attached.add(tab)
 
-    async def attach_others(self, session: "OpenSession", is_open: Callable[[], bool]) -> None:
+    async def attach_others(self, session: "SessionHandle", is_open: Callable[[], bool]) -> None:
         """Have the pages that do not yet show this session show it, once the first was typed into."""
         self._is_wanted.clear()
         if not self._screen.app.is_headless:
@@ -157,7 +157,7 @@ class TabPages:
                     if pane.region:
                         return
 
-    async def attach_all(self, session: "OpenSession", *, first: str) -> None:
+    async def attach_all(self, session: "SessionHandle", *, first: str) -> None:
         """Have every page show this session, one of them before the others."""
         for tab in sorted(TITLES, key=lambda tab: tab != first):
             await self.attach(tab, session)
@@ -167,10 +167,10 @@ class TabPages:
         for page in self:
             page.show_beginning()
 
-    def hear(self, notice: "Notice") -> None:
+    def on_notification(self, notification: "Notification") -> None:
         """Hand a notice to every page."""
         for page in self:
-            page.hear(notice)
+            page.on_notification(notification)
 
     async def flush(self) -> None:
         """Store what is typed on every page, also where another one fails; raise what the first failure was.
@@ -190,10 +190,10 @@ class TabPages:
         if failures:
             raise failures[0]
 
-    async def go_to_unstorable(self) -> tuple[str, str]:
+    async def focus_first_invalid(self) -> tuple[str, str]:
         """Go to what is typed and cannot be stored as it stands; return its tab and why not, or nothing."""
         for tab in sorted(self._attached):
-            if why := await self._pages[tab].go_to_unstorable():
+            if why := await self._pages[tab].focus_first_invalid():
                 return tab, why
         return "", ""
 

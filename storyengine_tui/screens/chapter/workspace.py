@@ -11,11 +11,11 @@ from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.system.example_chapters import ExampleChapter
 
 
-class Desk:
+class Workspace:
     """Opens one session at a time; before another is opened, all of the last one is stored."""
 
     def __init__(self, chapter: ChapterScreen, paths: Paths) -> None:
@@ -24,7 +24,7 @@ class Desk:
         """Where things live."""
         self._mutex = asyncio.Lock()
         self.engine: Engine | None = None
-        self.session: OpenSession | None = None
+        self.session: SessionHandle | None = None
 
     def require_engine(self) -> "Engine":
         """Return the engine; raise RuntimeError before it runs."""
@@ -49,7 +49,7 @@ class Desk:
         async with self._mutex:
             if self.session is not None and self.session.id == session_id:
                 return
-            await self._chapter.insist()
+            await self._chapter.flush_or_raise()
             await self._close()
             self._chapter.show_progress("Opening the chapter …")
             try:
@@ -72,7 +72,7 @@ class Desk:
         """
         async with self._mutex:
             if insists:
-                await self._chapter.insist()
+                await self._chapter.flush_or_raise()
             await self._close()
 
     async def _close(self) -> None:
@@ -126,7 +126,7 @@ class Desk:
         if session is None or session.id != session_id:
             await self.require_engine().archive(session_id)
             return
-        await self._chapter.insist()
+        await self._chapter.flush_or_raise()
         # Archived before it is closed: who waits to take over would have it in between.
         await session.archive()
         await self.close()

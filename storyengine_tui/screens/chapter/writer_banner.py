@@ -12,8 +12,8 @@ from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
-    from core.store import Holder
+    from core.engine.session_handle import SessionHandle
+    from core.store import WriterInfo
 
 POLL_SECONDS = 3.0
 """How often a window that reads along asks whether the writer is still there."""
@@ -36,7 +36,7 @@ class WriterBanner(Banner):
 
         error: StoryEngineError
 
-    _session: "OpenSession | None" = None
+    _session: "SessionHandle | None" = None
     _is_waiting = False
     _polling: Timer | None = None
     _asking: Worker[None] | None = None
@@ -47,7 +47,7 @@ class WriterBanner(Banner):
         session = self._session
         return session is not None and session.is_read_only and not _is_archived(session)
 
-    def show_writer_of(self, session: "OpenSession | None") -> None:
+    def show_writer_of(self, session: "SessionHandle | None") -> None:
         """Say who writes in `session`; nothing when this window does, or when there is none."""
         if session is not self._session:
             self._stop()
@@ -112,11 +112,11 @@ class WriterBanner(Banner):
             self.toggle()
 
 
-def _is_archived(session: "OpenSession") -> bool:
+def _is_archived(session: "SessionHandle") -> bool:
     return session.snapshot.session.archived_at is not None
 
 
-def _sentence(holder: "Holder", *, is_waiting: bool) -> str:
+def _sentence(holder: "WriterInfo", *, is_waiting: bool) -> str:
     who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}"
     sentence = f"Another window writes in this chapter ({who}); this window is read-only."
     return f"{sentence} It takes over as soon as the other one closes." if is_waiting else sentence

@@ -11,11 +11,11 @@ from textual.widgets import DataTable, Static
 
 from core.domain.ids import SessionId
 from core.domain.session import SessionSummary
-from storyengine_tui.screens.chapter.workspace import Desk
+from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
 from storyengine_tui.screens.library.title_modal import TitleModal
-from storyengine_tui.screens.shared.state_labels import STANDING, shortened_title
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 
 LISTED = "Your chapters, last played first"
@@ -51,9 +51,9 @@ class ChaptersScreen(ListScreen[None]):
         Binding("escape,f5", "close", "Back"),
     ]
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__()
-        self._desk = desk
+        self._workspace = workspace
         self._sessions: Sequence[SessionSummary] = ()
         self._shows_archived = False
         self._done_last = ""
@@ -76,7 +76,7 @@ class ChaptersScreen(ListScreen[None]):
         """Read the list again; the cursor stays on its chapter, else on its row."""
         chosen, table = self._chosen, self.query_one(DataTable)
         row = table.cursor_row
-        engine = self._desk.require_engine()
+        engine = self._workspace.require_engine()
         self._sessions = await engine.sessions(is_archived=self._shows_archived)
         table.clear(columns=True)
         room = max(20, self.size.width - 53)
@@ -91,11 +91,11 @@ class ChaptersScreen(ListScreen[None]):
         self._show_heading()
 
     def _cells(self, summary: SessionSummary, room: int) -> tuple[Text, Text, Text, Text]:
-        session = self._desk.session
+        session = self._workspace.session
         is_open = session is not None and session.id == summary.id
         if not summary.is_readable:
             return Text(summary.title, no_wrap=True, overflow="ellipsis"), Text(UNREADABLE), Text(), Text()
-        standing = STANDING[summary.state]
+        standing = STATE_LABELS[summary.state]
         return (
             Text(shortened_title(summary.title, room), style="bold" if is_open else "", no_wrap=True),
             Text(f"here · {standing}" if is_open else standing),
@@ -148,7 +148,7 @@ class ChaptersScreen(ListScreen[None]):
         return False
 
     async def _open(self, session_id: SessionId) -> None:
-        await self._desk.open(session_id)
+        await self._workspace.open(session_id)
         self.dismiss()
 
     def action_new(self) -> None:
@@ -156,7 +156,7 @@ class ChaptersScreen(ListScreen[None]):
         self.do(self._new())
 
     async def _new(self) -> None:
-        await self._desk.open_new()
+        await self._workspace.open_new()
         self.dismiss()
 
     def action_retitle(self) -> None:
@@ -167,7 +167,7 @@ class ChaptersScreen(ListScreen[None]):
 
         def retitle(title: str | None) -> None:
             if title is not None:
-                self.do_and_reload(self._desk.retitle(chosen.id, title))
+                self.do_and_reload(self._workspace.retitle(chosen.id, title))
 
         self.app.push_screen(TitleModal(chosen.title), retitle)
 
@@ -183,14 +183,14 @@ class ChaptersScreen(ListScreen[None]):
             self.do(self._archive(chosen))
 
     async def _archive(self, chosen: SessionSummary) -> None:
-        await self._desk.archive(chosen.id)
+        await self._workspace.archive(chosen.id)
         self._done_last = f"“{chosen.title}” is archived; v shows it"
         await self.reload()
 
     def action_restore(self) -> None:
         """Bring the chapter under the cursor back."""
         if self._chosen is not None:
-            self.do_and_reload(self._desk.require_engine().restore(self._chosen.id))
+            self.do_and_reload(self._workspace.require_engine().restore(self._chosen.id))
 
     def action_purge(self) -> None:
         """Delete the chapter under the cursor for good, if the GM confirms it."""
@@ -200,7 +200,7 @@ class ChaptersScreen(ListScreen[None]):
 
         def purge(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self.do_and_reload(self._desk.purge(chosen.id))
+                self.do_and_reload(self._workspace.purge(chosen.id))
 
         text = (
             f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "
@@ -220,7 +220,7 @@ class ChaptersScreen(ListScreen[None]):
                 self.do(self.reload())
 
         if self._chosen is not None and self._is_readable():
-            self.app.push_screen(SaveSlotsScreen(self._desk, self._chosen), close)
+            self.app.push_screen(SaveSlotsScreen(self._workspace, self._chosen), close)
 
     def action_switch(self, shows_archived: bool) -> None:
         """Show the archived chapters, or the others again."""

@@ -10,12 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import DataTable, Static
 
-from core.domain.save_point import AUTOMATIC, NAMED, SaveSlot
+from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
 from core.domain.session import SessionSummary
-from storyengine_tui.screens.chapter.workspace import Desk
+from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal
-from storyengine_tui.screens.shared.state_labels import STANDING
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 NONE_TAKEN = (
     "There is none yet: the first is taken by itself when the chapter is locked. k saves one under a name."
@@ -41,11 +41,11 @@ class SaveSlotsScreen(ListScreen[bool]):
         Binding("escape", "close", "Back"),
     ]
 
-    def __init__(self, desk: Desk, chapter: SessionSummary) -> None:
+    def __init__(self, workspace: Workspace, chapter: SessionSummary) -> None:
         super().__init__()
-        self._desk = desk
+        self._workspace = workspace
         self._chapter = chapter
-        self._slots: Sequence[SaveSlot] = ()
+        self._slots: Sequence[SavePoint] = ()
 
     def compose(self) -> ComposeResult:
         """Compose the table below whose slots they are."""
@@ -63,7 +63,7 @@ class SaveSlotsScreen(ListScreen[bool]):
         """Read the slots again, the newest first; the cursor stays on its row."""
         table = self.query_one(DataTable)
         row = table.cursor_row
-        listed = await self._desk.require_engine().save_slots.listed(self._chapter.id)
+        listed = await self._workspace.require_engine().save_slots.listed(self._chapter.id)
         self._slots = sorted(listed, key=lambda slot: (slot.taken_at, slot.number), reverse=True)
         table.clear(columns=True)
         room = max(16, self.size.width - WIDTH_OF_THE_REST)
@@ -89,7 +89,7 @@ class SaveSlotsScreen(ListScreen[bool]):
             self.do(self.reload())
 
     @property
-    def _chosen(self) -> SaveSlot | None:
+    def _chosen(self) -> SavePoint | None:
         row = self.query_one(DataTable).cursor_row
         return self._slots[row] if 0 <= row < len(self._slots) else None
 
@@ -100,7 +100,7 @@ class SaveSlotsScreen(ListScreen[bool]):
             self.do(self._restore(self._chosen.number))
 
     async def _restore(self, number: int) -> None:
-        await self._desk.restore_slot(self._chapter.id, number)
+        await self._workspace.restore_slot(self._chapter.id, number)
         self.dismiss(True)
 
     def action_keep(self) -> None:
@@ -108,7 +108,7 @@ class SaveSlotsScreen(ListScreen[bool]):
 
         def keep(name: str | None) -> None:
             if name is not None:
-                self.do_and_reload(self._desk.keep_slot(self._chapter.id, name))
+                self.do_and_reload(self._workspace.keep_slot(self._chapter.id, name))
 
         chosen = self._chosen
         self.app.push_screen(SlotNameModal(chosen.label if chosen and chosen.is_named else ""), keep)
@@ -116,7 +116,7 @@ class SaveSlotsScreen(ListScreen[bool]):
     def action_drop(self) -> None:
         """Delete a slot that the GM named."""
         if self._chosen is not None and self._chosen.is_named:
-            slots = self._desk.require_engine().save_slots
+            slots = self._workspace.require_engine().save_slots
             self.do_and_reload(slots.drop(self._chapter.id, self._chosen.number))
 
     @on(DataTable.RowHighlighted)
@@ -141,11 +141,11 @@ class SaveSlotsScreen(ListScreen[bool]):
             self.notify(WHY_NOT_DROPPED, severity="warning", markup=False)
 
 
-def _cells(slot: SaveSlot) -> tuple[Text, Text, Text, Text, Text]:
+def _cells(slot: SavePoint) -> tuple[Text, Text, Text, Text, Text]:
     return (
         Text(str(slot.number), justify="right"),
         Text(slot.label, style="bold" if slot.is_named else "", no_wrap=True, overflow="ellipsis"),
-        Text(STANDING[slot.state]),
+        Text(STATE_LABELS[slot.state]),
         Text(str(slot.prompt_index), justify="right"),
         Text(f"{slot.taken_at.astimezone():%d %b %H:%M}"),
     )

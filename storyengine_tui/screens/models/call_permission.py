@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.models.connection import Connection
 
 
-async def may_call(app: App[Any], configuration: "Configuration") -> bool:
+async def ensure_callable(app: App[Any], configuration: "Configuration") -> bool:
     """Return whether the model that is connected can be called, after asking; raises StoryEngineError."""
     from storyengine_tui.screens.models.connection import connection_of
     from storyengine_tui.screens.models.model_labels import address_without_consent
@@ -23,7 +23,7 @@ async def may_call(app: App[Any], configuration: "Configuration") -> bool:
     return await have_weights(app, configuration.settings.active(), configuration.paths)
 
 
-async def mend(app: App[Any], configuration: "Configuration") -> bool:
+async def repair_after_failure(app: App[Any], configuration: "Configuration") -> bool:
     """After a call that failed, ask for what it lacked; return whether something was lacking and is there."""
     from storyengine_tui.screens.models.local_weights import are_missing
     from storyengine_tui.screens.models.model_labels import address_without_consent
@@ -31,7 +31,7 @@ async def mend(app: App[Any], configuration: "Configuration") -> bool:
     is_lacking = address_without_consent(configuration) is not None or await are_missing(
         configuration.settings.active(), configuration.paths
     )
-    return is_lacking and await may_call(app, configuration)
+    return is_lacking and await ensure_callable(app, configuration)
 
 
 async def have_weights(app: App[Any], profile: "ProfileSettings", paths: "Paths") -> bool:

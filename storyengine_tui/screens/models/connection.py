@@ -27,7 +27,7 @@ from core.engine.clock import utc_now
 from core.engine.queue.model_call import Caller, CallResult, Cancellation
 from core.engine.queue.rate_limit import RateLimiter
 from core.engine.queue.trial import call_for_test, new_test
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import Changes, Key, change_settings
@@ -140,7 +140,7 @@ class Trial:
     note: str = ""
 
     def __str__(self) -> str:
-        [artifact] = self.result.trail.artifacts
+        [artifact] = self.result.call_records.artifacts
         answer = clean_line(self.result.text)
         if len(answer) > LONGEST_SHOWN:
             answer = answer[: LONGEST_SHOWN - 1] + "…"
@@ -157,7 +157,9 @@ def _seconds(milliseconds: int | None) -> str:
     return f"{(milliseconds or 0) / 1000:.2f} s"
 
 
-async def try_out(connection: Connection, configuration: Configuration, session: OpenSession | None) -> Trial:
+async def try_out(
+    connection: Connection, configuration: Configuration, session: SessionHandle | None
+) -> Trial:
     """Make one tiny call to the model of the characters, and store it with the calls of `session`.
 
     A call that was made is stored also when it failed, or when the caller is cancelled meanwhile. Raises
@@ -176,7 +178,7 @@ async def try_out(connection: Connection, configuration: Configuration, session:
 async def _tried_out(
     connection: Connection,
     configuration: Configuration,
-    session: OpenSession | None,
+    session: SessionHandle | None,
     cancellation: Cancellation,
 ) -> Trial:
     profile = connection.profile(configuration)
@@ -205,7 +207,7 @@ async def _tried_out(
     return Trial(result, await _record(session, test, result))
 
 
-async def _record(session: OpenSession | None, test: Request, result: CallResult) -> str:
+async def _record(session: SessionHandle | None, test: Request, result: CallResult) -> str:
     """Store a test call and return why it could not be; nothing when it is stored."""
     if session is None:
         return "This test is not recorded: no chapter is open."

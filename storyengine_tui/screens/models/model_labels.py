@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from core.config.models import SCRIPT, AgentRole, Choices
+from core.config.models import SCRIPT, AgentRole, ModelAssignments
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
@@ -31,7 +31,7 @@ def answering(configuration: Configuration, role: AgentRole) -> Answering:
             return Answering(SCRIPT, None, "on this machine, in place of a model")
 
 
-def models_named(choices: Choices, names: Mapping[Slot, str]) -> str:
+def models_named(choices: ModelAssignments, names: Mapping[Slot, str]) -> str:
     """Return every model and what it is called for, such as `a (world and chapter, characters), b (Mira)`.
 
     A character is named, as in `names`, where its model is not the one of all characters.

@@ -18,7 +18,7 @@ from core.config.models import AgentRole
 from core.config.settings import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.call_permission import ask, have_weights
 from storyengine_tui.screens.models.connection import (
@@ -67,7 +67,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         self,
         configuration: Configuration,
         names: Mapping[Slot, str] | None = None,
-        session: OpenSession | None = None,
+        session: SessionHandle | None = None,
     ) -> None:
         """Make the page; `names` are what the open chapter calls its characters, `session` records tests."""
         super().__init__()
@@ -189,12 +189,12 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             self.query_one("#models", Static).update(Content(text + NOT_HERE))
 
     @on(Select.Changed, "#provider")
-    def _heed_provider(self, event: Select.Changed) -> None:
+    def _handle_provider(self, event: Select.Changed) -> None:
         event.stop()
         self._show_fields()
 
     @on(Input.Changed, "#address")
-    def _heed_address(self, event: Input.Changed) -> None:
+    def _handle_address(self, event: Input.Changed) -> None:
         event.stop()
         self._show_consent(self._typed)
 

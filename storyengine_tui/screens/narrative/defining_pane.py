@@ -6,11 +6,11 @@ from core.domain.errors import StoryEngineError
 from core.domain.state_machine import Command
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
-class DefiningPane(EnginePane):
+class DefiningPane(SessionTab):
     """A page with a `DefinitionCell`, whose text is stored by itself."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class DefiningPane(EnginePane):
             self._autosave.touch()
             await self._autosave.flush()
 
-    async def go_to_unstorable(self) -> str:
+    async def focus_first_invalid(self) -> str:
         """Go to a target that is no number of words."""
         if not self.session.can(Command.DEFINE_NARRATIVE):
             return ""
@@ -73,7 +73,7 @@ class DefiningPane(EnginePane):
         self.post_message(self.Stored(is_whole=True))
 
     @on(DefinitionCell.Edited)
-    def _heed_edit(self, event: DefinitionCell.Edited) -> None:
+    def _handle_edit(self, event: DefinitionCell.Edited) -> None:
         event.stop()
         if self.has_session and self.session.can(Command.DEFINE_NARRATIVE):
             self.cell.say_saved("storing …")

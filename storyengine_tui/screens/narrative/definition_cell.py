@@ -133,7 +133,7 @@ class DefinitionCell(Vertical):
         self.query_one("#definition-counter", CharCounter).show(self.area.length, self._limits.definition)
 
     @on(CappedTextArea.Edited, "#definition")
-    def _heed_text(self, event: CappedTextArea.Edited) -> None:
+    def _handle_text(self, event: CappedTextArea.Edited) -> None:
         event.stop()
         self._show_counter()
         self.post_message(self.Edited())
@@ -144,7 +144,7 @@ class DefinitionCell(Vertical):
         event.text_area.say_full(event.refused)
 
     @on(Input.Changed, "#target")
-    def _heed_target(self, event: Input.Changed) -> None:
+    def _handle_target(self, event: Input.Changed) -> None:
         event.stop()
         self._show_why()
         self.post_message(self.Edited())

@@ -213,7 +213,7 @@ class DraftCell(Vertical):
         self.query_one("#draft-words", Static).update(Content(text))
 
     @on(Select.Changed, "#versions")
-    def _heed_choice(self, event: Select.Changed) -> None:
+    def _handle_choice(self, event: Select.Changed) -> None:
         event.stop()
         if isinstance(event.value, int) and event.value not in (NONE, self._picked):
             self._chosen = LIVE if event.value == UNFINISHED else int(event.value)

@@ -182,7 +182,7 @@ class MemoryCell(Vertical):
     # The two views
 
     @on(PanelSwitcher.Picked, "#memory-forms")
-    def _heed_pick(self, event: PanelSwitcher.Picked) -> None:
+    def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         event.stop()
         self._show_form(MemoryForm(event.key))
 
@@ -227,7 +227,7 @@ class MemoryCell(Vertical):
         self.view.focus()
 
     @on(Input.Changed, "#memory-search")
-    def _heed_search(self, event: Input.Changed) -> None:
+    def _handle_search(self, event: Input.Changed) -> None:
         event.stop()
         self.view.search(event.value)
         first = self.view.next_match(1)
@@ -236,7 +236,7 @@ class MemoryCell(Vertical):
         self._show_found()
 
     @on(Input.Submitted, "#memory-search")
-    def _heed_enter(self, event: Input.Submitted) -> None:
+    def _handle_enter(self, event: Input.Submitted) -> None:
         event.stop()
         self.action_next_match(1)
 

@@ -22,7 +22,7 @@ from core.engine.sync.notifications import (
     CallStarted,
     DraftStored,
     MemoryAppended,
-    Notice,
+    Notification,
     RequestFailed,
     SessionChanged,
     StreamRestarted,
@@ -44,7 +44,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
 
 _LIMITS = Limits()
 
@@ -128,9 +128,9 @@ class NarrativePane(RememberingPane):
         elif self.memory.blocks:
             self.have_focus(self.memory.view, scroll_visible=True)
 
-    def hear(self, notice: Notice) -> None:
+    def on_notification(self, notification: Notification) -> None:
         """Follow state, memory, and the text that streams in."""
-        match notice:
+        match notification:
             case SessionChanged(session):
                 if self.session.is_read_only:
                     self.cell.show_stored(session)
@@ -144,7 +144,7 @@ class NarrativePane(RememberingPane):
                 self._delivery.say(f"Version {draft.version} is stored.")
                 self._show_state()
             case CallStarted(request) if request.kind is RequestKind.NARRATIVE:
-                self._begin_call(notice)
+                self._begin_call(notification)
             case TextArrived(request_id, text) if request_id == self._request_id:
                 self._draft.stream(text)
             case StreamRestarted(request_id) if request_id == self._request_id:
@@ -158,24 +158,24 @@ class NarrativePane(RememberingPane):
             case _:
                 pass
 
-    def _begin_call(self, notice: CallStarted) -> None:
-        if self._request_id != notice.request.id or notice.call == 1:
-            self._request_id = notice.request.id
+    def _begin_call(self, notification: CallStarted) -> None:
+        if self._request_id != notification.request.id or notification.call == 1:
+            self._request_id = notification.request.id
             self._draft.begin()
             self._delivery.say("")
         self._draft.begin_call()
         self.query_one("#build-banner", Banner).hide()
         busy = self.query_one("#building", BusyLine)
-        part = f", part {notice.call}" if notice.call > 1 else ""
-        what = f"{notice.model} is writing the chapter{part}"
+        part = f", part {notification.call}" if notification.call > 1 else ""
+        what = f"{notification.model} is writing the chapter{part}"
         if busy.is_busy:
             busy.say(what)
-        self._say_left_out(notice.left_out)
-        if notice.call == 1:
-            work = self._expect(self.session, notice)
+        self._say_left_out(notification.left_out)
+        if notification.call == 1:
+            work = self._expect(self.session, notification)
             self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
 
-    async def _expect(self, session: "OpenSession", call: CallStarted) -> None:
+    async def _expect(self, session: "SessionHandle", call: CallStarted) -> None:
         expected = await self.expected_time(session, call)
         if self._request_id == call.request.id:
             self.query_one("#building", BusyLine).expect(expected)
@@ -252,11 +252,11 @@ class NarrativePane(RememberingPane):
             self.run_worker(self._build(self.session), group="build", exit_on_error=False)
 
     @on(DefinitionCell.BuildRequested)
-    def _heed_build(self, event: DefinitionCell.BuildRequested) -> None:
+    def _handle_build(self, event: DefinitionCell.BuildRequested) -> None:
         event.stop()
         self.action_build()
 
-    async def _build(self, session: "OpenSession") -> None:
+    async def _build(self, session: "SessionHandle") -> None:
         if not self.shows(session):
             return
         if self.cell.typed.problem:
@@ -284,7 +284,7 @@ class NarrativePane(RememberingPane):
             )
 
     @on(BusyLine.CancelRequested, "#building")
-    def _heed_cancel(self, event: BusyLine.CancelRequested) -> None:
+    def _handle_cancel(self, event: BusyLine.CancelRequested) -> None:
         event.stop()
         self.action_cancel()
 
@@ -317,7 +317,7 @@ class NarrativePane(RememberingPane):
     # Taking the chapter away
 
     @on(DraftCell.Chosen)
-    def _heed_choice(self, event: DraftCell.Chosen) -> None:
+    def _handle_choice(self, event: DraftCell.Chosen) -> None:
         event.stop()
         self._show_download()
 
@@ -326,7 +326,7 @@ class NarrativePane(RememberingPane):
         self.refresh_bindings()
 
     @on(DeliveryRow.DownloadRequested)
-    def _heed_download(self, event: DeliveryRow.DownloadRequested) -> None:
+    def _handle_download(self, event: DeliveryRow.DownloadRequested) -> None:
         event.stop()
         self.action_download()
 

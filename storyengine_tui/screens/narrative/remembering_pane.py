@@ -15,7 +15,7 @@ from storyengine_tui.screens.narrative.memory_pages import PAGE
 from storyengine_tui.screens.shared.kept_text import KeptText
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
 
 _LIMITS = Limits()
 NO_ROOM = (
@@ -70,7 +70,7 @@ class RememberingPane(DefiningPane):
             self.run_worker(work, group="memory", exclusive=True, exit_on_error=False)
         self._show_unseen()
 
-    async def _load_memory(self, session: "OpenSession") -> None:
+    async def _load_memory(self, session: "SessionHandle") -> None:
         try:
             blocks = await session.memory_blocks()
         except StoryEngineError as error:

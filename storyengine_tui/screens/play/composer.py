@@ -138,7 +138,7 @@ class Composer(Vertical):
         self.query_one(SlotEntries).set_entries(entries)
 
     @on(CappedTextArea.Edited)
-    def _heed_text(self, event: CappedTextArea.Edited) -> None:
+    def _handle_text(self, event: CappedTextArea.Edited) -> None:
         event.stop()
         if isinstance(event.text_area, PromptArea):
             event.text_area.show_length()
@@ -151,7 +151,7 @@ class Composer(Vertical):
         event.text_area.say_full(event.refused)
 
     @on(SlotEntries.Picked)
-    def _heed_pick(self, event: PanelSwitcher.Picked) -> None:
+    def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         event.stop()
         self.show(Slot[event.key.upper()], takes_focus=not self.query_one(SlotEntries).is_stepping)
         self.post_message(self.Picked())

@@ -20,7 +20,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 RETRY_KEY = "^r"
 
 
-class PlayNotes(Vertical):
+class FailureBanners(Vertical):
     """Takes no room while all is well. What the GM has put aside stays away until it fails again."""
 
     @dataclass

@@ -17,7 +17,7 @@ from core.engine.sync.notifications import (
     CallStarted,
     EventsAppended,
     MemoryAppended,
-    Notice,
+    Notification,
     RequestBegun,
     RequestFailed,
     RequestQueued,
@@ -28,7 +28,7 @@ from core.engine.sync.notifications import (
     UnsentChanged,
 )
 from storyengine_tui.screens.play.composer import Composer
-from storyengine_tui.screens.play.failure_banners import PlayNotes
+from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.play_status import (
     NOT_LOCKED,
     NOT_LOCKED_ELSEWHERE,
@@ -42,13 +42,13 @@ from storyengine_tui.screens.play.play_status import (
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue, QueuedPrompt
 from storyengine_tui.screens.play.prompting_pane import PromptingPane
-from storyengine_tui.screens.play.transcript_panel import Reading
+from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
 
 KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 
@@ -87,8 +87,8 @@ class PlayPane(PromptingPane):
     def compose(self) -> ComposeResult:
         """Compose the cells; before the lock only the note shows."""
         yield Static(id="play-note", markup=False)
-        yield Reading(id="reading")
-        yield PlayNotes(id="play-notes")
+        yield TranscriptPanel(id="reading")
+        yield FailureBanners(id="play-notes")
         yield PromptQueue(id="prompt-queue", classes="grows")
         yield Composer(id="composer", classes="grows")
         with Horizontal(id="play-deeds"):
@@ -96,8 +96,8 @@ class PlayPane(PromptingPane):
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
 
     @property
-    def _reading(self) -> Reading:
-        return self.query_one(Reading)
+    def _reading(self) -> TranscriptPanel:
+        return self.query_one(TranscriptPanel)
 
     # Showing the session
 
@@ -110,7 +110,7 @@ class PlayPane(PromptingPane):
             await self.show_cast(is_new=is_new)
         elif is_new:
             await self.composer.dismiss_cast()
-        self.query_one(PlayNotes).show_left_out(())
+        self.query_one(FailureBanners).show_left_out(())
         session = self.session
         played = await self.perform(session.newest_events())
         if not self.shows(session):
@@ -133,10 +133,10 @@ class PlayPane(PromptingPane):
         area = self.composer.shown
         return None if area is None or area.read_only else area
 
-    def hear(self, notice: Notice) -> None:
+    def on_notification(self, notification: Notification) -> None:
         """Show what is new."""
         session = self.session.snapshot.session
-        match notice:
+        match notification:
             case TextArrived(request_id, text):
                 self._reading.stream(request_id, text)
                 return
@@ -145,9 +145,9 @@ class PlayPane(PromptingPane):
             case CallStarted(request=request) if request.kind is RequestKind.REPLY:
                 self.go_again(request)
                 self._reading.begin(request, session)
-                self.query_one(PlayNotes).show_left_out(notice.left_out)
+                self.query_one(FailureBanners).show_left_out(notification.left_out)
             case CallStarted(request=request) if request.kind is RequestKind.SUMMARY:
-                work = self._expect(self.session, notice)
+                work = self._expect(self.session, notification)
                 self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
             case RequestBegun(request) if request.kind is RequestKind.REPLY and self.session.is_read_only:
                 self._reading.begin(request, session)
@@ -176,7 +176,7 @@ class PlayPane(PromptingPane):
             self.call_later(self._begin_play)
         self._reading.show_scene(opening_scene(self.session.snapshot))
         self._reading.show_doing(status, can_cancel=is_writer)
-        self.query_one(PlayNotes).show_failures(status, can_act=is_writer, is_news=is_news)
+        self.query_one(FailureBanners).show_failures(status, can_act=is_writer, is_news=is_news)
         self.query_one(PromptQueue).show(
             [QueuedPrompt(one.id, queue_line(status, one), _style(one)) for one in status.queued],
             can_act=is_writer,
@@ -189,7 +189,7 @@ class PlayPane(PromptingPane):
         end.display = not status.is_ended
         self._tell_footer()
 
-    async def _expect(self, session: "OpenSession", call: CallStarted) -> None:
+    async def _expect(self, session: "SessionHandle", call: CallStarted) -> None:
         self._reading.expect(call.request.id, await self.expected_time(session, call))
 
     async def _begin_play(self) -> None:
@@ -272,7 +272,7 @@ class PlayPane(PromptingPane):
 
     def action_retry(self) -> None:
         """Try again what failed: the prompt, or else the summary."""
-        failed = self.query_one(PlayNotes).failed
+        failed = self.query_one(FailureBanners).failed
         if failed is not None:
             self._retry(failed)
 
@@ -288,8 +288,8 @@ class PlayPane(PromptingPane):
         if queued:
             self.do(self._take_back(self.session, queued[-1]))
 
-    async def _take_back(self, session: "OpenSession", request: Request) -> None:
-        await session.take_back(request.id)
+    async def _take_back(self, session: "SessionHandle", request: Request) -> None:
+        await session.withdraw(request.id)
         if self.shows(session):
             self.give_back(request.slot or Slot.RED, request.text)
 
@@ -322,23 +322,23 @@ class PlayPane(PromptingPane):
         question = ConfirmModal("End the chapter?", text, confirm="End Chapter")
         self.ask(question, partial(self._end, self.session))
 
-    def _end(self, session: "OpenSession", is_confirmed: bool | None) -> None:
+    def _end(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
         if is_confirmed:
             self.do(session.end_chapter())
 
-    @on(PlayNotes.RetryRequested)
-    def _heed_retry(self, event: PlayNotes.RetryRequested) -> None:
+    @on(FailureBanners.RetryRequested)
+    def _handle_retry(self, event: FailureBanners.RetryRequested) -> None:
         event.stop()
         self._retry(event.request)
 
-    @on(PlayNotes.EditRequested)
-    def _heed_edit(self, event: PlayNotes.EditRequested) -> None:
+    @on(FailureBanners.EditRequested)
+    def _handle_edit(self, event: FailureBanners.EditRequested) -> None:
         event.stop()
         self.heed_pick()
         self.composer.show(event.request.slot or Slot.RED, takes_focus=True)
 
     @on(PromptQueue.TakeBackRequested)
-    def _heed_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
+    def _handle_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
         event.stop()
         for request in status_of(self.session.snapshot).queued:
             if request.id == event.request_id:

@@ -8,7 +8,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
-from core.store import Holder, Snapshot
+from core.store import Snapshot, WriterInfo
 from core.text.cleaning import clean_line
 
 LONGEST_SCENE = 400
@@ -179,7 +179,7 @@ def _short(name: str, length: int) -> str:
     return name if len(name) <= length else name[: length - 1].rstrip() + "…"
 
 
-def why_not_writable(session: Session, holder: Holder | None, *, is_writer: bool) -> str:
+def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: bool) -> str:
     """Return why no prompt can be written now; nothing when one can."""
     if not is_writer:
         if session.archived_at is not None:

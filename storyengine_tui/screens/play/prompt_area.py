@@ -114,7 +114,7 @@ class PromptArea(ComposerTextArea):
 
     def resend(self, text: str) -> bool:
         """Take a text that came back out, to send it once more; return False when it was edited since."""
-        if not self.take_out(text):
+        if not self.remove_text(text):
             return False
         self.sending.append(text)
         return True
@@ -142,7 +142,7 @@ class PromptArea(ComposerTextArea):
         else:
             self.insert(whole.removesuffix(typed), (0, 0))
 
-    def take_out(self, text: str) -> bool:
+    def remove_text(self, text: str) -> bool:
         """Take `text` out again, as it was put back; return whether it was there."""
         rest = without(self.text, text)
         if rest is None:

@@ -12,13 +12,13 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
 
 
-class PromptingPane(EnginePane):
+class PromptingPane(SessionTab):
     """A page with a composer.
 
     What stands in the panels is the truth while this window writes, and what is stored follows it. So the
@@ -132,7 +132,7 @@ class PromptingPane(EnginePane):
         """Something is on its way."""
 
     async def _settle(
-        self, session: "OpenSession", slot: Slot, text: str, command: Awaitable[object]
+        self, session: "SessionHandle", slot: Slot, text: str, command: Awaitable[object]
     ) -> None:
         """Wait until the engine has the text; what it refuses is back in its panel."""
         composer = self.composer
@@ -168,7 +168,7 @@ class PromptingPane(EnginePane):
         """A prompt that had come back goes again, by whoever's wish: its text no longer waits."""
         slot = self._returned.pop(request.id, None)
         if slot is not None and not self.session.is_read_only:
-            self.composer.area(slot).take_out(request.text)
+            self.composer.area(slot).remove_text(request.text)
 
     def move_on(self, replier: Slot | None) -> None:
         """After a reply the next panel shows, unless the GM is writing, has chosen one, or is ahead."""

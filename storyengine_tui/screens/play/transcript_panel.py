@@ -37,7 +37,7 @@ class MoreBelow(Static):
         self.post_message(self.Clicked())
 
 
-class Reading(Vertical):
+class TranscriptPanel(Vertical):
     """Shows what was played, and the reply that streams."""
 
     def __init__(self, *, id: str | None = None) -> None:

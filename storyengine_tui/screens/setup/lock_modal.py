@@ -13,11 +13,11 @@ from core.config.models import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.request import RequestState
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.model_labels import answering, models_named
 from storyengine_tui.screens.shared.expected_time import expected_time_sentence
-from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
 
@@ -32,7 +32,7 @@ class LockModal(TextDialog):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
 
     def __init__(
-        self, session: OpenSession, configuration: Configuration, *, is_confirmed: bool = False
+        self, session: SessionHandle, configuration: Configuration, *, is_confirmed: bool = False
     ) -> None:
         super().__init__()
         self._session = session
@@ -94,7 +94,7 @@ class LockModal(TextDialog):
     async def _say_how_long(self) -> None:
         try:
             model = self._configuration.choices[AgentRole.WORLD_LOCK].model
-            seconds = await self._session.time_of_last(0, model)
+            seconds = await self._session.last_duration(0, model)
         except StoryEngineError:
             return  # The lock says what is wrong with the store.
         provider = self._configuration.settings.active().provider
@@ -106,7 +106,7 @@ class LockModal(TextDialog):
             self._request_id = await self._session.lock()
             request = await self._session.wait(self._request_id)
         except StoryEngineError as error:
-            self.app.screen_stack[0].post_message(EnginePane.CommandFailed(error))
+            self.app.screen_stack[0].post_message(SessionTab.CommandFailed(error))
             self.dismiss(False)
         else:
             self.dismiss(request.state is RequestState.DONE)

@@ -18,13 +18,13 @@ from core.domain.request import Request, RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot, first_slots, following
 from core.domain.state_machine import Command
-from core.engine.sync.notifications import Notice, RequestFailed, SessionChanged, WriterChanged
+from core.engine.sync.notifications import Notification, RequestFailed, SessionChanged, WriterChanged
 from storyengine_tui.screens.setup.agent_panel import AgentPanel
 from storyengine_tui.screens.setup.lock_banner import LockBanner
 from storyengine_tui.screens.setup.setup_edit import TypedSetup, failed_lock
 from storyengine_tui.screens.setup.setup_texts import HELP, INTRO, RESET_KEEPS, RESET_WARNING, intro
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.screens.shared.session_tab import EnginePane
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -34,12 +34,12 @@ from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.slot_entries import SlotEntries
 
 if TYPE_CHECKING:
-    from core.engine.session_handle import OpenSession
+    from core.engine.session_handle import SessionHandle
 
 _LIMITS = Limits()
 
 
-class SetupPane(EnginePane):
+class SetupPane(SessionTab):
     """The page on which a chapter is set up, and read once it is locked."""
 
     HELP = HELP
@@ -124,11 +124,11 @@ class SetupPane(EnginePane):
         await self._show_state()
         self._show_lock_failure(failed_lock(self.session.snapshot))
 
-    def hear(self, notice: Notice) -> None:
+    def on_notification(self, notification: Notification) -> None:
         """Follow the state, and what another window writes."""
-        match notice:
+        match notification:
             case SessionChanged() | WriterChanged():
-                if isinstance(notice, SessionChanged) and self.session.is_read_only:
+                if isinstance(notification, SessionChanged) and self.session.is_read_only:
                     self.call_later(self._show_stored)
                 self.call_later(self._show_state)
             case RequestFailed(request, _) if request.kind is RequestKind.LOCK:
@@ -149,7 +149,7 @@ class SetupPane(EnginePane):
         except StoryEngineError as error:
             self.post_message(self.CommandFailed(error))
             return False
-        if double := await self.go_to_unstorable():
+        if double := await self.focus_first_invalid():
             self._say(double)
             return False
         if self.session.snapshot.tab1.is_blank:
@@ -158,7 +158,7 @@ class SetupPane(EnginePane):
             return False
         return True
 
-    async def go_to_unstorable(self) -> str:
+    async def focus_first_invalid(self) -> str:
         """Go to a name that another character has."""
         doubles = self._typed().doubles(self.session.snapshot) if self._is_editable else {}
         for slot, name in doubles.items():
@@ -295,19 +295,19 @@ class SetupPane(EnginePane):
         event.text_area.say_full(event.refused)
 
     @on(CappedTextArea.Edited)
-    def _heed_text(self, event: CappedTextArea.Edited) -> None:
+    def _handle_text(self, event: CappedTextArea.Edited) -> None:
         event.stop()
         self._show_counters()
         self._touch()
 
     @on(AgentPanel.Edited)
-    def _heed_panel(self, event: AgentPanel.Edited) -> None:
+    def _handle_panel(self, event: AgentPanel.Edited) -> None:
         event.stop()
         self._show_entries()
         self._touch()
 
     @on(Select.Changed, "#agent-count")
-    async def _heed_count(self, event: Select.Changed) -> None:
+    async def _handle_count(self, event: Select.Changed) -> None:
         event.stop()
         if not self.has_session:
             return
@@ -324,7 +324,7 @@ class SetupPane(EnginePane):
                 self.query_one(LockBanner).hide()
 
     @on(PanelSwitcher.Picked, "#panels")
-    async def _heed_pick(self, event: PanelSwitcher.Picked) -> None:
+    async def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         event.stop()
         await self._show_panel(Slot[event.key.upper()])
         if not self.query_one(SlotEntries).is_stepping:
@@ -381,7 +381,7 @@ class SetupPane(EnginePane):
         question = ConfirmModal("Reset Chapter", f"{RESET_WARNING}\n\n{RESET_KEEPS}", is_destructive=True)
         self.ask(question, partial(self._reset, self.session))
 
-    def _reset(self, session: "OpenSession", is_confirmed: bool | None) -> None:
+    def _reset(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
         if is_confirmed:
             self.run_worker(self.perform(session.reset()), group="reset", exit_on_error=False)
 

@@ -16,8 +16,8 @@ from storyengine_tui.textual_ext.visibility import is_displayed
 if TYPE_CHECKING:
     from textual.widgets import TextArea
 
-    from core.engine.session_handle import OpenSession
-    from core.engine.sync.notifications import CallStarted, Notice
+    from core.engine.session_handle import SessionHandle
+    from core.engine.sync.notifications import CallStarted, Notification
 
 T = TypeVar("T")
 
@@ -26,15 +26,15 @@ FOCUS_TRIES = 5
 """How often a page looks for what can take the focus, when what had it has gone."""
 
 
-class UnstorableError(IllegalCommandError):
+class InvalidInputError(IllegalCommandError):
     """Something typed that cannot be stored as it stands, such as a name that is taken."""
 
 
-class EnginePane(VerticalScroll, can_focus=False):
-    """One tab's page. It calls the open session and hears its notices; it knows no other tab.
+class SessionTab(VerticalScroll, can_focus=False):
+    """One tab. It sends commands to the open session and receives its notifications; it knows no other tab.
 
-    Subclasses fill in `attached`, `hear` and `flush`. `attached` comes again when another session is
-    opened, and when this window became the writer of the session that it only read.
+    Subclasses implement `attached`, `on_notification` and `flush`. `attached` is called again when another
+    session is opened, and when this window became the writer of the session that it only read.
     """
 
     class CommandFailed(Message):
@@ -63,11 +63,11 @@ class EnginePane(VerticalScroll, can_focus=False):
     folder: Path | None = None
     """Where a text is kept that is not stored yet; None keeps it nowhere."""
 
-    _session: "OpenSession | None" = None
+    _session: "SessionHandle | None" = None
     _is_attached = False
 
     @property
-    def session(self) -> "OpenSession":
+    def session(self) -> "SessionHandle":
         """The session that is shown; raises RuntimeError before the first.
 
         After `detach` it is the one that was shown, until the next: a message or a worker that comes too
@@ -82,11 +82,11 @@ class EnginePane(VerticalScroll, can_focus=False):
         """Whether a session is open."""
         return self._is_attached
 
-    def shows(self, session: "OpenSession") -> bool:
+    def shows(self, session: "SessionHandle") -> bool:
         """Whether it is this session that is open; another may be, once something was waited for."""
         return self._is_attached and self._session is session
 
-    async def attach(self, session: "OpenSession") -> None:
+    async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""
         self._session, self._is_attached = session, True
         await self.attached()
@@ -197,13 +197,13 @@ class EnginePane(VerticalScroll, can_focus=False):
         """
         return False
 
-    def hear(self, notice: "Notice") -> None:
+    def on_notification(self, notification: "Notification") -> None:
         """Show what is new."""
 
     async def flush(self) -> None:
         """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
 
-    async def go_to_unstorable(self) -> str:
+    async def focus_first_invalid(self) -> str:
         """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
         return ""
 
@@ -215,12 +215,12 @@ class EnginePane(VerticalScroll, can_focus=False):
         if self.app.screen is self.screen:
             self.app.push_screen(dialog, answered)
 
-    async def expected_time(self, session: "OpenSession", call: "CallStarted") -> str:
+    async def expected_time(self, session: "SessionHandle", call: "CallStarted") -> str:
         """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""
         from storyengine_tui.screens.shared.expected_time import expected_time
 
         try:
-            seconds = await session.time_of_last(call.agent_id, call.model)
+            seconds = await session.last_duration(call.agent_id, call.model)
         except StoryEngineError:
             return ""
         return expected_time(seconds, is_local=call.is_local)

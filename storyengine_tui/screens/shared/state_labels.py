@@ -6,7 +6,7 @@ from rich.cells import cell_len, set_cell_size
 
 from core.domain.session import SessionState
 
-STANDING = {
+STATE_LABELS = {
     SessionState.DRAFT_TAB1: "being set up",
     SessionState.LOCKING: "being locked",
     SessionState.ACTIVE: "being played",

@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from storyengine_tui.screens.shared.session_tab import EnginePane, UnstorableError
+from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 from storyengine_tui.textual_ext.batched_screen import BaseScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -15,7 +15,7 @@ from storyengine_tui.widgets.busy_line import BusyLine
 STORAGE_FAILED = (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED)
 
 
-class TroubledScreen(BaseScreen[None]):
+class StatusScreen(BaseScreen[None]):
     """Says, in the flow of the page, what goes on and what failed; its users say when."""
 
     @dataclass
@@ -66,7 +66,7 @@ class TroubledScreen(BaseScreen[None]):
 
     def show_trouble(self, error: StoryEngineError, *actions: BannerAction) -> None:
         """Say what went wrong, in the flow of the page."""
-        self._trouble, self._is_unstorable = error.code, isinstance(error, UnstorableError)
+        self._trouble, self._is_unstorable = error.code, isinstance(error, InvalidInputError)
         self.query_one("#trouble", Banner).show(
             error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss"),)
         )
@@ -94,13 +94,13 @@ class TroubledScreen(BaseScreen[None]):
             case "dismiss":
                 self.hide_trouble()
 
-    @on(EnginePane.CommandFailed)
-    def _say_refusal(self, event: EnginePane.CommandFailed) -> None:
+    @on(SessionTab.CommandFailed)
+    def _say_refusal(self, event: SessionTab.CommandFailed) -> None:
         event.stop()
         self.show_trouble(event.error)
 
-    @on(EnginePane.Stored)
-    def _forget_trouble(self, event: EnginePane.Stored) -> None:
+    @on(SessionTab.Stored)
+    def _forget_trouble(self, event: SessionTab.Stored) -> None:
         event.stop()
         # A name that is taken, say, keeps nothing else from being stored: it is over when it is mended.
         is_over = event.is_whole if self._is_unstorable else self._trouble in STORAGE_FAILED

@@ -9,7 +9,7 @@ from storyengine_tui.textual_ext.visibility import is_displayed
 TALL: Final = 36
 
 
-def fit_rows(root: Widget, rows: int, *, is_shown_only: bool = False) -> None:
+def apply_tall_class(root: Widget, rows: int, *, is_shown_only: bool = False) -> None:
     """Make what has the class `grows` as high as it is in a terminal of so many rows, by the class `-tall`.
 
     A class of the screen, as Textual's breakpoints are, would say the same, and would have the styles of

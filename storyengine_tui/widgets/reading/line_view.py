@@ -14,7 +14,13 @@ from textual.strip import Strip
 
 from core.domain.transcript import PieceKind
 from storyengine_tui.textual_ext.line_scroll import set_virtual_size
-from storyengine_tui.widgets.reading.transcript_lines import Mark, Paragraph, Place, Spot, TranscriptLines
+from storyengine_tui.widgets.reading.transcript_lines import (
+    Paragraph,
+    ScreenPos,
+    SourceAnchor,
+    SourcePos,
+    TranscriptLines,
+)
 from storyengine_tui.widgets.reading.wrap import Span, fragments
 
 WIDEST: Final = 100
@@ -55,7 +61,7 @@ class LineView(ScrollView):
         self.lines = TranscriptLines()
         self._width = 0
         self._is_following = True
-        self._top: list[tuple[int, Mark]] = []
+        self._top: list[tuple[int, SourceAnchor]] = []
         self._strips: dict[int, Strip] = {}
         self._framed: dict[int, Strip] = {}
         """The same lines with what stands left and right of them, as they were painted last."""
@@ -118,19 +124,19 @@ class LineView(ScrollView):
             self._top = self._top_marks()
         self.has_more_below = round(self.scroll_y) < self.max_scroll_y
 
-    def _top_marks(self) -> list[tuple[int, Mark]]:
+    def _top_marks(self) -> list[tuple[int, SourceAnchor]]:
         """Return marks for what is in sight, with their rows: the first one may be gone later."""
         top = self.scroll_offset.y
         marks = []
         for row in range(self.size.height):
             found = self.lines.line(top + row)
             if found is not None and (row == 0 or found[1].begin == 0):
-                mark = self.lines.mark(self.lines.place(Spot(0, top + row)))
+                mark = self.lines.mark(self.lines.place(ScreenPos(0, top + row)))
                 if mark is not None:
                     marks.append((row, mark))
         return marks
 
-    def _return_to(self, marks: list[tuple[int, Mark]]) -> None:
+    def _return_to(self, marks: list[tuple[int, SourceAnchor]]) -> None:
         for row, mark in marks:
             place = self.lines.recall(mark)
             if place is not None:
@@ -264,7 +270,7 @@ class LineView(ScrollView):
             style = self._styles_of[name] = self.get_component_rich_style(f"transcript-view--{name}")
         return style
 
-    def place_in_sight(self, place: Place) -> None:
+    def place_in_sight(self, place: SourcePos) -> None:
         """Scroll as little as needed to see `place`."""
         y = self.lines.spot(place).y
         top, height = self.scroll_offset.y, self.size.height

@@ -221,7 +221,7 @@ LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
         _fields(
             "chapter",
             ("premise", "Premise"),
-            ("location", "Place"),
+            ("location", "SourcePos"),
             ("time", "Time"),
             ("environment", "Surroundings"),
             ("active_threats", "Threats"),

@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.domain.transcript import PieceKind
 from storyengine_tui.widgets.reading.memory_outline import Names, Passage, find_names
 from storyengine_tui.widgets.reading.pinned_view import PinnedView
-from storyengine_tui.widgets.reading.transcript_lines import Paragraph, Place, Spot
+from storyengine_tui.widgets.reading.transcript_lines import Paragraph, ScreenPos, SourcePos
 
 _HEADING = Style(bold=True)
 
@@ -75,7 +75,7 @@ class PassageView(PinnedView):
     @property
     def top_passage(self) -> int:
         """The paragraph at the top."""
-        return self.lines.place(Spot(0, self.scroll_offset.y)).paragraph if self.lines.height else 0
+        return self.lines.place(ScreenPos(0, self.scroll_offset.y)).paragraph if self.lines.height else 0
 
     # Searching
 
@@ -99,7 +99,7 @@ class PassageView(PinnedView):
         """Make a place the current one, and have it in sight."""
         self.unpin()
         self._current = self._matches[number]
-        self.place_in_sight(Place(self._current.paragraph, self._current.begin))
+        self.place_in_sight(SourcePos(self._current.paragraph, self._current.begin))
         self.refresh()
 
     def next_match(self, step: int) -> int | None:
@@ -140,7 +140,7 @@ class PassageView(PinnedView):
         if self.lines.line(line) is None:
             return []
         parts = super().highlights(line)
-        index = self.lines.place(Spot(0, line)).paragraph
+        index = self.lines.place(ScreenPos(0, line)).paragraph
         for match in self._found.get(index, ()):
             name = "found-here" if match == self._current else "found"
             style = self.get_component_rich_style(f"passage-view--{name}", partial=True)

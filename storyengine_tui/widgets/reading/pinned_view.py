@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from storyengine_tui.widgets.reading.selectable_line_view import SelectableLineView
-from storyengine_tui.widgets.reading.transcript_lines import Place
+from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 
 
 class PinnedView(SelectableLineView):
@@ -37,7 +37,7 @@ class PinnedView(SelectableLineView):
             super()._hold_place()
             return
         self._is_following = False
-        self.scroll_to(y=self.lines.spot(Place(self._pinned, 0)).y, animate=False)
+        self.scroll_to(y=self.lines.spot(SourcePos(self._pinned, 0)).y, animate=False)
         self._top = self._top_marks()
         self.has_more_below = round(self.scroll_y) < self.max_scroll_y
 

@@ -14,7 +14,7 @@ from textual.reactive import var
 from textual.selection import Selection
 
 from storyengine_tui.widgets.reading.line_view import LineView
-from storyengine_tui.widgets.reading.transcript_lines import Mark, Place, Spot
+from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourceAnchor, SourcePos
 from storyengine_tui.widgets.reading.wrap import Span
 
 
@@ -56,8 +56,8 @@ class SelectableLineView(LineView, can_focus=True):
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
-        self._anchor: Place | None = None
-        self._cursor: Place | None = None
+        self._anchor: SourcePos | None = None
+        self._cursor: SourcePos | None = None
 
     # Scrolling, or moving the cursor while marking
 
@@ -133,7 +133,7 @@ class SelectableLineView(LineView, can_focus=True):
 
     def action_select_all(self) -> None:
         """Select the whole transcript."""
-        self._anchor, self._cursor = Place(0, 0), self.lines.end
+        self._anchor, self._cursor = SourcePos(0, 0), self.lines.end
         self._show_selection(keep_in_sight=False)
 
     def action_extend_selection(self, way: str) -> None:
@@ -151,7 +151,7 @@ class SelectableLineView(LineView, can_focus=True):
         self._select(None)
         self.refresh()
 
-    def _start(self) -> Place:
+    def _start(self) -> SourcePos:
         """Return the moving end: the cursor, that of a mouse selection, or the last line in sight."""
         selection = self.text_selection
         if selection is None and not self.is_marking and self._anchor != self._cursor:
@@ -162,9 +162,9 @@ class SelectableLineView(LineView, can_focus=True):
             self._anchor, end = self._range(selection)
             return end
         bottom = min(self.scroll_offset.y + self.size.height, self.lines.height) - 1
-        return self.lines.place(Spot(0, max(0, bottom)))
+        return self.lines.place(ScreenPos(0, max(0, bottom)))
 
-    def _moved(self, place: Place, way: str) -> Place:
+    def _moved(self, place: SourcePos, way: str) -> SourcePos:
         spot = self.lines.spot(place)
         match way:
             case "left":
@@ -172,16 +172,16 @@ class SelectableLineView(LineView, can_focus=True):
             case "right":
                 return self.lines.step(place, 1)
             case "home":
-                return self.lines.place(Spot(0, spot.y))
+                return self.lines.place(ScreenPos(0, spot.y))
             case "end":
-                return self.lines.place(Spot(len(self._text_of(spot.y)), spot.y))
+                return self.lines.place(ScreenPos(len(self._text_of(spot.y)), spot.y))
         step = {"up": -1, "down": 1, "pageup": -self._page, "pagedown": self._page}[way]
         y = spot.y + step
         if abs(step) == 1 and self.lines.line(y) is None:
             y += step  # The blank line between two paragraphs is no place to stop.
         if y < 0:
-            return Place(0, 0)
-        return self.lines.end if y >= self.lines.height else self.lines.place(Spot(spot.x, y))
+            return SourcePos(0, 0)
+        return self.lines.end if y >= self.lines.height else self.lines.place(ScreenPos(spot.x, y))
 
     def _text_of(self, y: int) -> str:
         found = self.lines.line(y)
@@ -216,10 +216,10 @@ class SelectableLineView(LineView, can_focus=True):
             return
         event.prevent_default()  # Textual would select everything with two.
         if event.chain == 2:
-            place = self.lines.place(Spot(0, event.y - self.gutter.top + self.scroll_offset.y))
+            place = self.lines.place(ScreenPos(0, event.y - self.gutter.top + self.scroll_offset.y))
             if self.lines.height:
-                self._anchor = Place(place.paragraph, 0)
-                self._cursor = Place(place.paragraph, len(self.lines.paragraphs[place.paragraph].text))
+                self._anchor = SourcePos(place.paragraph, 0)
+                self._cursor = SourcePos(place.paragraph, len(self.lines.paragraphs[place.paragraph].text))
                 self._show_selection(keep_in_sight=False)
         else:
             self.action_select_all()
@@ -249,9 +249,9 @@ class SelectableLineView(LineView, can_focus=True):
         if self.is_marking:
             self.stop_marking()
 
-    def _range(self, selection: Selection) -> tuple[Place, Place]:
-        start = Place(0, 0) if selection.start is None else self.lines.place(Spot(*selection.start))
-        end = self.lines.end if selection.end is None else self.lines.place(Spot(*selection.end))
+    def _range(self, selection: Selection) -> tuple[SourcePos, SourcePos]:
+        start = SourcePos(0, 0) if selection.start is None else self.lines.place(ScreenPos(*selection.start))
+        end = self.lines.end if selection.end is None else self.lines.place(ScreenPos(*selection.end))
         return self.lines.snapped(start, end)
 
     # Painting it
@@ -276,7 +276,7 @@ class SelectableLineView(LineView, can_focus=True):
         if selection is None:
             return None
         start, end = self._range(selection)
-        here = self.lines.place(Spot(0, line)).paragraph
+        here = self.lines.place(ScreenPos(0, line)).paragraph
         if not start.paragraph <= here <= end.paragraph:
             return None
         first = start.offset if here == start.paragraph else 0
@@ -288,7 +288,7 @@ class SelectableLineView(LineView, can_focus=True):
             return None
         first = min(self._cursor.offset, max(span.begin, span.end - 1))
         here = self._cursor.paragraph
-        start, end = self.lines.snapped(Place(here, first), Place(here, min(first + 1, span.end)))
+        start, end = self.lines.snapped(SourcePos(here, first), SourcePos(here, min(first + 1, span.end)))
         return start.offset, end.offset
 
     @property
@@ -336,8 +336,8 @@ def _not_ours() -> None:
 class _Kept(NamedTuple):
     """What was selected, so that it is found again."""
 
-    anchor: Mark | None
-    cursor: Mark | None
-    start: Mark | None
-    end: Mark | None
+    anchor: SourceAnchor | None
+    cursor: SourceAnchor | None
+    start: SourceAnchor | None
+    end: SourceAnchor | None
     is_selected: bool

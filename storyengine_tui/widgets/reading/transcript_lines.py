@@ -16,14 +16,14 @@ from core.text.graphemes import is_safe_cut
 from storyengine_tui.widgets.reading.wrap import Span, wrap
 
 
-class Place(NamedTuple):
+class SourcePos(NamedTuple):
     """A place in the source: which paragraph, and which character of it."""
 
     paragraph: int
     offset: int
 
 
-class Spot(NamedTuple):
+class ScreenPos(NamedTuple):
     """A place on the screen: which character of the source line, counted in that line, and which line."""
 
     x: int
@@ -43,7 +43,7 @@ class Paragraph:
     spans: list[Span] = field(default_factory=list)
 
 
-class Mark(NamedTuple):
+class SourceAnchor(NamedTuple):
     """A place that is found again after the paragraphs have changed."""
 
     key: object
@@ -78,11 +78,11 @@ class TranscriptLines:
         return self._paragraphs[-1].first + len(self._paragraphs[-1].spans)
 
     @property
-    def end(self) -> Place:
+    def end(self) -> SourcePos:
         """The place behind the last character."""
         if not self._paragraphs:
-            return Place(0, 0)
-        return Place(len(self._paragraphs) - 1, len(self._paragraphs[-1].text))
+            return SourcePos(0, 0)
+        return SourcePos(len(self._paragraphs) - 1, len(self._paragraphs[-1].text))
 
     @property
     def text(self) -> str:
@@ -158,48 +158,48 @@ class TranscriptLines:
         row = y - paragraph.first
         return (paragraph, paragraph.spans[row]) if row < len(paragraph.spans) else None
 
-    def place(self, spot: Spot) -> Place:
+    def place(self, spot: ScreenPos) -> SourcePos:
         """Return the source of a place on the screen; beyond an end, that end."""
         if not self._paragraphs or spot.y < 0:
-            return Place(0, 0)
+            return SourcePos(0, 0)
         index = bisect_right(self._firsts, spot.y) - 1
         paragraph = self._paragraphs[index]
         row = spot.y - paragraph.first
         if row >= len(paragraph.spans):
-            return Place(index, len(paragraph.text))
+            return SourcePos(index, len(paragraph.text))
         begin, end = paragraph.spans[row]
-        return Place(index, max(begin, min(begin + spot.x, end)))
+        return SourcePos(index, max(begin, min(begin + spot.x, end)))
 
-    def spot(self, place: Place) -> Spot:
+    def spot(self, place: SourcePos) -> ScreenPos:
         """Return where a place of the source is on the screen."""
         if not self._paragraphs:
-            return Spot(0, 0)
+            return ScreenPos(0, 0)
         paragraph = self._paragraphs[place.paragraph]
         begins = [span.begin for span in paragraph.spans]
         row = max(0, bisect_right(begins, place.offset) - 1)
         begin, end = paragraph.spans[row]
-        return Spot(min(place.offset, end) - begin, paragraph.first + row)
+        return ScreenPos(min(place.offset, end) - begin, paragraph.first + row)
 
-    def mark(self, place: Place) -> Mark | None:
+    def mark(self, place: SourcePos) -> SourceAnchor | None:
         """Return what finds `place` again later."""
         if not self._paragraphs:
             return None
         paragraph = self._paragraphs[place.paragraph]
-        return Mark(paragraph.key, paragraph.text, place.offset)
+        return SourceAnchor(paragraph.key, paragraph.text, place.offset)
 
-    def recall(self, mark: Mark) -> Place | None:
+    def recall(self, mark: SourceAnchor) -> SourcePos | None:
         """Return where a mark is now: in the same piece, else in one that reads the same."""
         found = self._index_of(lambda paragraph: paragraph.key == mark.key)
         if found is None:
             found = self._index_of(lambda paragraph: paragraph.text == mark.text)
         if found is None:
             return None
-        return Place(found, min(mark.offset, len(self._paragraphs[found].text)))
+        return SourcePos(found, min(mark.offset, len(self._paragraphs[found].text)))
 
     def _index_of(self, is_it: Callable[[Paragraph], bool]) -> int | None:
         return next((index for index, paragraph in enumerate(self._paragraphs) if is_it(paragraph)), None)
 
-    def step(self, place: Place, characters: int) -> Place:
+    def step(self, place: SourcePos, characters: int) -> SourcePos:
         """Return the place one character on (1) or back (-1), over the ends of paragraphs."""
         if not self._paragraphs:
             return place
@@ -209,12 +209,14 @@ class TranscriptLines:
         while 0 < offset < len(text) and not is_safe_cut(text, offset):
             offset += characters
         if offset < 0:
-            return Place(index - 1, len(self._paragraphs[index - 1].text)) if index else Place(0, 0)
+            return SourcePos(index - 1, len(self._paragraphs[index - 1].text)) if index else SourcePos(0, 0)
         if offset > len(text):
-            return Place(index + 1, 0) if index + 1 < len(self._paragraphs) else Place(index, len(text))
-        return Place(index, offset)
+            return (
+                SourcePos(index + 1, 0) if index + 1 < len(self._paragraphs) else SourcePos(index, len(text))
+            )
+        return SourcePos(index, offset)
 
-    def snapped(self, start: Place, end: Place) -> tuple[Place, Place]:
+    def snapped(self, start: SourcePos, end: SourcePos) -> tuple[SourcePos, SourcePos]:
         """Widen a range so that nothing that is seen as one character is torn."""
         if not self._paragraphs:
             return start, end
@@ -224,9 +226,9 @@ class TranscriptLines:
             left -= 1
         while right < len(last) and not is_safe_cut(last, right):
             right += 1
-        return Place(start.paragraph, left), Place(end.paragraph, right)
+        return SourcePos(start.paragraph, left), SourcePos(end.paragraph, right)
 
-    def text_between(self, start: Place, end: Place) -> str:
+    def text_between(self, start: SourcePos, end: SourcePos) -> str:
         """Return the source text from `start` to `end`."""
         if not self._paragraphs:
             return ""

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from core.agents.context_builder import ContextBuilder, NarrativePart
 from core.agents.narrative import _ending, _packed, _Unit, frame_tokens
-from core.config.models import AgentRole, Choices, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.tokens import estimate_tokens
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.event import Event
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
 from core.domain.transcript import SEPARATOR, render_events
-from core.text.delimiters import SegmentName, disarm
+from core.text.delimiters import SegmentName, escape_delimiters
 from tests.core.samples import any_text, choice, choices, event, memory, play, session
 
 
 def build(budget: int, style: PromptStyle = PromptStyle.FULL, output: int = 4_000) -> ContextBuilder:
-    return ContextBuilder(Choices({AgentRole.NARRATIVE: choice(budget, style, output)}))
+    return ContextBuilder(ModelAssignments({AgentRole.NARRATIVE: choice(budget, style, output)}))
 
 
 def told(parts: tuple[NarrativePart, ...]) -> str:
@@ -71,7 +71,7 @@ def test_what_is_told_in_one_call_leaves_room_for_the_canon_of_all_memory() -> N
     assert least - 200 < context.tokens <= least, "nearly all of it is used"
     setup = builder._setups[AgentRole.NARRATIVE]
     canon = setup.digester.digest(blocks, 0).tokens
-    transcript = estimate_tokens(disarm(render_events(events, mine))) + 1
+    transcript = estimate_tokens(escape_delimiters(render_events(events, mine))) + 1
     assert frame_tokens(setup, mine, "Plain.") + canon + transcript == least
 
 
@@ -165,7 +165,7 @@ def test_every_part_fits_and_together_they_are_the_transcript(
         context = builder.narrative_part(mine, memory(2), part, "Plain.", "語" * 3_000)
         assert context.tokens <= budget
         given_text = next(one.text for one in context.segments if one.name is SegmentName.FULL_TRANSCRIPT)
-        assert disarm(part.transcript) in given_text or not part.transcript.strip()
+        assert escape_delimiters(part.transcript) in given_text or not part.transcript.strip()
 
 
 def test_the_first_part_begins_the_last_one_ends_and_those_between_do_neither() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.agents.setup import AgentSetup
-from core.config.models import AgentRole, Choices, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.memory_digest import STEP, MemoryDigester
 from core.context.tokens import estimate_tokens
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -303,7 +303,7 @@ def test_tab_1_at_its_limits_fits_the_defaults() -> None:
 
 
 def test_a_builder_may_serve_some_roles_only() -> None:
-    build = ContextBuilder(Choices({AgentRole.CHARACTER: choice()}))
+    build = ContextBuilder(ModelAssignments({AgentRole.CHARACTER: choice()}))
     blocks: tuple[MemoryBlock, ...] = ()
     assert build.character(session(), TAB1, blocks, (), Slot.RED, "Go?").tokens > 0
 

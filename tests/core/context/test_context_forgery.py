@@ -16,7 +16,7 @@ from core.domain.slot import Slot
 from core.engine.commands import checked_name
 from core.providers.base import Message
 from core.text.cleaning import clean, clean_line
-from core.text.delimiters import SegmentName, closing_mark, disarm, opening_mark
+from core.text.delimiters import SegmentName, closing_mark, escape_delimiters, opening_mark
 from tests.core.samples import any_text, choices, delta_block, event, lock_block, session
 
 BUILDERS = {style: ContextBuilder(choices(2_000_000, style)) for style in PromptStyle}
@@ -163,6 +163,6 @@ def test_no_character_of_unicode_veils_a_mark() -> None:
         and as_read(character).strip("=") == ""
         and clean(character) not in ("", *BREAKS)
         for line in (f"{character}== X", f"{character} X", f"{character}= X", f"={character}= X")
-        if as_read(line).startswith("==") and disarm(line) == line
+        if as_read(line).startswith("==") and escape_delimiters(line) == line
     ]
     assert forged == []

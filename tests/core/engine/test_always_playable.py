@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import AgentRole, Choices, choose_models
+from core.config.models import AgentRole, ModelAssignments, choose_models
 from core.config.settings import AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
@@ -53,14 +53,14 @@ def told(sample: tuple[str, int], limit: int) -> str:
 
 
 @cache
-def choices_of(name: str) -> Choices:
+def choices_of(name: str) -> ModelAssignments:
     return choose_models(PROFILES[name])
 
 
 class Chapter:
     """The engine's steps, with the inputs that it would send and no model behind them."""
 
-    def __init__(self, choices: Choices, builder: ContextBuilder, field: tuple[str, int]) -> None:
+    def __init__(self, choices: ModelAssignments, builder: ContextBuilder, field: tuple[str, int]) -> None:
         self.choices, self.builder, self.sim = choices, builder, Simulation()
         limits = self.sim.snapshot.session.limits
         edit = Tab1Edit(

@@ -191,7 +191,7 @@ def test_a_queued_prompt_can_be_taken_back_in_front_of_what_was_typed_since() ->
     simulation.begin()
     second = simulation.submit("Second")
     simulation.store(commands.save_unsent(simulation.snapshot, Slot.RED, "later"))
-    simulation.store(commands.take_back(simulation.snapshot, second, simulation.now))
+    simulation.store(commands.withdraw(simulation.snapshot, second, simulation.now))
     assert simulation.snapshot.unsent == {Slot.RED: "Second\n\nlater"}
     assert simulation.request(second).state is RequestState.CANCELLED
 
@@ -201,7 +201,7 @@ def test_a_prompt_that_a_model_has_cannot_be_taken_back() -> None:
     first = simulation.submit("First")
     simulation.begin()
     with pytest.raises(IllegalCommandError, match="cancel it instead"):
-        commands.take_back(simulation.snapshot, first, simulation.now)
+        commands.withdraw(simulation.snapshot, first, simulation.now)
 
 
 def test_a_failed_prompt_that_is_given_up_stays_in_its_composer_and_frees_the_queue() -> None:
@@ -213,7 +213,7 @@ def test_a_failed_prompt_that_is_given_up_stays_in_its_composer_and_frees_the_qu
     assert simulation.request(second).state is RequestState.PENDING
     with pytest.raises(AssertionError, match="nothing can be given"):
         simulation.begin()
-    simulation.store(commands.take_back(simulation.snapshot, first, simulation.now))
+    simulation.store(commands.withdraw(simulation.snapshot, first, simulation.now))
     assert simulation.snapshot.unsent == {Slot.RED: "First"}
     assert simulation.begin().id == second
 
@@ -223,7 +223,7 @@ def test_only_prompts_can_be_taken_back() -> None:
     simulation.set_up()
     lock = simulation.lock()
     with pytest.raises(IllegalCommandError, match="Only a prompt"):
-        commands.take_back(simulation.snapshot, lock, simulation.now)
+        commands.withdraw(simulation.snapshot, lock, simulation.now)
 
 
 def test_a_settled_request_is_refused_with_a_sentence() -> None:
@@ -231,7 +231,7 @@ def test_a_settled_request_is_refused_with_a_sentence() -> None:
     done = simulation.submit("First")
     simulation.settle()
     with pytest.raises(IllegalCommandError, match="settled already"):
-        commands.take_back(simulation.snapshot, done, simulation.now)
+        commands.withdraw(simulation.snapshot, done, simulation.now)
 
 
 def test_a_chapter_cannot_end_while_a_reply_is_to_come() -> None:

@@ -231,7 +231,9 @@ async def test_an_error_of_our_own_in_the_runner_is_told_as_it_is(monkeypatch: p
         with pytest.raises(StoryEngineError) as caught:
             await session.wait(request)
     assert caught.value is AWAY
-    [trouble] = [notice for notice in room.notices if isinstance(notice, StorageTrouble)]
+    [trouble] = [
+        notification for notification in room.notifications if isinstance(notification, StorageTrouble)
+    ]
     assert trouble.error is AWAY
 
 
@@ -248,7 +250,9 @@ async def test_a_bug_in_the_runner_is_told_and_those_who_wait_hear_of_it(
         request = await session.submit_prompt(Slot.RED, "One")
         with caplog.at_level(logging.ERROR), pytest.raises(StoryEngineError, match="went wrong"):
             await session.wait(request)
-    [trouble] = [notice for notice in room.notices if isinstance(notice, StorageTrouble)]
+    [trouble] = [
+        notification for notification in room.notifications if isinstance(notification, StorageTrouble)
+    ]
     assert trouble.error.message == BUG
     assert "ZeroDivisionError" in caplog.text
 
@@ -300,7 +304,9 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
         assert await session.take_over()
         assert await session.take_over(), "it writes already"
         await session.wait(await session.submit_prompt(Slot.RED, "One"))
-    assert [notice.holder for notice in room.notices if isinstance(notice, WriterChanged)] == [None]
+    assert [
+        notification.holder for notification in room.notifications if isinstance(notification, WriterChanged)
+    ] == [None]
 
 
 async def test_a_call_that_is_settled_cannot_be_stopped_any_more() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models import Choices, PromptStyle
+from core.config.models import ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode
 from core.domain.request import Request, RequestKind
 from core.domain.slot import Slot
-from core.engine.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade, Trail
+from core.engine.outcome import CallRecords, Failed, LockMade, Outcome, ReplyMade, SummaryMade
 from core.engine.queue.executor import Executor
 from core.engine.queue.model_call import Caller, Cancellation
 from core.engine.queue.rate_limit import RateLimiter
-from core.engine.sync.notifications import Notice, StreamRestarted
+from core.engine.sync.notifications import Notification, StreamRestarted
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from core.store import Changes, Snapshot
@@ -40,15 +40,15 @@ class Bench:
         self.choices = choices(style=style)
         if more:
             roles = {role: replace(choice, **more) for role, choice in self.choices.items()}
-            self.choices = Choices(roles)
+            self.choices = ModelAssignments(roles)
         model = ScriptedProvider(Script(reply=entries))
         caller = Caller(model, RateLimiter(self.choices), lambda: NOW)
         builder = ContextBuilder(self.choices)
         self.executor = Executor(MemoryStore(self.snapshot), caller, builder, self.choices, save)
-        self.notices: list[Notice] = []
+        self.notifications: list[Notification] = []
 
-    async def run(self, request: Request) -> tuple[Outcome, Trail]:
-        return await self.executor.run(self.snapshot, request, Cancellation(), self.notices.append)
+    async def run(self, request: Request) -> tuple[Outcome, CallRecords]:
+        return await self.executor.run(self.snapshot, request, Cancellation(), self.notifications.append)
 
 
 def locking() -> tuple[Simulation, Request]:
@@ -86,33 +86,33 @@ async def test_a_sound_answer_becomes_what_was_asked_for_in_one_call(case: str) 
     prepare, made, _ = CASES[case]
     simulation, request = prepare()
     bench = Bench(simulation)
-    outcome, trail = await bench.run(request)
+    outcome, call_records = await bench.run(request)
     assert isinstance(outcome, made)
-    [artifact] = trail.artifacts
+    [artifact] = call_records.artifacts
     assert (artifact.call, artifact.attempt, artifact.error_code) == (1, 1, None)
-    assert not any(isinstance(notice, StreamRestarted) for notice in bench.notices)
+    assert not any(isinstance(notification, StreamRestarted) for notification in bench.notifications)
 
 
 @pytest.mark.parametrize("case", CASES)
 async def test_a_service_that_fails_is_a_failure_with_the_wait_that_it_asked_for(case: str) -> None:
     prepare, _, schema = CASES[case]
     simulation, request = prepare()
-    outcome, trail = await Bench(
+    outcome, call_records = await Bench(
         simulation, answering(schema, fault=Fault.RATE_LIMITED, retry_after=9.0)
     ).run(request)
     assert isinstance(outcome, Failed)
     assert (outcome.error.code, outcome.retry_after) == (ErrorCode.LLM_RATE_LIMITED, 9.0)
-    assert len(trail.artifacts) == 1, "the service is not asked again"
+    assert len(call_records.artifacts) == 1, "the service is not asked again"
 
 
 @pytest.mark.parametrize("case", CASES)
 async def test_an_answer_that_was_cut_by_its_cap_is_no_answer(case: str) -> None:
     prepare, _, schema = CASES[case]
     simulation, request = prepare()
-    outcome, trail = await Bench(simulation, answering(schema, fault=Fault.TRUNCATED)).run(request)
+    outcome, call_records = await Bench(simulation, answering(schema, fault=Fault.TRUNCATED)).run(request)
     assert isinstance(outcome, Failed)
     assert outcome.error.code is ErrorCode.LLM_TRUNCATED
-    [artifact] = trail.artifacts
+    [artifact] = call_records.artifacts
     assert artifact.error_code is ErrorCode.LLM_TRUNCATED
     assert artifact.output_ref is not None
 
@@ -120,10 +120,10 @@ async def test_an_answer_that_was_cut_by_its_cap_is_no_answer(case: str) -> None
 async def test_a_reply_of_the_very_small_model_ends_at_a_whole_sentence_and_the_cut_is_told() -> None:
     simulation, request = asking()
     cut = answering("text", text="I am here. I wait. " * 2 + "Then I", fault=Fault.TRUNCATED)
-    outcome, trail = await Bench(simulation, cut, style=PromptStyle.SMALL).run(request)
+    outcome, call_records = await Bench(simulation, cut, style=PromptStyle.SMALL).run(request)
     assert isinstance(outcome, ReplyMade)
     assert outcome.text.endswith((".", "?"))
-    assert trail.artifacts[0].left_out
+    assert call_records.artifacts[0].left_out
 
 
 @pytest.mark.parametrize("case", ["lock", "summary"])
@@ -131,22 +131,22 @@ async def test_memory_of_another_shape_is_asked_for_once_more_and_both_calls_are
     prepare, made, schema = CASES[case]
     simulation, request = prepare()
     bench = Bench(simulation, answering(schema, fault=Fault.WRONG_SHAPE, times=1))
-    outcome, trail = await bench.run(request)
+    outcome, call_records = await bench.run(request)
     assert isinstance(outcome, made)
-    assert [artifact.call for artifact in trail.artifacts] == [1, 2]
-    assert [artifact.error_code for artifact in trail.artifacts] == [ErrorCode.LLM_INVALID_JSON, None]
-    assert sum(isinstance(notice, StreamRestarted) for notice in bench.notices) == 1
+    assert [artifact.call for artifact in call_records.artifacts] == [1, 2]
+    assert [artifact.error_code for artifact in call_records.artifacts] == [ErrorCode.LLM_INVALID_JSON, None]
+    assert sum(isinstance(notification, StreamRestarted) for notification in bench.notifications) == 1
 
 
 @pytest.mark.parametrize("case", ["lock", "summary"])
 async def test_memory_of_another_shape_twice_is_a_failure(case: str) -> None:
     prepare, _, schema = CASES[case]
     simulation, request = prepare()
-    outcome, trail = await Bench(simulation, answering(schema, fault=Fault.WRONG_SHAPE)).run(request)
+    outcome, call_records = await Bench(simulation, answering(schema, fault=Fault.WRONG_SHAPE)).run(request)
     assert isinstance(outcome, Failed)
     assert outcome.error.code is ErrorCode.LLM_INVALID_JSON
-    assert [artifact.error_code for artifact in trail.artifacts] == [ErrorCode.LLM_INVALID_JSON] * 2
-    assert all(artifact.error_message for artifact in trail.artifacts)
+    assert [artifact.error_code for artifact in call_records.artifacts] == [ErrorCode.LLM_INVALID_JSON] * 2
+    assert all(artifact.error_message for artifact in call_records.artifacts)
 
 
 @pytest.mark.parametrize("case", ["lock", "summary"])
@@ -159,10 +159,10 @@ async def test_where_the_second_try_for_memory_breaks_its_error_counts_and_the_f
         answering(schema, fault=Fault.WRONG_SHAPE, times=1),
         answering(schema, fault=Fault.SERVER_ERROR, calls=(2,)),
     )
-    outcome, trail = await Bench(simulation, *entries).run(request)
+    outcome, call_records = await Bench(simulation, *entries).run(request)
     assert isinstance(outcome, Failed)
     assert outcome.error.code is ErrorCode.LLM_SERVER_ERROR
-    codes = [artifact.error_code for artifact in trail.artifacts]
+    codes = [artifact.error_code for artifact in call_records.artifacts]
     assert codes == [ErrorCode.LLM_INVALID_JSON, ErrorCode.LLM_SERVER_ERROR]
 
 
@@ -181,7 +181,7 @@ async def test_a_request_that_cannot_be_is_a_bug_and_reaches_no_model(
     bench = Bench(simulation)
     with pytest.raises(ValueError, match=reason):
         await bench.run(replace(request, **change))
-    assert not bench.notices
+    assert not bench.notifications
 
 
 async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_shortened() -> None:
@@ -213,7 +213,7 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
 async def test_a_reply_that_is_nothing_but_the_character_s_name_is_a_failure() -> None:
     simulation, request = asking()
     name = simulation.snapshot.session.name_of(Slot.RED)
-    outcome, trail = await Bench(simulation, answering("text", text=f"**{name}**: ")).run(request)
+    outcome, call_records = await Bench(simulation, answering("text", text=f"**{name}**: ")).run(request)
     assert isinstance(outcome, Failed)
     assert outcome.error.code is ErrorCode.LLM_ERROR
-    assert trail.artifacts[0].error_code is ErrorCode.LLM_ERROR
+    assert call_records.artifacts[0].error_code is ErrorCode.LLM_ERROR

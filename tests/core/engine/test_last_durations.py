@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
 from core.domain.request import Artifact
 from core.domain.session import SessionState, SessionSummary
-from core.engine.queue.duration_history import LOOKED_AT, NEWEST, find_time_of_last, time_of_last
+from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
 from core.store import Store
 from tests.core.engine.test_transitions import a_trail
 from tests.core.samples import NOW, SESSION_ID
@@ -57,13 +57,13 @@ class Chapters:
 
 
 async def found(calls: dict[SessionId, list[Artifact]], *listed: SessionSummary) -> float | None:
-    return await find_time_of_last(cast("Store", Chapters(calls, listed)), SESSION_ID, 1, "m")
+    return await find_last_duration(cast("Store", Chapters(calls, listed)), SESSION_ID, 1, "m")
 
 
 def test_the_newest_work_counts_in_seconds_with_all_its_calls() -> None:
     calls = [a_call(1, 9_000), a_call(2, 1_000), a_call(2, 500)]
-    assert time_of_last(calls, 1, "m") == 1.5
-    assert time_of_last([], 1, "m") is None
+    assert last_duration(calls, 1, "m") == 1.5
+    assert last_duration([], 1, "m") is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_newest_work_counts_in_seconds_with_all_its_calls() -> None:
     ids=["failed", "tried again", "another model", "without a time", "half without", "another agent"],
 )
 def test_what_tells_nothing_leaves_what_was_known_before(newest: list[Artifact]) -> None:
-    assert time_of_last([a_call(1, 7_000), *newest], 1, "m") == 7.0
+    assert last_duration([a_call(1, 7_000), *newest], 1, "m") == 7.0
 
 
 async def test_this_chapter_goes_before_others_and_those_played_last_before_the_rest() -> None:
@@ -92,7 +92,7 @@ async def test_this_chapter_goes_before_others_and_those_played_last_before_the_
 
 
 async def test_five_other_chapters_are_looked_at_and_none_that_cannot_be_read() -> None:
-    assert LOOKED_AT == 5
+    assert MAX_SESSIONS_SCANNED == 5
     unknown = [other(number) for number in range(20, 24)]
     known = {other(30).id: [a_call(1, 4_000)]}
     assert await found(known, *unknown, other(30)) == 4.0

@@ -100,7 +100,7 @@ async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what
     assert (result.text, result.error, result.finish_reason) == ("I nod.", None, "stop")
     assert result.model == "a-model-v2"
     assert model.is_closed
-    [artifact] = result.trail.artifacts
+    [artifact] = result.call_records.artifacts
     request = asked()
     assert (artifact.session_id, artifact.attempt, artifact.call) == (SESSION_ID, request.attempts, 2)
     assert (artifact.agent_id, artifact.provider, artifact.model) == (2, "openai", "a-model-v2")
@@ -108,7 +108,7 @@ async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what
     assert (artifact.usage, artifact.left_out) == (END.usage, ("The oldest memory",))
     assert (artifact.error_code, artifact.error_message, artifact.created_at) == (None, "", NOW)
     assert artifact.input_hash == input_hash(model_request(CONTEXT, CHOICE))
-    texts = {content.hash: content.text for content in result.trail.contents}
+    texts = {content.hash: content.text for content in result.call_records.contents}
     assert artifact.output_ref is not None
     assert texts[artifact.output_ref] == "I nod."
     assert {"Play.", "Go on."} <= set(texts.values())
@@ -117,7 +117,7 @@ async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what
 
 async def test_the_times_of_a_call_are_those_that_it_took() -> None:
     result = await call(StepModel(0.03, *said("I "), 0.03, *said("nod."), END))
-    [artifact] = result.trail.artifacts
+    [artifact] = result.call_records.artifacts
     assert artifact.first_token_ms is not None
     assert artifact.total_ms is not None
     assert 25 <= artifact.first_token_ms <= artifact.total_ms - 25
@@ -141,7 +141,7 @@ async def test_an_answer_in_which_nothing_can_be_seen_is_a_failure_that_keeps_it
     assert result.error is not None
     assert result.error.code is ErrorCode.LLM_ERROR
     assert "white space" in result.error.message
-    [artifact] = result.trail.artifacts
+    [artifact] = result.call_records.artifacts
     assert artifact.error_code is ErrorCode.LLM_ERROR
     assert artifact.error_message == result.error.message
     assert (artifact.output_ref is None) is (text == "")
@@ -153,7 +153,7 @@ async def test_a_call_that_breaks_keeps_what_had_come_and_names_the_model_that_w
     assert result.error is error
     assert (result.text, result.model, result.finish_reason) == ("I n", "a-model", "")
     assert result.retry_after == 7.0
-    [artifact] = result.trail.artifacts
+    [artifact] = result.call_records.artifacts
     assert (artifact.error_code, artifact.usage) == (ErrorCode.LLM_SERVER_ERROR, Usage(3, 4))
 
 
@@ -162,7 +162,7 @@ async def test_a_bug_in_a_provider_is_a_failure_that_asks_for_no_wait() -> None:
     assert result.error is not None
     assert (result.error.code, result.error.message) == (ErrorCode.LLM_ERROR, BUG)
     assert result.retry_after is None
-    assert result.trail.artifacts[0].usage == Usage()
+    assert result.call_records.artifacts[0].usage == Usage()
 
 
 async def test_a_call_that_never_falls_silent_ends_after_many_times_its_time_out() -> None:
@@ -170,7 +170,7 @@ async def test_a_call_that_never_falls_silent_ends_after_many_times_its_time_out
     result = await call(StepModel(*steps), timeout=0.01)
     assert result.error is not None
     assert result.error.code is ErrorCode.LLM_TIMEOUT
-    [artifact] = result.trail.artifacts
+    [artifact] = result.call_records.artifacts
     assert artifact.total_ms is not None
     assert artifact.total_ms >= 90
 
@@ -198,7 +198,7 @@ async def test_a_call_that_was_cancelled_before_it_began_reaches_no_model() -> N
     assert result.error is not None
     assert result.error.code is ErrorCode.LLM_CANCELLED
     assert not model.calls
-    [artifact] = result.trail.artifacts
+    [artifact] = result.call_records.artifacts
     assert artifact.first_token_ms is None
 
 

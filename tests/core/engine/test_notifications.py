@@ -14,7 +14,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.request import Request, RequestKind, RequestState
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
-from core.engine.sync.change_feed import news_between, notices_of
+from core.engine.sync.change_feed import diff_snapshots, notifications_for
 from core.engine.sync.notifications import (
     EventsAppended,
     MemoryAppended,
@@ -31,14 +31,16 @@ BEFORE = Snapshot(session=session(prompts=1), tab1=TAB1)
 
 
 def test_a_session_that_was_stored_as_it_was_is_no_news() -> None:
-    assert notices_of(BEFORE, Changes(session_id=SESSION_ID)) == []
-    assert notices_of(BEFORE, Changes(session_id=SESSION_ID, session=session(prompts=1))) == []
+    assert notifications_for(BEFORE, Changes(session_id=SESSION_ID)) == []
+    assert notifications_for(BEFORE, Changes(session_id=SESSION_ID, session=session(prompts=1))) == []
 
 
 @pytest.mark.parametrize("change", [{"prompt_index": 2}, {"state": SessionState.ACTIVE}, {"title": "Ice"}])
 def test_a_session_that_is_otherwise_than_before_is_told_of(change: dict[str, object]) -> None:
     changed = replace(BEFORE.session, **change)  # type: ignore[arg-type]  # each is of its field's type
-    assert notices_of(BEFORE, Changes(session_id=SESSION_ID, session=changed)) == [SessionChanged(changed)]
+    assert notifications_for(BEFORE, Changes(session_id=SESSION_ID, session=changed)) == [
+        SessionChanged(changed)
+    ]
 
 
 def test_what_was_played_is_heard_before_what_became_of_the_session() -> None:
@@ -46,7 +48,7 @@ def test_what_was_played_is_heard_before_what_became_of_the_session() -> None:
     changes = Changes(
         session_id=SESSION_ID, session=changed, events=events, blocks=(block,), unsent={Slot.RED: "And"}
     )
-    assert notices_of(BEFORE, changes) == [
+    assert notifications_for(BEFORE, changes) == [
         EventsAppended(events),
         MemoryAppended(block),
         UnsentChanged(Slot.RED, "And"),
@@ -117,31 +119,31 @@ def test_a_call_that_is_no_longer_listed_ended_well_where_what_it_asked_for_is_t
     state: RequestState,
 ) -> None:
     before = replace(BEFORE, requests=(request_gone,))
-    news = news_between(before, replace(BEFORE, session=now), events, (), drafts)
+    news = diff_snapshots(before, replace(BEFORE, session=now), events, (), drafts)
     [settled] = news.requests
     assert (settled.id, settled.state) == (request_gone.id, state)
-    assert RequestSettled(settled) in news.notices
+    assert RequestSettled(settled) in news.notifications
 
 
 def test_a_call_that_is_as_it_was_is_no_news_and_one_that_changed_is() -> None:
     waits = gone(RequestKind.LOCK)
     before = replace(BEFORE, requests=(waits,))
-    assert news_between(before, before, (), (), ()).notices == ()
+    assert diff_snapshots(before, before, (), (), ()).notifications == ()
     runs = replace(waits, state=RequestState.PROCESSING)
     failed = replace(waits, state=RequestState.FAILED, error_code=ErrorCode.LLM_TIMEOUT)
-    assert news_between(before, replace(before, requests=(runs,)), (), (), ()).notices == (
+    assert diff_snapshots(before, replace(before, requests=(runs,)), (), (), ()).notifications == (
         RequestBegun(runs),
     )
-    notices = news_between(before, replace(before, requests=(failed,)), (), (), ()).notices
-    assert [type(notice) for notice in notices] == [RequestFailed, RequestSettled]
-    assert isinstance(notices[0], RequestFailed)
-    assert notices[0].error.code is ErrorCode.LLM_TIMEOUT
+    notifications = diff_snapshots(before, replace(before, requests=(failed,)), (), (), ()).notifications
+    assert [type(notification) for notification in notifications] == [RequestFailed, RequestSettled]
+    assert isinstance(notifications[0], RequestFailed)
+    assert notifications[0].error.code is ErrorCode.LLM_TIMEOUT
 
 
 def test_a_text_that_came_to_or_left_a_composer_is_news() -> None:
     before = replace(BEFORE, unsent={Slot.RED: "One", Slot.ORANGE: "Two"})
     now = replace(BEFORE, unsent={Slot.RED: "One", Slot.YELLOW: "Three"})
-    assert set(news_between(before, now, (), (), ()).notices) == {
+    assert set(diff_snapshots(before, now, (), (), ()).notifications) == {
         UnsentChanged(Slot.ORANGE, ""),
         UnsentChanged(Slot.YELLOW, "Three"),
     }

@@ -98,10 +98,10 @@ class Play(RuleBasedStateMachine):
 
     @rule(data=st.data())
     @precondition(lambda self: bool(self.sim.snapshot.requests))
-    def take_back(self, data: st.DataObject) -> None:
+    def withdraw(self, data: st.DataObject) -> None:
         request = data.draw(st.sampled_from(self.sim.snapshot.requests))
         self.unless_refused(
-            lambda: self.sim.store(commands.take_back(self.sim.snapshot, request.id, self.sim.now))
+            lambda: self.sim.store(commands.withdraw(self.sim.snapshot, request.id, self.sim.now))
         )
 
     @rule()

@@ -8,8 +8,8 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId
 from core.domain.request import RequestState
 from core.engine import commands
-from core.engine.outcome import Trail
-from core.engine.quiesce import apply_at_rest
+from core.engine.outcome import CallRecords
+from core.engine.quiesce import apply_when_idle
 from core.engine.transitions import settle
 from core.store import Changes, Snapshot
 from tests.core.memory_store import AWAY
@@ -33,9 +33,11 @@ async def test_nothing_is_decided_at_rest_while_a_call_is_open_that_was_stored_w
         stopped.append(request_id)
         request = commands.find_request(scene.writer.snapshot, request_id)
         outcome = failure(ErrorCode.LLM_CANCELLED)
-        await scene.writer.apply(lambda snapshot: settle(snapshot, request, outcome, Trail(), NOW, BACKOFF))
+        await scene.writer.apply(
+            lambda snapshot: settle(snapshot, request, outcome, CallRecords(), NOW, BACKOFF)
+        )
 
-    await apply_at_rest(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
+    await apply_when_idle(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
     assert len(stopped) == 1
     assert [request.state for request in scene.store.snapshot.requests] == [RequestState.FAILED]
     assert scene.store.snapshot.session.title == "At rest"
@@ -54,14 +56,14 @@ async def test_what_waits_is_stopped_before_what_runs_and_each_is_settled_before
         outcome = failure(ErrorCode.LLM_CANCELLED)
 
         def settled(snapshot: Snapshot) -> Changes:
-            return settle(snapshot, request, outcome, Trail(), NOW, BACKOFF)
+            return settle(snapshot, request, outcome, CallRecords(), NOW, BACKOFF)
 
-        settlements.append(asyncio.create_task(scene.writer.apply(settled)))
+        waiters.append(asyncio.create_task(scene.writer.apply(settled)))
 
-    settlements: list[asyncio.Task[Changes]] = []
-    await apply_at_rest(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
+    waiters: list[asyncio.Task[Changes]] = []
+    await apply_when_idle(scene.writer, stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW))
     assert stopped == [second, first]
-    assert all(task.done() for task in settlements)
+    assert all(task.done() for task in waiters)
     assert scene.unsent == "One\n\nTwo"
 
 
@@ -77,7 +79,7 @@ async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
         await asyncio.sleep(0)
 
     with pytest.raises(IllegalCommandError, match="could not be stopped"):
-        await apply_at_rest(
+        await apply_when_idle(
             scene.writer, does_not_stop, lambda snapshot: commands.retitle(snapshot, "At rest", NOW)
         )
     assert not scene.store.commits

@@ -10,7 +10,7 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.outcome import UNKNOWN_CALL
-from core.engine.recovery import INTERRUPTED, disowned, recover
+from core.engine.recovery import INTERRUPTED, recover, withdraw_doubtful_prompts
 from tests.core.simulation import BACKOFF, Simulation, active
 
 
@@ -95,16 +95,16 @@ def test_an_interrupted_narrative_returns_to_the_ended_chapter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "mended"),
+    ("state", "repaired"),
     [(SessionState.LOCKING, SessionState.DRAFT_TAB1), (SessionState.NARRATING, SessionState.ENDED)],
 )
-def test_a_state_that_no_request_accounts_for_is_mended(state: SessionState, mended: SessionState) -> None:
+def test_a_state_that_no_request_accounts_for_is_mended(state: SessionState, repaired: SessionState) -> None:
     simulation = active()
     simulation.snapshot = replace(
         simulation.snapshot, session=replace(simulation.snapshot.session, state=state)
     )
     simulation.crash_and_open()
-    assert simulation.state is mended
+    assert simulation.state is repaired
 
 
 def test_a_summary_that_is_due_but_was_never_asked_for_is_asked_for() -> None:
@@ -173,13 +173,13 @@ def test_recovering_twice_changes_nothing_more() -> None:
 def test_a_prompt_that_was_stored_though_the_gm_was_told_otherwise_is_taken_back() -> None:
     simulation = active()
     first = simulation.submit("First")
-    mended = disowned(simulation.snapshot, {first}, simulation.now)
-    assert mended is not None
-    simulation.store(mended)
+    repaired = withdraw_doubtful_prompts(simulation.snapshot, {first}, simulation.now)
+    assert repaired is not None
+    simulation.store(repaired)
     assert simulation.request(first).error_code is ErrorCode.STORAGE_SAVE_FAILED
     assert simulation.snapshot.unsent == {Slot.RED: "First"}
     assert simulation.submit("First") == first, "sending it again is the same request"
-    assert disowned(simulation.snapshot, set(), simulation.now) is None
+    assert withdraw_doubtful_prompts(simulation.snapshot, set(), simulation.now) is None
 
 
 def test_a_summary_that_was_never_due_leaves_the_chapter_playing() -> None:

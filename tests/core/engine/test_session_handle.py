@@ -13,8 +13,8 @@ from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.script_player import Player, Step
-from core.engine.session_handle import OpenSession
+from core.engine.script_player import ScriptPlayer, Step
+from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
     MemoryAppended,
@@ -46,14 +46,14 @@ text = "What now?"
 """
 
 
-async def settled(session: OpenSession, request_id: RequestId) -> None:
+async def settled(session: SessionHandle, request_id: RequestId) -> None:
     assert (await session.wait(request_id)).state is RequestState.DONE
 
 
 async def test_the_headless_play_tells_of_every_step_and_how_many_there_are() -> None:
     room, steps = Room(Simulation().snapshot), list[Step]()
     async with room.opened() as session:
-        await Player(session, parse_chapter_script(SCRIPT), steps.append).play()
+        await ScriptPlayer(session, parse_chapter_script(SCRIPT), steps.append).play()
     assert [(step.text, step.done, step.total) for step in steps] == [
         ("Setting up world and cast", 0, 5),
         ("Locking world and cast into memory", 0, 5),
@@ -65,7 +65,7 @@ async def test_the_headless_play_tells_of_every_step_and_how_many_there_are() ->
     ]
     again = list[Step]()
     async with room.opened() as session:
-        await Player(session, parse_chapter_script(SCRIPT), again.append).play()
+        await ScriptPlayer(session, parse_chapter_script(SCRIPT), again.append).play()
     assert [step.text for step in again] == ["The chapter is written"], "nothing is done twice"
 
 
@@ -76,7 +76,7 @@ async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_t
     entry = Entry(match=Match.model_validate({"schema": schema}), fault=Fault.SERVER_ERROR)
     room = Room(Simulation().snapshot, entry)
     async with room.opened() as session:
-        player = Player(session, parse_chapter_script(SCRIPT), lambda _: None, retry_wait=0.0)
+        player = ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None, retry_wait=0.0)
         with pytest.raises(StoryEngineError, match="run the same command") as stopped:
             await player.play()
     assert stopped.value.code is ErrorCode.LLM_SERVER_ERROR
@@ -88,7 +88,7 @@ async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_
     room = Room(Simulation().snapshot, entry)
     async with room.opened() as session:
         with pytest.raises(StoryEngineError, match="refused the key"):
-            await Player(session, parse_chapter_script(SCRIPT), lambda _: None).play()
+            await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
     assert len(await room.store.artifacts(room.store.snapshot.session.id)) == 4
 
 
@@ -111,7 +111,9 @@ async def test_a_prompt_that_nothing_is_before_begins_as_it_is_stored_and_the_ne
         assert stored == [RequestState.PROCESSING, RequestState.PENDING]
         await settled(session, first)
         await settled(session, second)
-    begun = [notice.request for notice in room.notices if isinstance(notice, RequestBegun)]
+    begun = [
+        notification.request for notification in room.notifications if isinstance(notification, RequestBegun)
+    ]
     assert [(request.text, request.attempts) for request in begun] == [("One", 1), ("Two", 1)]
 
 
@@ -124,7 +126,11 @@ async def test_memory_that_is_asked_for_again_begins_its_stream_anew_and_a_reply
         await settled(session, await session.lock())
         await settled(session, await session.submit_prompt(Slot.RED, "One"))
         slots = await room.store.save_slots(session.id)
-    calls = [notice for notice in room.notices if isinstance(notice, CallStarted | StreamRestarted)]
+    calls = [
+        notification
+        for notification in room.notifications
+        if isinstance(notification, CallStarted | StreamRestarted)
+    ]
     assert [type(call) for call in calls] == [CallStarted, StreamRestarted, CallStarted, CallStarted]
     assert [call.call for call in calls if isinstance(call, CallStarted)] == [1, 2, 1]
     assert [slot.label for slot in slots] == ["the chapter was locked"]
@@ -145,7 +151,9 @@ async def test_a_session_that_is_closed_gives_the_lock_and_the_texts_back() -> N
         commits = len(room.store.commits)
         await session.aclose()
         assert len(room.store.commits) == commits
-    assert not any(isinstance(notice, StorageTrouble) for notice in room.notices), "nothing went wrong"
+    assert not any(isinstance(notification, StorageTrouble) for notification in room.notifications), (
+        "nothing went wrong"
+    )
     assert room.store.snapshot.unsent == {Slot.RED: "One\n\nTwo"}
     assert room.store.snapshot.session.state is SessionState.ACTIVE
 
@@ -167,7 +175,7 @@ async def test_a_play_keeps_in_a_slot_what_the_gm_wrote_on_tab_1_and_the_script_
     simulation.store(commands.edit_tab1(simulation.snapshot, edit, simulation.now))
     room = Room(simulation.snapshot)
     async with room.opened() as session:
-        await Player(session, parse_chapter_script(SCRIPT), lambda _: None).play()
+        await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
         labels = [slot.label for slot in await room.store.save_slots(session.id)]
     assert ("before the script was played again" in labels) is is_kept
 
@@ -200,7 +208,11 @@ async def test_a_reset_takes_a_slot_of_the_chapter_at_rest_and_puts_it_away() ->
     assert (old.state, old.archived_at is not None) == (SessionState.DRAFT_TAB1, True)
     [made] = room.store.created
     assert made.session_id == fresh
-    assert [notice.new_id for notice in room.notices if isinstance(notice, SessionReplaced)] == [fresh]
+    assert [
+        notification.new_id
+        for notification in room.notifications
+        if isinstance(notification, SessionReplaced)
+    ] == [fresh]
 
 
 async def test_a_summary_that_failed_in_passing_is_tried_again_by_itself_once_it_is_due() -> None:

@@ -14,7 +14,7 @@ from core.engine import commands
 from core.engine.recovery import recover
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.sync.session_writer import CONTENTS_REMEMBERED
-from core.store import Changes, Holder, Snapshot
+from core.store import Changes, Snapshot, WriterInfo
 from tests.core.memory_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import ELSEWHERE, HERE, Scene
@@ -47,7 +47,7 @@ async def test_what_is_stored_is_adopted_and_heard(scene: Scene) -> None:
     await scene.write("One")
     assert scene.unsent == "One"
     assert scene.writer.snapshot == scene.store.snapshot
-    assert scene.heard.notices == [UnsentChanged(Slot.RED, "One")]
+    assert scene.heard.notifications == [UnsentChanged(Slot.RED, "One")]
     assert scene.writer.is_current
     assert scene.store.epoch == 1, "a lock that holds is not taken again"
     assert not scene.writer._tasks, "what has ended is not kept"
@@ -67,7 +67,11 @@ async def test_a_store_that_is_away_is_waited_for_longer_and_longer_and_told_of_
     assert len(decided) == 1, "what may be stored already is sent again as it was"
     assert waits == [0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
     assert scene.unsent == "One"
-    assert scene.heard.notices == [StorageTrouble(AWAY), UnsentChanged(Slot.RED, "One"), StorageRecovered()]
+    assert scene.heard.notifications == [
+        StorageTrouble(AWAY),
+        UnsentChanged(Slot.RED, "One"),
+        StorageRecovered(),
+    ]
 
 
 async def test_no_recovery_is_told_where_nothing_was_wrong(scene: Scene) -> None:
@@ -82,7 +86,7 @@ async def test_what_waiting_cannot_help_is_raised_at_once_also_to_the_patient(
     with pytest.raises(StorageError):
         await scene.writer.apply_patiently(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, "One"))
     assert not waits
-    assert not scene.heard.notices
+    assert not scene.heard.notifications
     await scene.write("Two")
     assert scene.unsent == "Two"
 
@@ -152,8 +156,8 @@ async def test_a_window_that_was_succeeded_and_is_alone_again_goes_on_after_what
 
 async def test_a_window_that_was_succeeded_stores_nothing_says_so_and_asks_only_once(scene: Scene) -> None:
     await scene.take_elsewhere("Theirs")
-    scene.writer.on_locked_out = partial(scene.heard.notices.append, WriterChanged(None))
-    request = asyncio.create_task(scene.writer.settlements.wait(RequestId(scene.store.snapshot.session.id)))
+    scene.writer.on_locked_out = partial(scene.heard.notifications.append, WriterChanged(None))
+    request = asyncio.create_task(scene.writer.waiters.wait(RequestId(scene.store.snapshot.session.id)))
     await asyncio.sleep(0)
     for _ in range(2):
         with pytest.raises(SessionLockedError):
@@ -161,9 +165,12 @@ async def test_a_window_that_was_succeeded_stores_nothing_says_so_and_asks_only_
     with pytest.raises(SessionLockedError):
         await request
     assert scene.unsent == ""
-    assert scene.heard.notices == [WriterChanged(Holder(label=ELSEWHERE, since=NOW)), WriterChanged(None)]
+    assert scene.heard.notifications == [
+        WriterChanged(WriterInfo(label=ELSEWHERE, since=NOW)),
+        WriterChanged(None),
+    ]
     assert scene.writer.lease is None
-    assert scene.writer.holder == Holder(label=ELSEWHERE, since=NOW)
+    assert scene.writer.holder == WriterInfo(label=ELSEWHERE, since=NOW)
     assert not scene.writer.is_current
 
 
@@ -188,7 +195,7 @@ async def test_a_window_stops_writing_when_its_lock_is_lost_and_another_has_it(
     scene: Scene, is_lost: bool, label: str, is_locked_out: bool
 ) -> None:
     scene.lease.is_lost = is_lost
-    await scene.writer.hear_of_writer(Holder(label=label, since=NOW))
+    await scene.writer.hear_of_writer(WriterInfo(label=label, since=NOW))
     assert (scene.writer.lease is None) is is_locked_out
     assert scene.heard.count(WriterChanged) == is_locked_out
 
@@ -198,10 +205,10 @@ async def test_a_window_that_writes_does_not_read_along(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(scene.store, "load", None)
-        await scene.writer.read_along()
+        await scene.writer.refresh()
     scene.writer.lease = None
     scene.store.store(commands.retitle(scene.store.snapshot, "Theirs", NOW))
-    await scene.writer.read_along()
+    await scene.writer.refresh()
     assert scene.writer.snapshot.session.title == "Theirs"
 
 
@@ -256,9 +263,9 @@ async def test_what_was_in_doubt_before_another_window_wrote_is_not_taken_back_a
     other = await scene.take_elsewhere("Theirs")
     with pytest.raises(SessionLockedError):
         await scene.write("Mine")
-    mended = recover(scene.store.snapshot, NOW, BACKOFF)
-    assert mended is not None
-    await scene.store.commit(mended, other)
+    repaired = recover(scene.store.snapshot, NOW, BACKOFF)
+    assert repaired is not None
+    await scene.store.commit(repaired, other)
     await other.aclose()
     await scene.writer.take(scene.store.take(HERE))
     again = await scene.send("One")
@@ -308,7 +315,7 @@ async def test_closing_ends_what_waits_for_the_store_and_gives_the_lock_back(sce
     paid = asyncio.create_task(
         scene.writer.apply_patiently(lambda snapshot: commands.save_unsent(snapshot, Slot.RED, "Paid"))
     )
-    request = asyncio.create_task(scene.writer.settlements.wait(RequestId(scene.store.snapshot.session.id)))
+    request = asyncio.create_task(scene.writer.waiters.wait(RequestId(scene.store.snapshot.session.id)))
     await asyncio.sleep(0)
     await scene.writer.finish(0.01)
     await scene.writer.aclose(closed)

@@ -11,8 +11,8 @@ from core.engine.queue.executor import Executor
 from core.engine.queue.model_call import Caller
 from core.engine.queue.rate_limit import RateLimiter
 from core.engine.queue.worker import Runner
-from core.engine.save_points.auto_save import SlotKeeper
-from core.engine.save_points.service import SaveSlots
+from core.engine.save_points.auto_save import AutoSaver
+from core.engine.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged
@@ -43,7 +43,7 @@ def runner(scene: Scene) -> Runner:
 TASKS: dict[str, Callable[[Scene], Task]] = {
     "follower": lambda scene: Follower(scene.store, scene.writer),
     "lease watch": lambda scene: LeaseWatch(scene.store, scene.writer),
-    "save slots": lambda scene: SlotKeeper(scene.writer, SaveSlots(scene.store, lambda: NOW)),
+    "save slots": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
     "runner": runner,
 }
 

@@ -13,13 +13,13 @@ from core.domain.request import Artifact, Content, RequestKind, RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.outcome import NarrativeMade, ReplyMade, Trail
+from core.engine.outcome import CallRecords, NarrativeMade, ReplyMade
 from core.engine.transitions import settle
 from core.store import recent_from
 from tests.core.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
 
 
-def a_trail(simulation: Simulation, error: ErrorCode | None = None) -> Trail:
+def a_trail(simulation: Simulation, error: ErrorCode | None = None) -> CallRecords:
     request = simulation.begin()
     content = Content.of("[]")
     artifact = Artifact(
@@ -38,15 +38,15 @@ def a_trail(simulation: Simulation, error: ErrorCode | None = None) -> Trail:
         error_code=error,
         created_at=START,
     )
-    return Trail((artifact,), (content,))
+    return CallRecords((artifact,), (content,))
 
 
 def test_a_reply_is_stored_with_everything_that_follows_from_it_in_one_transaction() -> None:
     simulation = active()
     simulation.play(6)
     simulation.submit("The seventh", Slot.YELLOW)
-    trail = a_trail(simulation)
-    changes = simulation.settle(ReplyMade("I come."), trail)
+    call_records = a_trail(simulation)
+    changes = simulation.settle(ReplyMade("I come."), call_records)
     gm, reply = changes.events
     assert (gm.prompt_index, gm.ordinal, gm.role, gm.slot, gm.text) == (7, 0, Role.USER, None, "The seventh")
     assert (reply.prompt_index, reply.ordinal, reply.role) == (7, 1, Role.AGENT)
@@ -61,7 +61,7 @@ def test_a_reply_is_stored_with_everything_that_follows_from_it_in_one_transacti
         (7, 7),
     )
     assert (due.kind, due.state, str(due.prompts)) == (RequestKind.SUMMARY, RequestState.PENDING, "1–7")
-    assert (changes.artifacts, changes.contents) == (trail.artifacts, trail.contents)
+    assert (changes.artifacts, changes.contents) == (call_records.artifacts, call_records.contents)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_a_failed_prompt_moves_no_pointer_stores_no_event_and_returns_the_text()
     simulation.play(3)
     before = simulation.snapshot.session
     simulation.submit("Who goes there?", Slot.ORANGE)
-    trail = a_trail(simulation, ErrorCode.LLM_TIMEOUT)
-    changes = simulation.settle(failure(ErrorCode.LLM_TIMEOUT), trail)
+    call_records = a_trail(simulation, ErrorCode.LLM_TIMEOUT)
+    changes = simulation.settle(failure(ErrorCode.LLM_TIMEOUT), call_records)
     assert changes.events == ()
     assert changes.blocks == ()
     assert replace(simulation.snapshot.session, updated_at=before.updated_at) == before
     assert changes.unsent == {Slot.ORANGE: "Who goes there?"}
-    assert changes.artifacts == trail.artifacts
+    assert changes.artifacts == call_records.artifacts
     [failed] = changes.requests
     assert (failed.state, failed.error_code) == (RequestState.FAILED, ErrorCode.LLM_TIMEOUT)
     assert failed.error_message == ErrorCode.LLM_TIMEOUT.sentence
@@ -304,7 +304,7 @@ def test_an_outcome_that_the_state_does_not_allow_is_refused_whole() -> None:
         simulation.snapshot, session=replace(simulation.snapshot.session, state=SessionState.ENDED)
     )
     with pytest.raises(IllegalCommandError):
-        settle(ended_meanwhile, request, SUCCESSES[RequestKind.REPLY], Trail(), simulation.now, BACKOFF)
+        settle(ended_meanwhile, request, SUCCESSES[RequestKind.REPLY], CallRecords(), simulation.now, BACKOFF)
 
 
 def test_what_helps_against_an_error_is_stored_with_it() -> None:
@@ -330,6 +330,6 @@ def test_a_first_wait_below_a_second_is_kept() -> None:
     simulation.play(7, with_summaries=False)
     request = simulation.begin()
     failed = failure(ErrorCode.LLM_TIMEOUT)
-    changes = settle(simulation.snapshot, request, failed, Trail(), simulation.now, 0.25)
+    changes = settle(simulation.snapshot, request, failed, CallRecords(), simulation.now, 0.25)
     [settled] = [one for one in changes.requests if one.id == request.id]
     assert settled.retry_after == simulation.now + timedelta(seconds=0.25)

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.request import RequestKind, RequestState
-from core.engine.queue.duration_history import time_of_last
+from core.engine.queue.duration_history import last_duration
 from core.engine.queue.model_call import CallResult
 from core.engine.queue.trial import TEST_VERSION, new_test, record_of_test
 from tests.core.engine.test_transitions import a_trail
@@ -24,16 +24,16 @@ def test_a_test_call_is_on_record_and_changes_nothing_of_the_session(
     simulation = active()
     simulation.play(2)
     simulation.submit("Waiting")
-    trail = a_trail(simulation)
+    call_records = a_trail(simulation)
     before = simulation.snapshot
     test = new_test(before.session.id, START)
-    changes = record_of_test(test, CallResult("ready", "m", error, trail), START)
+    changes = record_of_test(test, CallResult("ready", "m", error, call_records), START)
     [request] = changes.requests
     assert (request.kind, request.state, request.attempts) == (RequestKind.TEST, state, 1)
     assert (request.slot, request.text, request.prompts) == (None, "", None)
     assert request.error_code is (error and error.code)
     assert "\x1b" not in request.error_message
-    assert (changes.artifacts, changes.contents) == (trail.artifacts, trail.contents)
+    assert (changes.artifacts, changes.contents) == (call_records.artifacts, call_records.contents)
     assert before.after(changes) == before, "neither open nor kept to be tried again"
 
 
@@ -42,5 +42,5 @@ def test_a_test_call_does_not_tell_how_long_an_agent_takes() -> None:
     simulation.submit("One")
     [artifact] = a_trail(simulation).artifacts
     artifact = replace(artifact, total_ms=3_000)
-    assert time_of_last([artifact], 1, "m") == 3
-    assert time_of_last([replace(artifact, prompt_version=TEST_VERSION)], 1, "m") is None
+    assert last_duration([artifact], 1, "m") == 3
+    assert last_duration([replace(artifact, prompt_version=TEST_VERSION)], 1, "m") is None

@@ -13,7 +13,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.request import RequestState
 from core.domain.slot import Slot
-from core.engine.script_player import Player
+from core.engine.script_player import ScriptPlayer
 from core.exchange.chapter_script import parse_chapter_script
 from core.exchange.export_format import VERSION
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
@@ -37,7 +37,7 @@ SCRIPT = parse_chapter_script(f'title = "Rime"\nworld = "A sea."\nchapter = "The
 async def _exported() -> bytes:
     room = Room(Simulation().snapshot, *FAULTS)
     async with room.opened() as session:
-        player = Player(session, SCRIPT, lambda _: None, retry_wait=0.0)
+        player = ScriptPlayer(session, SCRIPT, lambda _: None, retry_wait=0.0)
         with pytest.raises(StoryEngineError, match="refused the key"):
             await player.play()
         await player.play()

@@ -14,7 +14,7 @@ from core.domain.save_point import (
     LONGEST_LABEL,
     NAMED,
     NOTHING,
-    SaveSlot,
+    SavePoint,
     SlotDamagedError,
     chained,
     content_of,
@@ -22,7 +22,7 @@ from core.domain.save_point import (
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.save_points.service import SaveSlots
+from core.engine.save_points.service import SavePoints
 from core.text.canonical_json import canonical, checksum
 from tests.core.memory_store import MemoryStore
 from tests.core.samples import event, lock_block
@@ -37,7 +37,7 @@ class Shelf:
     def __init__(self) -> None:
         self.simulation = active()
         self.store = MemoryStore(self.simulation.snapshot)
-        self.slots = SaveSlots(self.store, self._clock)
+        self.slots = SavePoints(self.store, self._clock)
         self.session_id = self.simulation.snapshot.session.id
         self._taken = 0
 
@@ -53,7 +53,7 @@ class Shelf:
             while self.simulation.state is SessionState.SUMMARIZING:
                 self.store.store(self.simulation.settle())
 
-    async def take(self) -> SaveSlot:
+    async def take(self) -> SavePoint:
         slot = await self.slots.take(self.session_id, "before a change")
         assert slot is not None
         return slot
@@ -83,7 +83,7 @@ async def test_the_next_slot_vouches_for_the_same_story_whether_or_not_it_begins
     await shelf.take()
     shelf.play(6)
     continued = content_of(await shelf.take()).chains
-    again = SaveSlots(shelf.store.copy(), lambda: START)
+    again = SavePoints(shelf.store.copy(), lambda: START)
     whole = await again.take(shelf.session_id, "all at once")
     assert whole is not None
     assert content_of(whole).chains == continued
@@ -107,7 +107,7 @@ async def test_a_session_whose_set_up_is_not_locked_has_no_memory_to_vouch_for()
     simulation = Simulation()
     simulation.set_up()
     store = MemoryStore(simulation.snapshot)
-    slot = await SaveSlots(store, lambda: START).take(simulation.snapshot.session.id, "early")
+    slot = await SavePoints(store, lambda: START).take(simulation.snapshot.session.id, "early")
     assert slot is not None
     assert content_of(slot).chains.blocks == NOTHING
 
@@ -279,7 +279,7 @@ async def test_a_long_story_is_read_in_batches_each_prompt_once(
     shelf.play(5)
     whole = content_of(await shelf.take()).chains
     monkeypatch.setattr("core.engine.save_points.service.BATCH", 2)
-    slots = SaveSlots(shelf.store.copy(), lambda: START)
+    slots = SavePoints(shelf.store.copy(), lambda: START)
     again = await slots.keep(shelf.session_id, "In batches")
     assert content_of(again).chains == whole
     await slots.restore(shelf.session_id, again.number)
@@ -299,7 +299,7 @@ async def test_memory_and_drafts_behind_a_slot_are_none_of_it(shelf: Shelf) -> N
         await shelf.slots.keep(shelf.session_id, name)
     one, two = [slot for slot in await shelf.slots.listed(shelf.session_id) if "draft" in slot.label]
     assert [content_of(slot).draft_count for slot in (one, two)] == [1, 2]
-    whole = await SaveSlots(shelf.store.copy(), lambda: START).keep(shelf.session_id, "All at once")
+    whole = await SavePoints(shelf.store.copy(), lambda: START).keep(shelf.session_id, "All at once")
     assert content_of(whole).chains == content_of(two).chains
     for slot, blocks, drafts in ((early, [0, 7], 0), (one, [0, 7, 14], 1), (two, [0, 7, 14], 2)):
         await shelf.slots.restore(shelf.session_id, slot.number)
@@ -321,6 +321,6 @@ async def test_a_slot_that_is_damaged_is_passed_over_by_the_next_one(shelf: Shel
     await shelf.store.put_save_slot(replace(damaged, sha256=NOTHING))
     shelf.play()
     again = content_of(await shelf.take()).chains
-    whole = await SaveSlots(shelf.store.copy(), lambda: START).take(shelf.session_id, "whole")
+    whole = await SavePoints(shelf.store.copy(), lambda: START).take(shelf.session_id, "whole")
     assert whole is not None
     assert content_of(whole).chains == again

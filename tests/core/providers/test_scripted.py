@@ -13,7 +13,7 @@ from core.domain.request import Usage
 from core.providers.base import Message, OutputSchema
 from core.providers.scripted.provider import ScriptedProvider, fingerprint
 from core.providers.scripted.script import Fault, Script, load_script
-from core.providers.scripted.synthetic import json_from_schema, text_from
+from core.providers.scripted.synthetic import json_from_schema, synthesize_reply
 from core.text.cleaning import clean, is_blank
 from tests.core.providers.asking import TINY_SCHEMA, ask, fail, request
 
@@ -46,7 +46,7 @@ async def test_what_is_made_up_takes_up_the_prompt_and_shows_nothing_of_how_it_w
             "=== USER_PROMPT ===\nWho is with you?\n=== END USER_PROMPT ===",
         )
     )
-    reply = text_from(request(asked))
+    reply = synthesize_reply(request(asked))
     assert "Who is with you?" in reply
     made = json_from_schema({"type": "array", "items": {"type": "string"}, "minItems": 2}, asked)
     assert made == ["Name: Ines", "Who is with you?"]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from core.config.models import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
-from core.text.delimiters import EMPTY, SegmentName, closing_mark, disarm, fence, opening_mark
+from core.text.delimiters import EMPTY, SegmentName, closing_mark, escape_delimiters, fence, opening_mark
 from tests.core.samples import any_text
 
 MARKS = {mark(name) for name in SegmentName for mark in (opening_mark, closing_mark)}
@@ -34,14 +34,14 @@ def test_no_text_forges_a_mark(text: str, name: SegmentName) -> None:
 @settings(deadline=None, max_examples=100)
 @given(forgeries)
 def test_disarming_adds_backslashes_and_nothing_else(text: str) -> None:
-    assert disarm(text).replace("\\", "") == text.replace("\\", "")
-    assert disarm(disarm(text)) == disarm(text)
+    assert escape_delimiters(text).replace("\\", "") == text.replace("\\", "")
+    assert escape_delimiters(escape_delimiters(text)) == escape_delimiters(text)
 
 
 def test_other_text_is_left_as_it_is() -> None:
     text = "a = b\n== is far in the line? a == b\n- \\alpha\n\n  indented"
-    assert disarm(text) == text.replace("\n== ", "\n\\== ")
-    assert disarm("a === b") == "a === b"
+    assert escape_delimiters(text) == text.replace("\n== ", "\n\\== ")
+    assert escape_delimiters("a === b") == "a === b"
 
 
 def test_blank_text_has_a_placeholder() -> None:

@@ -127,8 +127,8 @@ def test_a_pool_of_connections_fits_and_notices_arrive(home: Path) -> None:
         pool = [connect(server) for _ in range(32)]
         pool[0].execute("LISTEN news")
         pool[-1].execute("NOTIFY news, 'told'")
-        notice = next(pool[0].notifies(timeout=PATIENCE))
-        assert (notice.channel, notice.payload) == ("news", "told")
+        notification = next(pool[0].notifies(timeout=PATIENCE))
+        assert (notification.channel, notification.payload) == ("news", "told")
         for connection in pool:
             connection.close()
 

@@ -67,7 +67,7 @@ def can_have_namespaces() -> bool:
 def test_root_keeps_its_files_where_namespaces_are_allowed(home: Path) -> None:
     with serving(home) as server:
         status = server.status()
-        assert status.notice == ""
+        assert status.notification == ""
         assert status.data == str(home / "data")
         assert uid_of_process(status.pid) == 0
         inside = int(Path(f"/proc/{status.pid}/uid_map").read_text().split()[0])
@@ -104,12 +104,12 @@ def test_root_without_namespaces_runs_the_server_as_an_account(
             == ""
         )
         assert ask(server, "SELECT current_user") == ROLE
-        assert account.pw_name in status.notice
-        assert status.data.removesuffix("/data") in status.notice
+        assert account.pw_name in status.notification
+        assert status.data.removesuffix("/data") in status.notification
         attached = EmbeddedServer(home)
         attached.acquire()
         attached.release()
-    assert [record.message for record in caplog.records] == [status.notice]
+    assert [record.message for record in caplog.records] == [status.notification]
 
 
 def test_where_the_account_cannot_reach_the_data_goes_to_a_system_directory(closed_home: Path) -> None:

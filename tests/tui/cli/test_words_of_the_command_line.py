@@ -10,7 +10,7 @@ from core.domain.session import SessionState
 from storyengine_tui.cli.commands.doctor import _directory
 from storyengine_tui.cli.commands.exchange import ExportFormat, _format
 from storyengine_tui.cli.commands.sessions import SHORTEST_ID, _told_apart_by
-from storyengine_tui.screens.shared.state_labels import STANDING
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 
 def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
@@ -25,7 +25,7 @@ def test_a_format_that_there_is_not_is_refused_in_our_words() -> None:
 
 
 def test_every_state_has_words() -> None:
-    assert set(STANDING) == set(SessionState)
+    assert set(STATE_LABELS) == set(SessionState)
 
 
 def test_a_directory_that_is_not_made_by_a_start_does_not_say_so(tmp_path: Path) -> None:

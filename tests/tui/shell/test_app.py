@@ -111,7 +111,7 @@ async def test_a_newcomer_opens_an_example_with_world_cast_and_definition(deskto
         assert snapshot.session.title == "The Lamp at Grey Point"
         assert len(snapshot.tab1.identities) == 3
         assert snapshot.session.definition
-        assert len(await app.desk.require_engine().sessions()) == 1
+        assert len(await app.workspace.require_engine().sessions()) == 1
         await app.close_everything()
 
 
@@ -348,7 +348,7 @@ async def test_a_bug_on_the_way_out_keeps_nobody_in(
             async def stumble(**_: object) -> None:
                 raise ZeroDivisionError("a bug of ours")
 
-            monkeypatch.setattr(app.desk, "close", stumble)
+            monkeypatch.setattr(app.workspace, "close", stumble)
             await pilot.press("!", "ctrl+q")
             await until(pilot, lambda: isinstance(app.screen, BugScreen))
             monkeypatch.undo()

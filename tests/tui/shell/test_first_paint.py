@@ -26,7 +26,7 @@ from textual.widgets import Static
 
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.prompt_area import PromptArea
-from storyengine_tui.screens.shared.tall_layout import TALL, fit_rows
+from storyengine_tui.screens.shared.tall_layout import TALL, apply_tall_class
 from storyengine_tui.textual_ext import batched_screen
 from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from storyengine_tui.theme import STORY_THEME, theme_variables
@@ -229,7 +229,7 @@ class GrowingApp(App[None]):
             yield Vertical(id="behind", classes="grows")
 
     def on_resize(self, event: events.Resize) -> None:
-        fit_rows(self.screen, event.size.height, is_shown_only=True)
+        apply_tall_class(self.screen, event.size.height, is_shown_only=True)
 
 
 @pytest.mark.anyio
@@ -253,7 +253,7 @@ async def test_more_rows_style_only_what_grows(monkeypatch: pytest.MonkeyPatch) 
             heights.append(growing.size.height)
         assert heights == [2, 5, 5, 2]
         assert styled == ["growing", "growing"], "what does not show can wait for the paint"
-        fit_rows(app.screen, TALL)
+        apply_tall_class(app.screen, TALL)
         assert styled == ["growing", "growing", "growing", "behind"]
 
 

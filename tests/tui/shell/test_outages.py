@@ -81,7 +81,7 @@ async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
         await room.hear_of_it()
         text = area.text
         await room.start_server(server, 1)
-        session = room.app.desk.session
+        session = room.app.workspace.session
         assert session is not None
         await room.until(lambda: session.snapshot.tab1.world == text, "not stored", 60)
         assert (await room.stored()).tab1.world == text

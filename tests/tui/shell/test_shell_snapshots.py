@@ -15,9 +15,9 @@ from core.config.settings import Settings
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import SessionState
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Pace, Script
-from core.store import Holder
+from core.store import WriterInfo
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
@@ -218,25 +218,25 @@ def test_setup_locked_end(shown: Shown, size: tuple[int, int]) -> None:
 def test_read_only(
     desktop: Desktop, shown: Shown, size: tuple[int, int], is_waiting: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def not_yet(_: OpenSession) -> bool:
+    async def not_yet(_: SessionHandle) -> bool:
         await asyncio.Event().wait()
         return False
 
     # The picture is of the waiting itself: the answer to the first question must not come into it.
-    monkeypatch.setattr(OpenSession, "take_over", not_yet)
+    monkeypatch.setattr(SessionHandle, "take_over", not_yet)
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
 
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         session = app.session
         assert session is not None
         id_ = session.id
-        await app.desk.close()
+        await app.workspace.close()
         async with desktop.engine("shore.example, process 4711") as engine:
             other = await engine.open(id_)
-            await app.desk.open(id_)
+            await app.workspace.open(id_)
             assert app.session is not None
             since = datetime(2026, 1, 2, 14, 32, tzinfo=UTC)
-            app.session._writer.holder = Holder(label="shore.example, process 4711", since=since)
+            app.session._writer.holder = WriterInfo(label="shore.example, process 4711", since=since)
             app.chapter.query_one(WriterBanner).show_writer_of(app.session)
             if is_waiting:
                 await pilot.press("ctrl+t")
@@ -290,10 +290,10 @@ def test_writer_gone(
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         assert app.session is not None
         id_ = app.session.id
-        await app.desk.close()
+        await app.workspace.close()
         async with desktop.engine("another window") as engine:
             other = await engine.open(id_)
-            await app.desk.open(id_)
+            await app.workspace.open(id_)
             await other.aclose()
             banner = app.chapter.query_one(WriterBanner)
             await until(pilot, lambda: banner.content is not None and "has closed" in banner.content.sentence)

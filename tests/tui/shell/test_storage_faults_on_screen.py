@@ -214,7 +214,7 @@ async def test_a_world_that_is_typed_is_stored_by_itself_once_it_can(place: Desk
             await room.hear_of_it(fault.said)
             text = area.text
             assert text.endswith("and rain")
-        session = room.app.desk.session
+        session = room.app.workspace.session
         assert session is not None
         await room.until(lambda: session.snapshot.tab1.world == text, "not stored", PATIENCE)
         assert (await room.stored()).tab1.world == text

@@ -55,7 +55,7 @@ class ByDecorator(Kept):
     @on(events.Show)
     @on(events.Hide)
     @on(events.Resize)
-    def _heed(self, event: events.Event) -> None:
+    def _handle(self, event: events.Event) -> None:
         self.keep(event)
 
 
@@ -68,7 +68,7 @@ class ByHand(Kept):
 
 class ByAnyEvent(Kept):
     @on(events.Event)
-    def _heed(self, event: events.Event) -> None:
+    def _handle(self, event: events.Event) -> None:
         if isinstance(event, PLACING):
             self.keep(event)
 

@@ -9,7 +9,7 @@ from core.domain.slot import Slot
 from core.domain.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
 from storyengine_tui.theme import SLOT_COLOURS
-from storyengine_tui.widgets.reading.transcript_lines import Spot
+from storyengine_tui.widgets.reading.transcript_lines import ScreenPos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from storyengine_tui.widgets.reading.wrap import Span
 from tests.tui import chapter
@@ -336,7 +336,7 @@ async def test_a_resize_keeps_what_is_at_the_top(other: tuple[int, int]) -> None
         view.show_window(chapter.window(60))
         await pilot.pause()
         await pilot.press("home", *["pagedown"] * 4)
-        place = view.lines.place(Spot(0, view.scroll_offset.y))
+        place = view.lines.place(ScreenPos(0, view.scroll_offset.y))
         await pilot.resize_terminal(*other)
         await pilot.pause()
         found = view.lines.line(view.scroll_offset.y)

@@ -5,7 +5,7 @@ from textual.selection import Selection
 from textual.widgets import Static
 
 from core.domain.slot import Slot
-from storyengine_tui.widgets.reading.transcript_lines import Place, Spot
+from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourcePos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.widget_app import WidgetApp
@@ -56,7 +56,7 @@ async def test_shift_extends_from_where_the_reader_is() -> None:
     async with app.running(SIZE) as pilot:
         view = await shown(app, 1)
         await pilot.pause()
-        view._anchor = view._cursor = Place(0, 3)
+        view._anchor = view._cursor = SourcePos(0, 3)
         await pilot.press("shift+right", "shift+right", "shift+right", "shift+right", "c")
         assert app.copied == ["What"]
         await pilot.press("shift+end", "c")
@@ -72,7 +72,7 @@ async def test_a_selection_that_was_cleared_is_begun_anew() -> None:
     async with app.running(SIZE) as pilot:
         view = await shown(app, 1)
         await pilot.pause()
-        view._anchor = view._cursor = Place(0, 0)
+        view._anchor = view._cursor = SourcePos(0, 0)
         await pilot.press("shift+right", "shift+left", "shift+right", "shift+right", "c")
         assert app.copied == ["1)"]
         await pilot.press("escape", "shift+end", "c")
@@ -154,7 +154,7 @@ async def test_what_is_selected_stays_selected(change: str) -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:
         view = await shown(app, 7)
-        view._anchor, view._cursor = Place(3, 2), Place(6, 5)
+        view._anchor, view._cursor = SourcePos(3, 2), SourcePos(6, 5)
         view._show_selection()
         await pilot.pause()
         selected = app.screen.get_selected_text()
@@ -174,7 +174,7 @@ async def test_a_selection_whose_text_is_gone_is_cleared() -> None:
     async with app.running(SIZE) as pilot:
         view = await shown(app)
         view.begin_reply(Slot.RED, "A", "4) x")
-        view._anchor, view._cursor = Place(6, 0), Place(7, 1)
+        view._anchor, view._cursor = SourcePos(6, 0), SourcePos(7, 1)
         view._show_selection()
         view.discard_reply()
         await pilot.pause()
@@ -205,4 +205,4 @@ async def test_the_cursor_of_marking_is_scrolled_into_sight() -> None:
         assert view._cursor is not None
         spot = view.lines.spot(view._cursor)
         assert view.scroll_offset.y <= spot.y < view.scroll_offset.y + view.size.height
-        assert view.lines.place(Spot(0, spot.y)).paragraph == view._cursor.paragraph
+        assert view.lines.place(ScreenPos(0, spot.y)).paragraph == view._cursor.paragraph

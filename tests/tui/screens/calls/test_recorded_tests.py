@@ -12,7 +12,7 @@ from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind
 from core.engine.queue.trial import TEST_PROMPT
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
@@ -48,7 +48,7 @@ def result_of(app: StoryEngineApp) -> str:
     return f"{content.sentence} {content.hint}" if content else ""
 
 
-async def outcomes(session: OpenSession) -> list[ErrorCode | None]:
+async def outcomes(session: SessionHandle) -> list[ErrorCode | None]:
     tests = {one.id for one in await session.requests() if one.kind is RequestKind.TEST}
     return [one.error_code for one in await session.artifacts() if one.request_id in tests]
 

@@ -15,7 +15,7 @@ from textual.widgets import TabPane
 
 from core.domain.memory import MemoryBlock
 from storyengine_tui.screens.chapter import idle as quiet
-from storyengine_tui.screens.chapter.idle import Quiet
+from storyengine_tui.screens.chapter.idle import IdleDetector
 from storyengine_tui.screens.narrative import remembering_pane
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
@@ -181,16 +181,16 @@ async def test_a_page_is_left_alone_while_a_dialog_is_in_front(desktop: Desktop)
 
 async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet, "QUIET", 0.02)
-    waited = Quiet()
+    waited = IdleDetector()
     coming = asyncio.create_task(waited.come())
     for _ in range(20):
         await asyncio.sleep(0)
-        waited.stir()
+        waited.touch()
     assert not coming.done()
     await asyncio.wait_for(coming, 10)
     monkeypatch.setattr(quiet, "QUIET", 3_600.0)
     await asyncio.wait_for(waited.come(), 10)  # It still is.
-    waited.stir()
+    waited.touch()
     coming = asyncio.create_task(waited.come())
     for _ in range(20):
         await asyncio.sleep(0)

@@ -123,7 +123,7 @@ async def test_an_example_opens_at_the_beginning_of_every_text(
     [example] = [one for one in find_examples() if one.title == "The Lamp at Grey Point"]
     async with desktop.app().run_test(size=size) as pilot:
         app = await opened(pilot)
-        await app.desk.open_example(example)
+        await app.workspace.open_example(example)
         await settled(pilot)
         await pilot.press("ctrl+n")
         await settled(pilot)

@@ -113,7 +113,9 @@ async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_othe
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         screen = await listed(pilot)
-        [other] = [line.id for line in await app.desk.require_engine().sessions() if line.prompt_index == 0]
+        [other] = [
+            line.id for line in await app.workspace.require_engine().sessions() if line.prompt_index == 0
+        ]
         with psycopg.connect(plain_url(desktop.url)) as raw:
             raw.execute("ALTER TABLE session DROP CONSTRAINT ck_session_times")
             raw.execute("UPDATE session SET updated_at = 'infinity' WHERE id = %s", [other])
@@ -171,7 +173,7 @@ async def test_new_goes_on_with_an_empty_chapter_and_makes_no_second_empty_one(d
             await listed(pilot)
             await pilot.press("n")
             await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
-        assert len(await app.desk.require_engine().sessions()) == 3
+        assert len(await app.workspace.require_engine().sessions()) == 3
         await app.close_everything()
 
 

@@ -99,7 +99,7 @@ async def test_what_was_typed_just_now_is_kept_under_the_name_that_is_given(desk
         await pilot.press(*"New", "enter")
         await until(pilot, lambda: "New" in names(screen))
         assert app.session is not None
-        listed = await app.desk.require_engine().save_slots.listed(app.session.id)
+        listed = await app.workspace.require_engine().save_slots.listed(app.session.id)
         [new] = [slot for slot in listed if slot.label == "New"]
         assert "Quick" in str(new.document["unsent"])
         await app.close_everything()

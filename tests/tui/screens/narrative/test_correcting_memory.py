@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError, Stor
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_range import PromptRange
 from core.domain.state_machine import Command
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.narrative.correction_modal import BEGUN, EFFECT, CorrectionModal
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.system.help_screen import keys_of
@@ -126,15 +126,15 @@ async def test_escape_asks_before_a_written_text_is_discarded_and_an_empty_dialo
 async def test_what_was_typed_stays_when_it_cannot_be_stored_and_can_be_added_again(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch, error: StoryEngineError
 ) -> None:
-    whole = OpenSession.correct_canon
+    whole = SessionHandle.correct_canon
     failures = [error]
 
-    async def fail_once(session: OpenSession, text: str, prompts: PromptRange | None = None) -> None:
+    async def fail_once(session: SessionHandle, text: str, prompts: PromptRange | None = None) -> None:
         if failures:
             raise failures.pop()
         await whole(session, text, prompts)
 
-    monkeypatch.setattr(OpenSession, "correct_canon", fail_once)
+    monkeypatch.setattr(SessionHandle, "correct_canon", fail_once)
     async with active_page(desktop) as (page, dialog):
         await dialog.begin()
         await dialog.write(SAID)
@@ -284,8 +284,8 @@ async def test_a_purged_chapter_leaves_no_text_behind(desktop: Desktop) -> None:
     app = desktop.app()
     async with app.run_test() as pilot:
         await opened(pilot)
-        await app.desk.open_new()
-        await app.desk.require_engine().archive(session_id)
-        await app.desk.purge(session_id)
+        await app.workspace.open_new()
+        await app.workspace.require_engine().archive(session_id)
+        await app.workspace.purge(session_id)
         assert not kept.file.exists()
         await app.close_everything()

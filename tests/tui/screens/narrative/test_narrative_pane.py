@@ -13,7 +13,7 @@ from core.domain.ids import SessionId
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Fault
 from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION, typed_definition
 from storyengine_tui.screens.narrative.draft_view import LiveDraft
@@ -147,14 +147,14 @@ async def test_the_picker_shows_date_words_and_model_in_80_columns(desktop: Desk
         )
 
 
-async def took_long(_: OpenSession, agent_id: int, model: str) -> float:
+async def took_long(_: SessionHandle, agent_id: int, model: str) -> float:
     return 100.0
 
 
 async def test_the_draft_streams_in_beside_the_versions_that_exist(
     desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OpenSession, "time_of_last", took_long)
+    monkeypatch.setattr(SessionHandle, "last_duration", took_long)
     desktop.script = HELD
     gate.open()
     async with chapter_page(desktop, make_written) as page:

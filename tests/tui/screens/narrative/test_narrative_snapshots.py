@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from core.engine.engine import Engine
 from core.providers.scripted.script import Fault
-from core.store import Holder
+from core.store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.shell.app import StoryEngineApp
@@ -146,12 +146,12 @@ def test_picture_in_a_window_that_reads_along(
         app = page.app
         assert isinstance(app, StoryEngineApp)
         session_id = page.session.id
-        await app.desk.close()
+        await app.workspace.close()
         async with desktop.engine("shore.example, process 4711") as engine:
             other = await engine.open(session_id)
-            await app.desk.open(session_id)
+            await app.workspace.open(session_id)
             since = datetime(2026, 1, 2, 14, 32, tzinfo=UTC)
-            page.session._writer.holder = Holder(label="shore.example, process 4711", since=since)
+            page.session._writer.holder = WriterInfo(label="shore.example, process 4711", since=since)
             app.chapter.query_one(WriterBanner).show_writer_of(page.session)
             # What has the focus is scrolled to when the banner has its rows, not before it.
             await settled(page.pilot)

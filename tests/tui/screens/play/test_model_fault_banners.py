@@ -9,7 +9,7 @@ import pytest
 from core.domain.errors import ErrorCode
 from core.domain.request import RequestKind, RequestState
 from core.domain.session import SessionState
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from tests.engine.test_faults import TWO_CALLS
 from tests.tui.engine_app import Desktop, make_draft, opened, until
@@ -101,7 +101,7 @@ def in_turn(match: Match, faults: dict[Fault, str]) -> Script:
     )
 
 
-def has_failed(session: OpenSession, kind: RequestKind, times: int) -> Callable[[], bool]:
+def has_failed(session: SessionHandle, kind: RequestKind, times: int) -> Callable[[], bool]:
     """Return whether the request of this kind has failed so often, for who waits for it."""
     return lambda: any(
         one.kind is kind and one.state is RequestState.FAILED and one.attempts == times

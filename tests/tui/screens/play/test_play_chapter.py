@@ -9,7 +9,7 @@ from textual.widgets import Button, Static
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal
@@ -37,14 +37,14 @@ def summaries(**values: object) -> Script:
 # Summaries
 
 
-async def took_long(_: OpenSession, agent_id: int, model: str) -> float:
+async def took_long(_: SessionHandle, agent_id: int, model: str) -> float:
     return 100.0
 
 
 async def test_a_summary_runs_quietly_and_then_the_dashed_line_is_there(
     desktop: Desktop, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OpenSession, "time_of_last", took_long)
+    monkeypatch.setattr(SessionHandle, "last_duration", took_long)
     desktop.script = summaries(first_token=1)
     async with at_table(desktop, prompts=6) as table:
         assert LINE not in table.transcript.text
@@ -157,7 +157,7 @@ async def test_an_end_that_fails_can_be_tried_again_or_taken_back(desktop: Deskt
 
 
 @asynccontextmanager
-async def other_window(desktop: Desktop) -> AsyncIterator[OpenSession]:
+async def other_window(desktop: Desktop) -> AsyncIterator[SessionHandle]:
     """Another window that holds the one session that there is."""
     async with desktop.engine("the other window") as engine:
         [summary] = await engine.sessions()

@@ -7,7 +7,7 @@ from textual.widgets import Button
 
 from core.domain.slot import Slot
 from core.text.cleaning import clean
-from storyengine_tui.screens.play.failure_banners import PlayNotes
+from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.transcript_panel import MoreBelow
 from tests.tui.engine_app import Desktop
 from tests.tui.engine_app import desktop as desktop
@@ -103,7 +103,7 @@ async def test_nothing_needed_is_cut_off_at_80_by_24_when_everything_is_there(
     async with at_table(desktop, prompts=3, size=(80, 21)) as table:  # Without tabs, title and footer.
         await table.send("FAIL")
         await table.until(table.banner)
-        table.pane.query_one(PlayNotes).show_left_out(["one old prompt"])
+        table.pane.query_one(FailureBanners).show_left_out(["one old prompt"])
         await table.type("still typing")
         await table.pilot.pause()
         page = Region(0, 0, 80, 21)

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from core.domain.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Match, Script
-from core.store import Holder
+from core.store import WriterInfo
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import Desktop, make_active, opened
@@ -99,7 +99,7 @@ def test_full(shown: Shown, size: tuple[int, int]) -> None:
 @SIZES
 def test_read_only(shown: Shown, size: tuple[int, int]) -> None:
     async def act(table: Table) -> None:
-        holder = Holder(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
+        holder = WriterInfo(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
         table.session._writer._lock_out(holder)
         await table.until(lambda: table.area(table.slot()).read_only)
 

@@ -15,7 +15,7 @@ from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.slot import Slot
 from core.domain.transcript import Window, render_window
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.shell.app import StoryEngineApp
@@ -68,13 +68,13 @@ class Reader:
 
     async def open(self, session_id: SessionId) -> None:
         """Open another chapter."""
-        await self.over_the_list(self.app.desk.open(session_id))
+        await self.over_the_list(self.app.workspace.open(session_id))
 
     async def restore(self, name: str) -> SessionId:
         """Restore a slot of the ended chapter."""
-        slots = await self.app.desk.require_engine().save_slots.listed(self.ended)
+        slots = await self.app.workspace.require_engine().save_slots.listed(self.ended)
         *_, slot = [slot for slot in slots if name in slot.label]  # The oldest of those.
-        await self.over_the_list(self.app.desk.restore_slot(self.ended, slot.number))
+        await self.over_the_list(self.app.workspace.restore_slot(self.ended, slot.number))
         assert self.app.session is not None
         return self.app.session.id
 
@@ -170,15 +170,15 @@ async def test_events_that_are_read_for_a_session_that_was_left_meanwhile_are_no
         left = await engine.open(await make_active(engine, 3))
         wanted = await engine.open(await make_active(engine, 1))
         arrived, gate = asyncio.Event(), asyncio.Event()
-        at_once = OpenSession.newest_events
+        at_once = SessionHandle.newest_events
 
-        async def late(session: OpenSession) -> Sequence[Event]:
+        async def late(session: SessionHandle) -> Sequence[Event]:
             if session is left:
                 arrived.set()
                 await gate.wait()
             return await at_once(session)
 
-        monkeypatch.setattr(OpenSession, "newest_events", late)
+        monkeypatch.setattr(SessionHandle, "newest_events", late)
         app = PlayApp(wanted)
         async with app.run_test(size=SIZE) as pilot:
             await until(pilot, lambda: app.has_begun)

@@ -9,7 +9,7 @@ from textual.widgets import Static
 from core.config.settings import AgentSettings, Profiles, ProfileSettings, ProviderName, Settings
 from core.domain.errors import ErrorCode
 from core.domain.session import SessionState
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Pace, Script
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
@@ -121,14 +121,14 @@ async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_num
 ) -> None:
     asked: list[tuple[int, str]] = []
 
-    async def last(_: OpenSession, agent_id: int, model: str) -> float | None:
+    async def last(_: SessionHandle, agent_id: int, model: str) -> float | None:
         asked.append((agent_id, model))
         return seconds
 
     async def none_are(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(OpenSession, "time_of_last", last)
+    monkeypatch.setattr(SessionHandle, "last_duration", last)
     monkeypatch.setattr("storyengine_tui.screens.models.local_weights.are_missing", none_are)
     desktop.script = Script(pace=Pace(first_token=60))
     desktop.settings = Settings(provider=provider, _env_file=None)

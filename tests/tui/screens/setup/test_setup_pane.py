@@ -9,7 +9,7 @@ from textual.widgets import Button, Select, Static
 
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.engine.session_handle import OpenSession
+from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.setup.agent_panel import AgentPanel
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.shell.app import StoryEngineApp
@@ -25,7 +25,7 @@ from tests.tui.engine_app import screen_template as screen_template
 pytestmark = pytest.mark.anyio
 
 
-def session_of(app: StoryEngineApp) -> OpenSession:
+def session_of(app: StoryEngineApp) -> SessionHandle:
     assert app.session is not None
     return app.session
 
