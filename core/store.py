@@ -186,7 +186,7 @@ class Store(Protocol):
         """Take the writer's lock, or return who has it. Does not wait."""
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
-        """Return who has the writer's lock now, None when nobody has; takes nothing and writes nothing."""
+        """Return the holder of the writer's lock, or None; acquires nothing and writes nothing."""
 
     async def load(self, session_id: SessionId) -> Snapshot:
         """Return the session as it is, its memory not known yet; the cost does not grow with the story.

@@ -70,7 +70,7 @@ class CommitConnection:
                 await self._drop()
             raise
         finally:
-            # Lost, or given up in the middle: nobody can say what would answer the next statement.
+            # Lost, or abandoned in the middle: what would answer the next statement is unknown.
             connection = self._connection
             if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 await self._drop()

@@ -116,7 +116,7 @@ async def take(
 
 
 async def holder_now(connection: AsyncConnection, session_id: SessionId) -> WriterInfo | None:
-    """Return who holds the lock, None when nobody does; raise StorageError when there is no such session.
+    """Return the holder of the lock, or None; raise StorageError when there is no such session.
 
     The server is asked for its locks: trying for the lock would keep it, for a moment, from a window that
     opens just then.

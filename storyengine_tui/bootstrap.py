@@ -51,7 +51,7 @@ class Configuration:
 
     @property
     def gate(self) -> "PasswordGate | None":
-        """What asks for the password; None where none is set."""
+        """What asks for the password; None where no password is set."""
         from core.config.password import PasswordGate
 
         hash_ = self.settings.password_hash
@@ -108,7 +108,7 @@ class Database:
 
 @asynccontextmanager
 async def running_database(configuration: Configuration) -> AsyncIterator[Database]:
-    """Have a database for the length of the block: the one that is set, else the private server."""
+    """Yield the configured database, or start the embedded server for the duration of the block."""
     url = configuration.settings.database_url
     if url is not None:
         yield Database(url.get_secret_value(), None)
@@ -127,7 +127,7 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
 
 @asynccontextmanager
 async def running_store(configuration: Configuration) -> AsyncIterator["PostgresStore"]:
-    """Have a store on an up-to-date schema for the length of the block."""
+    """Yield a store on an up-to-date schema; close it at the end of the block."""
     async with running_database(configuration) as database:
         # In a thread: these imports take half a second, and typing never waits.
         store_module = await asyncio.to_thread(import_module, "db.store")
@@ -189,7 +189,7 @@ def shown_address(database: Database) -> str:
 
 @asynccontextmanager
 async def running_engine(configuration: Configuration) -> AsyncIterator["Engine"]:
-    """Have an engine for the length of the block; sessions opened on it are closed before its end."""
+    """Yield an engine; close it and the sessions opened on it at the end of the block."""
     imported = asyncio.create_task(_import_what_is_heavy())
     try:
         async with (

@@ -63,8 +63,8 @@ _ROLES: Final[Mapping[str, str]] = MappingProxyType(
         "veil": "#303030",
         "veil-text": "#c6c6c6",
         # The blue buttons of the design, and the button that cannot be undone.
-        "deed": "#1f5fd0",
-        "deed-text": "#ffffff",
+        "action": "#1f5fd0",
+        "action-text": "#ffffff",
         "danger": "#b3261e",
         "danger-text": "#ffffff",
         # Banners: a stripe of the tone, text in white.

@@ -1,7 +1,7 @@
 """Memory for a model that is too small to summarise: it picks from what was written.
 
 A very small model that writes freely invents, repeats itself and copies its example. So the schemas
-that it is held to offer, wherever text goes, the clauses of the source themselves: whatever it picks
+that it is held to offer, for every text, the clauses of the source themselves: whatever it picks
 is canon, word for word. Arrays are tuples whose places each draw on their own stretch of the source,
 so that the whole of it is covered and nothing is picked twice. Only llama.cpp's engine is asked this.
 """

@@ -30,7 +30,7 @@ class FoundKey:
 
 
 def find_api_key(profile: ProfileSettings, profile_name: str) -> FoundKey | None:
-    """Return the key for `profile`, or None when there is none; services on this machine often need none.
+    """Return the key for `profile`, or None when there is none; services on this machine often need no key.
 
     `OPENAI_API_KEY` counts only for OpenAI's own address: no other service is handed that key. May wait
     for the keyring to be unlocked, so call it outside the event loop.

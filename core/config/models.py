@@ -196,7 +196,7 @@ def _with(role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig
 
 
 def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:
-    """Return the cap for input that nobody set: all that the window leaves, where the window is known."""
+    """Return the cap for input that is not set: all that the window leaves, where the window is known."""
     if own.context_window is not None:
         return own.context_window
     if own.model in (None, base.model):
@@ -239,7 +239,7 @@ their wait is kept; a limit in the settings that matches theirs saves the refuse
 def defaults_for(provider: ProviderName) -> ModelAssignments:
     """Return the defaults of a provider by role.
 
-    The model of this machine and a script have no limit: nobody is paid for their calls, and they take one
+    The model of this machine and a script have no limit: their calls cost nothing, and they take one
     at a time.
     """
     match provider:

@@ -1,6 +1,6 @@
 """The password gate: an argon2 hash in the configuration, and delays that grow with wrong tries.
 
-It keeps somebody at the GM's unlocked terminal out of the chapters. It does not encrypt them: whoever can
+It keeps others at an unlocked terminal out of the chapters. It does not encrypt them: a person who can
 read the GM's files, or take this hash out of them, gets in without it.
 """
 
@@ -66,7 +66,7 @@ class PasswordGate:
             return 0.0
         now = self._clock()
         if last > now:
-            # The clock was set back: the delay begins anew, once, and not at every look.
+            # The clock was set back: the delay starts again, once, and not at every check.
             last = now
             self._note(wrong, now)
         return max(0.0, last + delay_after(wrong) - now)

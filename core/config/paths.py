@@ -1,4 +1,4 @@
-"""Where things live on disk. Nothing is made here; whoever writes first makes its directory (0700)."""
+"""Where files live on disk. Nothing is created here; the first writer creates the directory (0700)."""
 
 import os
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is the GM's alone: directories and files made so that nobody else reads them, and refused if one can.
+"""Private files and directories: created so that only their owner can read them, and refused otherwise.
 
 Everything that the program keeps is written through here or through the private server, which does the same.
 """
@@ -73,10 +73,10 @@ def write_privately(file: Path, text: str, *, is_flushed: bool = True) -> None:
 
 @contextmanager
 def alone_with(file: Path) -> Iterator[None]:
-    """Let nobody else read `file` to change it until the block ends; blocking. Raise OSError.
+    """Hold an exclusive lock on `file` until the block ends; blocking. Raise OSError.
 
     What is locked is a file beside it, which stays: `file` itself is replaced by every change. The kernel
-    lets go when a process ends; who holds it for longer than some seconds is taken for stuck: TimeoutError.
+    releases it when a process ends; a holder of more than some seconds is taken for stuck: TimeoutError.
     """
     make_directory(file.parent)
     lock = os.open(f"{file}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -175,7 +175,7 @@ def refuse_open(path: Path, mode: str, *, is_anyones: bool = False) -> None:
     try:
         found = path.stat()
     except OSError:
-        return  # Not there, or not to be reached: whoever needs it says so.
+        return  # Missing or unreachable: the caller that needs it reports that.
     if found.st_uid != os.geteuid() and not is_anyones:
         raise NotPrivateError(
             path,

@@ -166,7 +166,7 @@ class Settings(BaseSettings):
     password_hash: SecretStr | None = None
     """Argon2 hash of the password that guards the chapters; `storyengine password` sets it."""
     password: SecretStr | None = None
-    """The password itself, for commands that nobody sits before; never in a file."""
+    """The password itself, for commands without a terminal; never in a file."""
     summary_backoff: Seconds = 5.0
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
 

@@ -90,7 +90,7 @@ SENTENCES: dict[ErrorCode, str] = {
 
 
 class StoryEngineError(Exception):
-    """Something that the GM can understand and act upon.
+    """Something that the GM can understand and act on.
 
     `message` is one sentence; `hint` names a command, a key or a setting that helps, and may be empty.
     Both may repeat what was given, so nothing in them acts on a terminal, not even in a traceback.

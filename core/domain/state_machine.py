@@ -1,4 +1,4 @@
-"""The state machine: one table, asked by the engine and by whoever must know what is possible (design 5).
+"""The state machine: one table, read by the engine and by the screens to know what is possible (design 5).
 
 State and command in, state out; no clock and no input or output.
 """

@@ -100,7 +100,7 @@ def prefix_of(event: Event, session: Session) -> str:
 
 
 def render_event(event: Event, session: Session) -> str:
-    """Return one event as it stands in the transcript."""
+    """Return one event as the transcript shows it."""
     return prefix_of(event, session) + collapse_blank_lines(event.text)
 
 

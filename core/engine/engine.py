@@ -66,7 +66,7 @@ class Engine:
         taken = await self.store.acquire(session_id, self._label)
         try:
             opened = self._opened(await self.store.load(session_id), taken)
-        except BaseException:  # cancelled too: nobody else knows of the lock
+        except BaseException:  # cancelled too: no other code knows of the lock
             if not isinstance(taken, WriterInfo):
                 await taken.aclose()
             raise
@@ -75,7 +75,7 @@ class Engine:
             return opened
         try:
             await opened.begin_writing()
-        except BaseException:  # cancelled too: nobody else knows of the session
+        except BaseException:  # cancelled too: no other code knows of the session
             await opened.aclose()
             raise
         return opened

@@ -15,7 +15,7 @@ from core.text.cleaning import clean
 log = logging.getLogger(__name__)
 
 UNKNOWN_CALL = 0
-"""The number of the artifact of an attempt that made no call, or of which nobody knows what it made."""
+"""The number of the artifact of an attempt that made no call, or whose call is unknown."""
 _NOTHING_KNOWN = Content.of("[]")
 _AGENTS = {
     RequestKind.LOCK: world_lock.AGENT_ID,

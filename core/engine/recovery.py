@@ -1,6 +1,6 @@
 """What a crash left behind, and how a session goes on from there (design 6, step 6).
 
-Pure: the snapshot of a session that nobody holds in, the changes that mend it out.
+Pure: takes the snapshot of a session without a writer, returns the changes that repair it.
 """
 
 from collections.abc import Collection
@@ -25,7 +25,7 @@ INTERRUPTED = "The program ended before the answer was stored; the text is safe,
 
 
 def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None:
-    """Return what mends the session, or None when nothing was in flight.
+    """Return what repairs the session, or None when nothing was in flight.
 
     Open requests have no living owner. A reply's text returns to its composer, also that of one that
     was only queued, so that the order of play stays the GM's; a due summary is enqueued again; a lock

@@ -1,4 +1,4 @@
-"""The headless player: a chapter script from wherever the session stands to a finished draft.
+"""The headless player: plays a chapter script from the session's current state to a finished draft.
 
 It only calls what the GM can call, so a second run after a crash goes on where the first one stopped.
 """
@@ -37,7 +37,7 @@ _PASSING = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where the play stands, for whoever shows progress."""
+    """Progress of the play, for display."""
 
     text: str
     done: int

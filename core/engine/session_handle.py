@@ -37,7 +37,7 @@ from core.engine.transitions import time_of_service
 from core.store import Changes, Snapshot, Store, WriterInfo, written_elsewhere
 
 LONGEST_CLOSE = 5.0
-"""Seconds to wait for the store when a session is closed; what it misses is mended at the next opening."""
+"""Seconds to wait for the store when a session is closed; what it misses is repaired at the next opening."""
 
 
 class SessionHandle:
@@ -231,7 +231,7 @@ class SessionHandle:
             raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
 
     async def archive(self) -> None:
-        """Stop everything and take this session off every list; it can be restored as it stands.
+        """Stop everything and take this session off every list; it can be restored unchanged.
 
         Raises SessionLockedError where another window writes; one that is gone is succeeded first.
         """
@@ -313,7 +313,7 @@ class SessionHandle:
         return True
 
     async def look_for_writer(self) -> WriterInfo | None:
-        """Ask who writes, where it is not this window; None when nobody does. A change is a notice too.
+        """Ask who writes, where it is not this window; None when no window does. A change is also published.
 
         Nothing else tells: a window that ends without a word stores nothing more.
         """

@@ -32,7 +32,7 @@ _PROMPT_KEYS = ("to", "text")
 
 @dataclass(frozen=True, slots=True)
 class ScriptProblem:
-    """One thing that must be mended: `location` is a field, a line or the file, `message` says it of that."""
+    """One problem to fix: `location` is a field, a line or the file, `message` describes it."""
 
     location: str
     message: str

@@ -27,7 +27,7 @@ class BoundExceededError(Exception):
 
 
 def parse(document: bytes) -> Any:
-    """Return the parsed JSON; raise BoundExceededError, or ValueError or RecursionError when it is none."""
+    """Return the parsed JSON; raise BoundExceededError, ValueError or RecursionError when it cannot be."""
     marks = _STRING.sub(b"", document)
     if sum(marks.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
         raise BoundExceededError(f"it has more than {MOST_VALUES:,} values")

@@ -128,7 +128,7 @@ def to_json(body: SessionBody) -> bytes:
 
 
 def from_json(document: bytes) -> SessionBody:
-    """Read an export of any version; raise ImportRefusedError when it is none, or not as it was written."""
+    """Read an export of any version; raise ImportRefusedError when it is no export, or was changed."""
     header = _header(document)
     version, plain = header.get("version"), header.get("body")
     if not is_known(version):
@@ -164,7 +164,7 @@ def _header(document: bytes) -> dict[str, Any]:
 
 
 def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
-    """A checksum only shows that a file is whole: whoever made one can make the other."""
+    """A checksum only detects damage: the author of a file can also compute it."""
     if not all(clean(text) == text for text in _texts(plain)):
         raise ImportRefusedError("it holds control characters or escape sequences")
     if not all(Content.of(content.text) == content for content in body.contents):

@@ -90,7 +90,7 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
     if any(len(text) > limit for text, limit in fields):
         yield "a text is longer than its field"
     if not _is_length(session.target_words, limits):
-        yield "its length in words is none"
+        yield f"its target length is not between 1 and {limits.draft_words:,} words"
 
 
 def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:
@@ -170,7 +170,7 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
         except (ValueError, RecursionError):
             is_read = False
         if not is_read:
-            yield f"the memory of prompts {block.first} to {block.last} is none"
+            yield f"the memory of prompts {block.first} to {block.last} is invalid"
 
 
 def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
@@ -210,11 +210,11 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
             or is_blank(request.text)
             or len(request.text) > session.limits.prompt
         ):
-            yield "a prompt that was sent is none"
+            yield "a sent prompt is empty, too long or for no character"
         if is_reply and request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
             yield "a prompt that was answered is not among its prompts"
         if request.kind is RequestKind.SUMMARY and not _is_summary_of(session, request):
-            yield "a summary is due of what is not there"
+            yield "a summary is due of prompts that are missing"
 
 
 def _is_range(prompts: PromptRange | None) -> bool:
@@ -246,15 +246,15 @@ def problems_of_drafts(
         yield "it has drafts, and is not ended"
     for draft in drafts:
         if len(draft.definition) > session.limits.definition or has_controls(draft.model):
-            yield f"draft {draft.version} has a definition or a model that is none"
+            yield f"draft {draft.version} has an invalid definition or model name"
         if is_blank(draft.text):
             yield f"draft {draft.version} is empty"
         is_played = 0 <= draft.source.prompt_index <= session.prompt_index
         is_built = is_played and memory.issuperset(draft.source.block_ids)
         if not is_built or draft.request_id not in builds:
-            yield f"draft {draft.version} was built from what is not there"
+            yield f"draft {draft.version} was built from memory or prompts that are missing"
         if not _is_length(draft.target_words, session.limits):
-            yield f"draft {draft.version} has a length in words that is none"
+            yield f"draft {draft.version} has a target length of less than 1 or too many words"
 
 
 def problems_of_calls(
@@ -262,18 +262,18 @@ def problems_of_calls(
 ) -> Problems:
     """Yield calls whose inputs or outputs are not there, so that no export could be made of them again."""
     if not {artifact.request_id for artifact in artifacts} <= {request.id for request in requests}:
-        yield "a call was made for nothing that is there"
+        yield "a call refers to a request that is missing"
     texts = {content.hash: content.text for content in contents}
     for artifact in artifacts:
         if not (0 <= artifact.agent_id <= 9 and artifact.attempt >= 1 and artifact.call >= 0):
             yield "a call was made by an agent, or at an attempt, that cannot be"
         if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):
-            yield "a call names a model that is none"
+            yield "a call has an invalid model name"
         if artifact.output_ref is not None and artifact.output_ref not in texts:
-            yield "what a call returned is not there"
+            yield "the output of a call is missing"
     for manifest in {artifact.input_ref for artifact in artifacts}:
         if not _is_manifest(texts.get(manifest, ""), texts.__contains__):
-            yield "what a call sent is not there"
+            yield "the input of a call is missing"
 
 
 def _is_manifest(text: str, is_there: Callable[[object], bool]) -> bool:

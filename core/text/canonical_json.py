@@ -10,6 +10,6 @@ def checksum(canonical_body: bytes) -> str:
 
 
 def canonical(value: object) -> bytes:
-    """Return JSON in one form: sorted keys, no white space, UTF-8. Raises ValueError where there is none."""
+    """Return JSON in one form: sorted keys, no white space, UTF-8. Raises ValueError for other values."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return text.encode("utf-8")

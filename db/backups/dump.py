@@ -53,7 +53,7 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
 
     Raises StorageError, and then nothing has changed: when the backup is damaged or of a newer program,
     and when the database holds chapters and `replace` is not set. Windows that have one of them open
-    write nothing more into it: whoever wrote before a restore is not the writer after it.
+    write nothing more into it: the writer before a restore is not the writer after it.
     """
     parsed = parse_url(url)
     refuse_revision(await _revision_in(parsed, source))

@@ -1,4 +1,4 @@
-"""The program's side of the private PostgreSQL: attach to it, starting it when nobody has."""
+"""The program's side of the private PostgreSQL: attach to it, starting it when it does not run."""
 
 import asyncio
 import errno
@@ -91,7 +91,7 @@ class EmbeddedServer:
             raise _storage_error(explain_os_error(error, self._home)) from error
 
     def release(self) -> None:
-        """Let go of the server; it stops when nobody else holds it."""
+        """Detach from the server; it stops when no other program is attached."""
         with self._guard:
             self._let_go()
 
@@ -171,7 +171,7 @@ class EmbeddedServer:
                 if not start.wait_exclusive(deadline):
                     raise self._too_late()
                 self._ensure_running(deadline)
-        except BaseException:  # interrupted too: a lock that nobody holds keeps the server running
+        except BaseException:  # interrupted too: a leaked lock would keep the server running
             if not was_attached:
                 self._let_go()
             raise

@@ -1,7 +1,7 @@
 """The detached process that owns the server and stops it when the last client is gone.
 
 Every client holds a shared lock on `clients.lock`; the kernel drops it whatever ends the client. The
-supervisor holds `supervisor.lock` as long as it lives, and when it gets `clients.lock` for itself nobody is
+supervisor holds `supervisor.lock` as long as it lives, and when it gets `clients.lock` itself no client is
 left. It imports the standard library and this package only, and runs with `python -I -S`.
 """
 
@@ -50,7 +50,7 @@ class Supervisor:
         self._must_stop = False
 
     def run(self) -> None:
-        """Serve until nobody is left or a SIGTERM comes; raise EmbeddedError when that is impossible."""
+        """Serve until no client is left or a SIGTERM comes; raise EmbeddedError when that is impossible."""
         signal.signal(signal.SIGTERM, self._on_terminate)
         version = self._binaries.version()
         footing = choose_footing(self._home, self._binaries)

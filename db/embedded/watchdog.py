@@ -1,6 +1,6 @@
 """Brings the private server back where its supervisor is gone too, as after a full disk or a kill of both.
 
-The supervisor starts a server again that was lost. Who starts the supervisor again is the program: as
+The supervisor restarts a lost server. The supervisor itself is restarted by the program: as
 long as it runs, it looks now and then whether there is one.
 """
 

@@ -10,7 +10,7 @@ from core.config.private_files import OTHERS
 def main() -> None:
     """Run the command line."""
     _open_what_is_closed()
-    # Logs that are begun anew and folders that are made on the way: nothing that we write is for others.
+    # Also for new logs and folders: nothing that we write is readable by others.
     os.umask(OTHERS)
     if not sys.argv[1:]:
         # The screen alone, which is to show at once: no command is imported, and no garbage looked for among
@@ -30,13 +30,13 @@ def main() -> None:
             raise
         sys.exit(code)
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # click ends with 1 when nobody reads on
+        if isinstance(end.__context__, BrokenPipeError):  # click ends with 1 when the pipe is closed
             end.code = 0
         raise
 
 
 def _open_what_is_closed() -> None:
-    """Have the three standard streams, as `>&-` closes one: a socket must not come to stand in its place."""
+    """Reopen standard streams that were closed (`>&-`), so that no socket gets their number."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
             while os.open(os.devnull, os.O_RDWR) < number:

@@ -1,4 +1,4 @@
-"""Questions at a terminal: a command that nobody sits before is refused in a sentence instead."""
+"""Questions at a terminal: without a terminal the command fails with a sentence instead."""
 
 import sys
 
@@ -19,8 +19,8 @@ def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> Se
 
 
 def confirm(question: str, *, otherwise: str) -> bool:
-    """Ask for a yes; raises StoryEngineError with `otherwise` as its hint when nobody could say it."""
-    _require_terminal("This asks for a yes, and nobody can give one", otherwise)
+    """Ask for a yes; raises StoryEngineError with `otherwise` as its hint where there is no terminal."""
+    _require_terminal("This asks for a yes, and there is no terminal to give it", otherwise)
     return typer.confirm(question)
 
 

@@ -1,4 +1,4 @@
-"""Asks for the password before a command shows or changes chapters; without one set, nobody is asked."""
+"""Asks for the password before a command shows or changes chapters; does nothing where no password is set."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ async def unlocked(*, provider: ProviderName | None = None, script: Path | None 
 
 
 async def open_gate(configuration: Configuration) -> None:
-    """Take the password of the environment, else ask for it; return at once where none is set."""
+    """Take the password from the environment, else ask for it; return at once where no password is set."""
     gate = configuration.gate
     if gate is None:
         return
@@ -37,6 +37,6 @@ async def open_gate(configuration: Configuration) -> None:
 def _asked() -> SecretStr:
     if not asking.is_attended():
         raise PasswordRefusedError(
-            "The chapters are behind a password, and there is nobody to ask.", hint=UNSEEN
+            "The chapters are protected by a password, and there is no terminal to ask for it.", hint=UNSEEN
         )
     return asking.ask_hidden("Password", otherwise=UNSEEN)

@@ -1,4 +1,4 @@
-"""Runs a command: one sentence and a hint for what the GM can mend, a log entry for what is a bug."""
+"""Runs a command: one sentence and a hint for what the GM can fix, a log entry for what is a bug."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
     except typer.Exit:
         raise
     except BrokenPipeError as closed:
-        # The reader has seen enough, and there is nobody to tell.
+        # The reader closed the pipe; there is nowhere to report to.
         _drop_output()
         raise typer.Exit(ExitCode.OK) from closed
     except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
@@ -134,7 +134,7 @@ def _code(error: StoryEngineError) -> ExitCode:
 
 
 async def _until_stopped(command: Coroutine[object, object, None]) -> None:
-    """Have SIGTERM and SIGHUP end the command as Ctrl+C does, after what runs is settled.
+    """Handle SIGTERM and SIGHUP as Ctrl+C: end the command after what runs is settled.
 
     What the shell asked the program to ignore, as nohup does with SIGHUP, stays ignored.
     """

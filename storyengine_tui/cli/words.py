@@ -61,7 +61,7 @@ def start_log(paths: Paths) -> None:
             target.touch(mode=0o600, exist_ok=False)
         handler = RotatingFileHandler(target, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
     except OSError:
-        # What is wrong with the directory is said by whoever needs it for more than this.
+        # A broken directory is reported by the code that needs it for more than the log.
         handler = logging.NullHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

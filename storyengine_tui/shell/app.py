@@ -131,12 +131,12 @@ class StoryEngineApp(OverlayApp):
         return commands_of(self, self.action_leave)
 
     def action_command_palette(self) -> None:
-        """Open the command palette; `check_action` has seen that none is open."""
+        """Open the command palette; `check_action` has checked that it is not open."""
         # Without an id: the one before may still be on its way out, and two cannot have the same.
         self.push_screen(StoryPalette())
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Style everything anew where the colours changed; at the start Textual says so of those it has."""
+        """Restyle everything after a change of colours; Textual reports one at the start as well."""
         variables = self.get_css_variables()
         if variables != self._styled_with:
             self._styled_with = variables
@@ -208,7 +208,7 @@ class StoryEngineApp(OverlayApp):
         self.do(self.reconfigure(event.configuration), group="engine")
 
     async def reconfigure(self, configuration: Configuration) -> None:
-        """Go on with other settings: everything is stored, and the engine starts anew."""
+        """Apply new settings: everything is stored, and the engine restarts."""
         await self.workspace.close(insists=True)
         self.workspace.engine = None
         await self._runtime.stop()
@@ -248,7 +248,7 @@ class StoryEngineApp(OverlayApp):
         self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
 
     def watch_app_focus(self, has_focus: bool) -> None:
-        """A dialog that came while nobody looked has the focus once somebody does; Textual gives it none."""
+        """Restore focus to a dialog that was opened while the terminal was unfocused."""
         if not has_focus or self.screen.focused is not None:
             return
         wanted = self.AUTO_FOCUS if self.screen.AUTO_FOCUS is None else self.screen.AUTO_FOCUS
@@ -266,7 +266,7 @@ class StoryEngineApp(OverlayApp):
 
     @on(ExitApp)
     def _store_before_the_end(self, event: ExitApp) -> None:
-        """Store everything before an end that nobody here asked for: a browser's page was closed."""
+        """Store everything before an end from outside: a browser's page was closed."""
         if not (self.has_exited or self._is_leaving):
             event.prevent_default()
             self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)

@@ -42,7 +42,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
 
     @dataclass
     class Reconfigured(Message):
-        """The GM goes on with other settings, for which the engine starts anew."""
+        """The GM changed the settings; the engine restarts with them."""
 
         configuration: Configuration
 
@@ -127,7 +127,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
         return self.workspace.session
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
-        """Do this in the background; what the GM can mend is said on the page."""
+        """Do this in the background; errors that the GM can fix are shown on the page."""
 
         async def done() -> None:
             await self._done(work)

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 TAB_ACTIONS: Final = (
     ("setup", "retry", "Retry the lock", "Try again to lock world and cast"),
-    ("setup", "reset", "Reset Chapter", "Archive this chapter and begin it anew, after a question"),
+    ("setup", "reset", "Reset Chapter", "Archive this chapter and begin an empty one, after a question"),
     ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
     ("play", "retry", "Retry", "Send again what failed"),
-    ("play", "take_back", "Take back", "Have the prompt that was queued last back in its panel"),
+    ("play", "take_back", "Take back", "Return the last queued prompt to its panel"),
     (
         "play",
         "end_chapter",
         "End Chapter",
         "Summarise what is left and go on to tab 3, after a question",
     ),
-    ("narrative", "build", "Build Narrative", "Have the chapter written"),
+    ("narrative", "build", "Build Narrative", "Write the chapter"),
     ("narrative", "correct", "Correct memory", "Say what is true instead of what is remembered"),
     ("narrative", "cancel", "Stop writing", "Stop the chapter that is being written; earlier versions stay"),
     ("narrative", "retry", "Retry the narrative", "Try again to have the chapter written"),

@@ -30,5 +30,5 @@ async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -
             return app.return_code or 0
         bug, configuration = app.bug, app.unread or app.configuration
     if bug is None:
-        raise AssertionError("only a bug ends an app that nobody left")
+        raise AssertionError("only a bug ends an app that the user did not quit")
     raise bug

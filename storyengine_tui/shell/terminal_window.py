@@ -45,7 +45,7 @@ class Terminal:
             loop.add_signal_handler(sent, self._leave)
 
     def _leave_when_gone(self) -> None:
-        """End at the end of file: without a hang-up signal nobody else notices it."""
+        """End at the end of file: without a hang-up signal nothing else detects it."""
         if self._is_gone():
             self._leave()
 

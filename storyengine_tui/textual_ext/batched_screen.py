@@ -59,7 +59,7 @@ class BatchedScreen(Screen[ScreenResultType]):
     sizes come first: one paint, and no flicker between old and new.
     """
 
-    # Textual paints a whole screen anew for a new focus; what looks different by it paints itself.
+    # Textual repaints the whole screen for a new focus; widgets whose style changes repaint themselves.
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
     def __init__(self) -> None:

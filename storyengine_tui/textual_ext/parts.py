@@ -100,7 +100,7 @@ def installed_version() -> str:
 
 
 def is_tested(version: str | None = None) -> bool:
-    """Whether the parts were tested with this version, the installed one if none is named."""
+    """Whether the parts were tested with this version, by default the installed one."""
     return (installed_version() if version is None else version) in TESTED_VERSIONS
 
 

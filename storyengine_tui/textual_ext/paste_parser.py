@@ -1,4 +1,4 @@
-"""What comes from the terminal: a paste is one text, wherever the line cuts it and whatever is in it.
+"""What comes from the terminal: a paste is one text, however the line splits it and whatever it contains.
 
 Textual looks for the end of a paste as it looks for keys. Where the mark of the end comes in two parts, a
 tenth of a second between them, the paste never ends and everything typed after it goes nowhere; and where

@@ -2,7 +2,7 @@
 
 Pure: it takes rows of cells and returns escape sequences. A cell holds what is seen as one character; the
 cells after a wide one are empty. Where terminals disagree about a character's width, what is behind it is
-placed anew, so that no disagreement reaches further than that character.
+placed again, so that no disagreement reaches further than that character.
 """
 
 import re
@@ -49,7 +49,7 @@ class RowPatch(NamedTuple):
 
 
 Row = list[Cell | None]
-"""What a row shows; None where nobody knows."""
+"""What a row shows; None where it is unknown."""
 
 PLAIN: Final = CellStyle()
 _BRIDGE: Final = 6
@@ -63,7 +63,7 @@ _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def cells_of(runs: Iterable[StyledRun]) -> list[Cell]:
-    """Return `runs` as cells. Control characters, which nobody paints, are dropped."""
+    """Return `runs` as cells. Control characters are dropped."""
     cells: list[Cell] = []
     for look, text in runs:
         known = _known_cells(look)

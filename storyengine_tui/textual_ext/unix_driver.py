@@ -60,7 +60,7 @@ def resilient(driver_class: type[Driver]) -> type[Driver]:
         def run_input_thread(self) -> None:
             """Read the terminal as Textual does, with a parser of our own for pastes.
 
-            A line that drops also sends SIGCONT, upon which Textual starts another input thread. Textual
+            A line that drops also sends SIGCONT, and Textual then starts another input thread. Textual
             joins only the newest one and then clears the exit event, so an older thread could miss it.
             """
             if not has_parser:

@@ -20,7 +20,7 @@ from storyengine_tui.widgets.elapsed import elapsed_text
 
 
 class Tone(StrEnum):
-    """How grave it is; a word in front says so as well, for no meaning rests on colour alone."""
+    """Severity; a word in front says so as well, because no meaning rests on colour alone."""
 
     ERROR = "error"
     WARNING = "warning"

@@ -1,6 +1,6 @@
 """The keys that do something now, in one row at the foot of a screen.
 
-Textual's own footer is a widget for every key, all made anew whenever the focus moves; here that is one
+Textual's own footer is a widget for every key, all recreated whenever the focus moves; here that is one
 row of text, which also says the same in fewer cells where the room is short.
 """
 

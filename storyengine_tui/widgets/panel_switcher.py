@@ -133,7 +133,7 @@ class PanelSwitcher(Widget, can_focus=True):
         self.refresh()
 
     def pick(self, key: str) -> None:
-        """Do as if the user had picked this entry; do nothing when there is none such."""
+        """Pick this entry as the user would; do nothing when it does not exist."""
         if key in {entry.key for entry in self._entries}:
             self.active = key
             self.post_message(self.Picked(self, key))

@@ -37,7 +37,7 @@ NAMED = "SELECT count(*) FROM save_slot WHERE number >= 10"
 
 
 @dataclass(frozen=True)
-class Deed:
+class CommandTrial:
     """A command, what it changes by one, and the command that takes it back where it cannot be repeated."""
 
     arguments: tuple[str | Path, ...]
@@ -54,25 +54,25 @@ def kill_commands(torturer: Torturer, most: int | None = None) -> None:
     _do(torturer, "slots", "save", name, "Mine")
     _do(torturer, "export", name, "--out", export)
     export.write_bytes(with_more_replies(export.read_bytes()))
-    deeds = (
-        Deed(("archive", name), ARCHIVED, 1, ("restore", name)),
-        Deed(("slots", "restore", name, "10"), SESSIONS, 1),
-        Deed(("import", export), SESSIONS, 1),
-        Deed(("slots", "save", name, "Another"), NAMED, 1, ("slots", "drop", name, "11")),
-        Deed(("slots", "drop", name, "10"), NAMED, -1, ("slots", "save", name, "Mine")),
+    trials = (
+        CommandTrial(("archive", name), ARCHIVED, 1, ("restore", name)),
+        CommandTrial(("slots", "restore", name, "10"), SESSIONS, 1),
+        CommandTrial(("import", export), SESSIONS, 1),
+        CommandTrial(("slots", "save", name, "Another"), NAMED, 1, ("slots", "drop", name, "11")),
+        CommandTrial(("slots", "drop", name, "10"), NAMED, -1, ("slots", "save", name, "Mine")),
     )
     common = set(steps_of(torturer, "sessions"))
-    points: list[tuple[Deed, Point]] = []
-    for deed in torturer.random.sample(deeds, min(len(deeds), most or len(deeds))):
+    points: list[tuple[CommandTrial, Point]] = []
+    for trial in torturer.random.sample(trials, min(len(trials), most or len(trials))):
         # The first time may do more: a slot that is taken before is not taken of the same content again.
-        _do(torturer, *deed.arguments)
-        _undo(torturer, deed)
-        own = [step for step in steps_of(torturer, *deed.arguments) if step not in common]
-        _undo(torturer, deed)
-        points += [(deed, point) for point in drawn(own, torturer, None)]
+        _do(torturer, *trial.arguments)
+        _undo(torturer, trial)
+        own = [step for step in steps_of(torturer, *trial.arguments) if step not in common]
+        _undo(torturer, trial)
+        points += [(trial, point) for point in drawn(own, torturer, None)]
     torturer.random.shuffle(points)
-    for deed, point in points[:most]:
-        _kill(torturer, deed, point, UUID(name))
+    for trial, point in points[:most]:
+        _kill(torturer, trial, point, UUID(name))
     clear(torturer)
     torturer.forget()
 
@@ -87,38 +87,38 @@ def with_more_replies(document: bytes) -> bytes:
     return signed(body)
 
 
-def _kill(torturer: Torturer, deed: Deed, point: Point, session_id: UUID) -> None:
-    before = _count_before_kill(torturer, deed, point)
+def _kill(torturer: Torturer, trial: CommandTrial, point: Point, session_id: UUID) -> None:
+    before = _count_before_kill(torturer, trial, point)
     # What was restored from a slot has no calls of its own, so the reader's rules are not for it.
     torturer.look(only=session_id)
     with served(torturer) as url:
         assert rows(url, HALVES) == [], "half a copy"
-    now = _count(torturer, deed)
-    assert now in (before, before + deed.change), "half of it was done"
+    now = _count(torturer, trial)
+    assert now in (before, before + trial.change), "half of it was done"
     if now == before:
-        _do(torturer, *deed.arguments)
-        assert _count(torturer, deed) == before + deed.change
-    _undo(torturer, deed)
+        _do(torturer, *trial.arguments)
+        assert _count(torturer, trial) == before + trial.change
+    _undo(torturer, trial)
 
 
-def _count_before_kill(torturer: Torturer, deed: Deed, point: Point) -> int:
+def _count_before_kill(torturer: Torturer, trial: CommandTrial, point: Point) -> int:
     """Kill, and return what was there before; a step that ends soon is only seen under way early on."""
     most_turns = MOST_TURNS
     while most_turns:
-        before = _count(torturer, deed)
-        ended, done = torturer.run([point], *deed.arguments, most_turns=most_turns)
+        before = _count(torturer, trial)
+        ended, done = torturer.run([point], *trial.arguments, most_turns=most_turns)
         if done.killed:
             assert done.killed == [point]
             return before
         assert ended.returncode == 0, ended.stderr
-        _undo(torturer, deed)
+        _undo(torturer, trial)
         most_turns //= 2
-    raise AssertionError(f"{deed.arguments} never came to {point.step}")
+    raise AssertionError(f"{trial.arguments} never came to {point.step}")
 
 
-def _undo(torturer: Torturer, deed: Deed) -> None:
-    if deed.undo:
-        _do(torturer, *deed.undo)
+def _undo(torturer: Torturer, trial: CommandTrial) -> None:
+    if trial.undo:
+        _do(torturer, *trial.undo)
 
 
 def _do(torturer: Torturer, *arguments: str | Path) -> None:
@@ -126,9 +126,9 @@ def _do(torturer: Torturer, *arguments: str | Path) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def _count(torturer: Torturer, deed: Deed) -> int:
+def _count(torturer: Torturer, trial: CommandTrial) -> int:
     with served(torturer) as url:
-        [(count,)] = rows(url, deed.counted)
+        [(count,)] = rows(url, trial.counted)
     assert isinstance(count, int)
     return count
 

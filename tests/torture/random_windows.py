@@ -217,13 +217,13 @@ class RandomWindows(RuleBasedStateMachine):
         body = await read_body(self._first.store, self._session_id)
         assert from_json(to_json(body)) == body
 
-    @rule(deed=st.sampled_from(SecondWindow))
-    def use_a_second_window(self, deed: SecondWindow) -> None:
+    @rule(action=st.sampled_from(SecondWindow))
+    def use_a_second_window(self, action: SecondWindow) -> None:
         """Open one, or, where there is one, read along in it, close it, or go on in it."""
         if self._second is None:
             self.do(self._open_second())
             return
-        match deed:
+        match action:
             case SecondWindow.READ:
                 self.do(self._read_along(self._second))
             case SecondWindow.CLOSE:

@@ -74,7 +74,7 @@ class Runner:
     def cancel(self, request_id: RequestId) -> bool:
         """Stop that request if it is with a model or about to be; return whether it was.
 
-        A prompt that only waits for its turn is none of this: its text can be taken back at once.
+        Returns False for prompts that are merely queued; those are withdrawn instead.
         """
         if self._current is not None and self._current[0] == request_id:
             self._current[1].request()
@@ -88,7 +88,7 @@ class Runner:
         return True
 
     async def aclose(self) -> None:
-        """Stop the call that runs, settle it, and end; what cannot be settled in time is mended when
+        """Stop the call that runs, settle it, and end; what cannot be settled in time is repaired when
         the session is opened again."""
         if self._task is None:
             return

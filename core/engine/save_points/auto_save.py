@@ -16,7 +16,7 @@ LONGEST_CLOSE = 5.0
 
 
 class AutoSaver:
-    """One task of an open session: it hears of memory, and nobody waits for it."""
+    """Background task of an open session that creates a save point after new memory."""
 
     def __init__(self, writer: Writer, slots: SavePoints) -> None:
         self._writer = writer

@@ -1,4 +1,4 @@
-"""Save slots: taken, kept under a name, let go, and made into a new session."""
+"""Save points: create, name, delete and restore into a new session."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

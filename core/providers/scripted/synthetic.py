@@ -1,6 +1,6 @@
 """Answers made up from the request itself, so that a chapter can be played with no model and no file.
 
-Everything here is a pure function of what was asked: the same request gets the same answer for ever.
+Everything here is a pure function of what was asked: the same request always gets the same answer.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def _pick(seed: str, choices: Sequence[str]) -> str:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """Return the sections of an input that hold words of a story, by their names; JSON is none."""
+    """Return the sections of an input that hold words of a story, by their names; JSON is skipped."""
     found = {name: body.strip() for name, body in _SECTION.findall(text)} or {"": text.strip()}
     return {name: body for name, body in found.items() if body and body[0] not in "{["}
 

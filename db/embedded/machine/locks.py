@@ -15,7 +15,7 @@ POLL = 0.01
 
 
 class FileLock:
-    """One open description of a lock file; closing it, or the death of the process, lets go."""
+    """One open description of a lock file; closing it, or the death of the process, releases the lock."""
 
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

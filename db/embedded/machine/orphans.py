@@ -18,7 +18,7 @@ def forget_stale_server(data: Path, socket_dir: Path) -> None:
     """Remove the pid file and the socket of a server of `data` that is gone.
 
     PostgreSQL refuses to start while any process has the number in `postmaster.pid` or in the socket's lock
-    file: another program, as after a restart of the machine or of a container, or a zombie, as where nobody
+    file: another program, as after a restart of the machine or of a container, or a zombie where no process
     reaps orphans. Either file may be left without the other. `socket_dir` is used by servers of `data` alone.
     """
     found = read_pid_file(data)

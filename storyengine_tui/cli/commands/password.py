@@ -38,7 +38,7 @@ async def _password(*, is_removed: bool) -> None:
             say("No password is set.")
             return
         await asyncio.to_thread(change_settings, file, {("password_hash",): None})
-        say("The password is gone: nobody is asked any more.")
+        say("The password is removed: Story Engine no longer asks for one.")
         return
     new = ask_hidden("New password", otherwise=UNSEEN, is_asked_twice=True)
     made = await asyncio.to_thread(hash_password, new)

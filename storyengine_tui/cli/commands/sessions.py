@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 
 
 async def find_session(store: Store, name: str, *, is_archived: bool = False) -> SessionId:
-    """Return the session that `name` means; raise a sentence when it is none or several."""
+    """Return the session that `name` means; raise StoryEngineError when no session or several match."""
     listed = list(await store.sessions(is_archived=is_archived))
     if name == "last" and (readable := [summary for summary in listed if summary.is_readable]):
         return readable[0].id

@@ -95,7 +95,7 @@ async def _drop(name: str, number: int) -> None:
 
 @asynccontextmanager
 async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
-    """Have the save slots, and the id of the chapter whose they are, for the length of the block."""
+    """Yield the save points and the id of their chapter."""
     async with running_store(await unlocked()) as store:
         yield SavePoints(store, utc_now), await _find(store, name)
 

@@ -120,7 +120,7 @@ class ChapterScreen(StatusScreen):
         return not (self._has_had_field or self.is_open or self.has_failed_to_start)
 
     def show_early_panel(self, panel: LastPanel | None) -> None:
-        """Have the GM write before the session is open, where that goes on in a panel of tab 2."""
+        """Show the panel of tab 2 for typing before the session is open."""
         if panel is not None:
             self._open_tab("play")
             self.query_one(EarlyPanel).show_for(panel)
@@ -133,7 +133,7 @@ class ChapterScreen(StatusScreen):
     def set_focus(
         self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
     ) -> None:
-        """Have the focus there, and in the first field what was typed before it was there."""
+        """Focus that tab, and insert what was typed before its first field existed."""
         super().set_focus(widget, scroll_visible, from_app_focus)
         self._has_had_field = self._has_had_field or widget is not None
         if widget is not None and self.early.text:
@@ -215,7 +215,7 @@ class ChapterScreen(StatusScreen):
             raise InvalidInputError(why)
 
     async def detach(self) -> None:
-        """Store what is typed and let go of the session; raises StoryEngineError when that fails."""
+        """Store what is typed and detach from the session; raises StoryEngineError when that fails."""
         if self._session is None:
             return
         await self.flush()

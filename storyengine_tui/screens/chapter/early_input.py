@@ -54,7 +54,7 @@ class EarlyKeys:
         return self._text
 
     def keep(self) -> None:
-        """Have what no field has taken on the disk: the GM leaves before there is one."""
+        """Flush unconsumed input to disk when the user quits before a field exists."""
         if self._text:
             self._write(is_flushed=True)
             self.give()

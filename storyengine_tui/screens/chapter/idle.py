@@ -1,4 +1,4 @@
-"""When the GM does nothing, so that what can wait is in nobody's way."""
+"""Detects that the GM is idle, for work that can wait."""
 
 import asyncio
 from typing import Final

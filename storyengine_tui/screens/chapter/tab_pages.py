@@ -53,7 +53,7 @@ class TabPages:
     """Makes a page when it is first wanted, and hands each the session and its notices.
 
     A page without a session is not displayed, so that nothing can be typed that could not be stored. To
-    disable it would say the same, and would have the styles of everything on it worked out anew.
+    disable it would say the same, and would restyle everything on it.
     """
 
     def __init__(self, screen: Screen[None]) -> None:
@@ -96,7 +96,7 @@ class TabPages:
             return self._pages[tab]
 
     async def attach(self, tab: str, session: "SessionHandle") -> None:
-        """Have the page of a tab show this session."""
+        """Show this session on the page of a tab."""
         page = await self.make(tab)
         page.folder = self.folder
         await page.attach(session)
@@ -104,7 +104,7 @@ class TabPages:
         self._attached.add(tab)
 
     async def attach_others(self, session: "SessionHandle", is_open: Callable[[], bool]) -> None:
-        """Have the pages that do not yet show this session show it, once the first was typed into."""
+        """Show this session on the remaining pages, after the first idle moment."""
         self._is_wanted.clear()
         if not self._screen.app.is_headless:
             with suppress(TimeoutError):
@@ -115,7 +115,7 @@ class TabPages:
                 await self.attach(tab, session)
 
     async def prepare_others(self, is_open: Callable[[], bool]) -> None:
-        """Have each page that does not show be as it is when it is looked at, while the GM does nothing."""
+        """Pre-render hidden tabs while the user is idle."""
         for tab in TITLES:
             await self.quiet.come()
             if is_open() and (page := self.attached(tab)) is not None:
@@ -125,7 +125,7 @@ class TabPages:
                 await self.lay_out_behind(tab)
 
     async def lay_out_behind(self, tab: str) -> None:
-        """Have a page find its places behind the one in sight, so that a first visit costs as every other.
+        """Lay a hidden tab out on a background layer, so that its first visit is no slower than later ones.
 
         What is painted stays as it is: the page in sight covers it. Nothing in it can take the focus.
         """
@@ -158,7 +158,7 @@ class TabPages:
                         return
 
     async def attach_all(self, session: "SessionHandle", *, first: str) -> None:
-        """Have every page show this session, one of them before the others."""
+        """Show this session on every page, on one of them first."""
         for tab in sorted(TITLES, key=lambda tab: tab != first):
             await self.attach(tab, session)
 
@@ -191,7 +191,7 @@ class TabPages:
             raise failures[0]
 
     async def focus_first_invalid(self) -> tuple[str, str]:
-        """Go to what is typed and cannot be stored as it stands; return its tab and why not, or nothing."""
+        """Focus the first field whose text cannot be stored; return its tab and the reason, or nothing."""
         for tab in sorted(self._attached):
             if why := await self._pages[tab].focus_first_invalid():
                 return tab, why

@@ -68,7 +68,7 @@ class Workspace:
     async def close(self, *, insists: bool = False) -> None:
         """Store what is typed, settle what runs, give the writer's lock back.
 
-        Where it `insists`, it raises StoryEngineError over what is typed and cannot be stored as it stands.
+        Where it `insists`, it raises StoryEngineError for typed text that cannot be stored.
         """
         async with self._mutex:
             if insists:

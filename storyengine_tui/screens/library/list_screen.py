@@ -31,7 +31,7 @@ class ListScreen(OverlayScreen[Result]):
         """Read the list again."""
 
     def do(self, work: Awaitable[None]) -> None:
-        """Do this in the background; what the GM can mend is said above the list."""
+        """Do this in the background; errors that the GM can fix are shown above the list."""
         self.run_worker(self._done(work), group="list", exit_on_error=False)
 
     def do_and_reload(self, work: Awaitable[None]) -> None:

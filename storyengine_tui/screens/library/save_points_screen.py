@@ -17,9 +17,7 @@ from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
-NONE_TAKEN = (
-    "There is none yet: the first is taken by itself when the chapter is locked. k saves one under a name."
-)
+NONE_TAKEN = "There is none yet: the first is created when the chapter is locked. k saves one under a name."
 WHAT_RESTORE_MAKES = "Restore starts a new chapter where the slot was taken; this one stays as it is."
 WHY_NOT_DROPPED = "Automatic slots are replaced by newer ones; only a slot that you named can be deleted."
 WIDTH_OF_THE_REST = 51

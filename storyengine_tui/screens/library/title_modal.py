@@ -41,7 +41,7 @@ class TitleModal(OverlayModal[str]):
             yield Static(self.NOTE, classes="dialog--muted")
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
-                yield Button("Save", id="save", classes="deed")
+                yield Button("Save", id="save", classes="action")
 
     def action_save(self) -> None:
         """Take the title; on the button of the other answer, Enter is that answer."""

@@ -40,7 +40,7 @@ OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """Who is to answer. `models` has the roles that are not left to the provider's default.
+    """A provider, its address and its models. `models` has the roles with a model of their own.
 
     `characters` has the slots with a model of their own; the others are left to that of all characters.
     """
@@ -83,7 +83,7 @@ class Connection:
         return stored.model_copy(update=changes)
 
     def defaults(self) -> dict[AgentRole, str]:
-        """Return the model that serves each role where none is named."""
+        """Return the default model of each role."""
         return {role: choice.model for role, choice in defaults_for(self.provider).items()}
 
 
@@ -187,7 +187,7 @@ async def _tried_out(
     if connection.provider == "openai":
         from core.providers.openai.provider import preload
 
-        await asyncio.to_thread(preload)  # It takes a second, which is none of the service's.
+        await asyncio.to_thread(preload)  # It takes a second that must not count as the service's time.
     from core.providers.factory import make_provider
 
     provider = make_provider(
@@ -234,7 +234,7 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
         raise StoryEngineError(
             ErrorCode.ILLEGAL_COMMAND,
             "The settings were written, but something else in config.toml or the environment is not valid.",
-            f"Mend {configuration.paths.config_file} by hand; until then the program will not start anew.",
+            f"Fix {configuration.paths.config_file} by hand; until then the program will not start again.",
         ) from error
     before = configuration.settings
     settings = before.model_copy(

@@ -52,7 +52,7 @@ class ConsentModal(TextDialog):
                 yield Static(Content("\n" + WHAT_IS_SENT), classes="dialog--text")
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Not now", id="cancel")
-                yield Button("Allow", id="confirm", classes="deed")
+                yield Button("Allow", id="confirm", classes="action")
 
     def on_mount(self) -> None:
         """Look for the key; a keyring may take its time, and ask for its own password."""

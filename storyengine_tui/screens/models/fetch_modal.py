@@ -51,7 +51,7 @@ class FetchModal(TextDialog):
             yield BusyLine(id="progress")
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Not now", id="cancel")
-                yield Button(f"Fetch {size} MB", id="fetch", classes="deed")
+                yield Button(f"Fetch {size} MB", id="fetch", classes="action")
 
     def on_mount(self) -> None:
         """Nothing goes on yet."""

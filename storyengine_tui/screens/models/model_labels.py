@@ -52,7 +52,7 @@ def models_named(choices: ModelAssignments, names: Mapping[Slot, str]) -> str:
 
 
 def address_without_consent(configuration: Configuration) -> str | None:
-    """Return the address that text would go to and may not yet; raises StoryEngineError when it is none."""
+    """Return the address that text would go to and may not yet; raises StoryEngineError when invalid."""
     profile = configuration.settings.active()
     if profile.provider != "openai" or configuration.consent.is_granted(profile.base_url):
         return None

@@ -106,7 +106,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             yield Static("", id="models", markup=False)
         yield BusyLine(id="trying")
         yield Banner(id="result")
-        with Horizontal(id="deeds"):
+        with Horizontal(id="actions"):
             yield Button("Test (F8)", id="test", compact=True)
             yield Button("Connect (F9)", id="connect", compact=True)
         yield KeyLine()
@@ -122,7 +122,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     @property
     def _typed(self) -> Connection:
-        """What stands here; raises StoryEngineError when the address is none."""
+        """What is entered; raises StoryEngineError when the address is invalid."""
         provider = self.query_one("#provider", Select).value
         fields = self.query_one(ModelFields)
         key = self.query_one("#key", Input).value.strip()
@@ -177,7 +177,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         try:
             found = await find_key(typed, self._configuration)
         except StoryEngineError:
-            return  # The address is none; that is said beside it.
+            return  # The address is invalid; a message beside it says so.
         text = f"Key: from the {found.source}; it is never shown." if found else "Key: none found."
         if found is not None and found.source != "keyring":
             text += " It goes before one in the keyring."

@@ -51,7 +51,7 @@ def _text_of(file: Path) -> str:
 def edited(text: str, changes: Changes) -> str:
     """Return `text` with `changes`; raise ValueError where that cannot be done line by line."""
     before = tomllib.loads(text)
-    # What stands there already stays as it stands: with its comment, and however it is written.
+    # A line that is there already stays unchanged, with its comment.
     changes = {key: value for key, value in changes.items() if _read(before, key) != value}
     wanted = _changed(before, changes)
     lines = text.splitlines()

@@ -71,7 +71,7 @@ class CorrectionModal(TextDialog):
             yield Static("", id="correction-refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
-                yield Button("Add", id="add", classes="deed", disabled=True)
+                yield Button("Add", id="add", classes="action", disabled=True)
 
     def on_mount(self) -> None:
         """Go on at the end of what was begun; nothing has been refused yet."""

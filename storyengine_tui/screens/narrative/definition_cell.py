@@ -52,7 +52,7 @@ class DefinitionCell(Vertical):
 
     HELP = (
         "The narrative agent writes the chapter from memory and transcript in the way that is described "
-        "here. Everything typed is stored by itself; every build uses it as it stands then."
+        "here. Everything typed is stored by itself; every build uses the text of that moment."
     )
 
     class Edited(Message):

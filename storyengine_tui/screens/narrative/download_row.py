@@ -46,7 +46,7 @@ class DeliveryRow(Vertical):
 
     def compose(self) -> ComposeResult:
         """Compose the buttons above what there is to say."""
-        with Horizontal(id="deeds"):
+        with Horizontal(id="actions"):
             yield Static(classes="gap")
             yield Button("Copy path", id="copy-path", compact=True)
             yield Button("Download Chapter (F9)", id="download", compact=True)

@@ -21,7 +21,7 @@ from storyengine_tui.widgets.reading.line_view import LineView
 LIVE = 0
 """Stands in the picker for the text that is no version yet."""
 UNFINISHED = -2
-"""Stands there for it once nothing more comes in: the picker shows a label anew for another value only."""
+"""Replaces it once nothing more arrives: the picker redraws a label only for another value."""
 NONE = -1
 """Stands in the picker while there is nothing to pick."""
 NO_VERSION = ((Content("No version yet"), NONE),)
@@ -32,7 +32,7 @@ class DraftCell(Vertical):
     """Shows one version, or what streams in; every version stays in the picker."""
 
     HELP = (
-        "Every build is a version of its own, and none is overwritten; the picker below the text shows "
+        "Every build is a version of its own, and earlier ones stay; the picker below the text shows "
         "any of them. Download Chapter writes the version that shows into a text file."
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy")]

@@ -117,7 +117,7 @@ class NarrativePane(RememberingPane):
         self.go_on()
 
     def go_on(self) -> None:
-        """Have the focus on the chapter, else on what comes next: its definition, or the memory meanwhile."""
+        """Focus the chapter, else the next step: its definition, or the memory until then."""
         if not self.has_session or (self.screen.focused and self in self.screen.focused.ancestors):
             return
         session = self.session.snapshot.session
@@ -247,7 +247,7 @@ class NarrativePane(RememberingPane):
     # Building
 
     def action_build(self) -> None:
-        """Have a new version written."""
+        """Build a new version."""
         if self.has_session and self._can_build:
             self.run_worker(self._build(self.session), group="build", exit_on_error=False)
 
@@ -331,7 +331,7 @@ class NarrativePane(RememberingPane):
         self.action_download()
 
     def action_download(self) -> None:
-        """Have the version that shows written into a text file."""
+        """Write the displayed version into a text file."""
         draft = self._draft.shown
         if draft is not None:
             snapshot = self.session.snapshot

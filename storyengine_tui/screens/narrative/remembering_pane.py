@@ -44,7 +44,7 @@ class RememberingPane(DefiningPane):
         return self.display and self.region.height > 0 and not self.is_behind
 
     def go_on(self) -> None:
-        """Have the focus where the GM goes on."""
+        """Focus the field where the GM continues."""
 
     # Reading it
 
@@ -83,7 +83,7 @@ class RememberingPane(DefiningPane):
                 self.go_on()
 
     def take_in(self, block: MemoryBlock) -> None:
-        """Show a new block; while nobody looks, that would only keep keys waiting."""
+        """Show a new block; not while the tab is hidden, which would only delay keys."""
         if self._is_memory_read:
             self._unseen.append(block)
             if self.is_looked_at:

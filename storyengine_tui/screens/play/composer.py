@@ -50,7 +50,7 @@ class Composer(Vertical):
         return self._areas.get(self.slot)
 
     async def set_cast(self, session: Session, unsent: Mapping[Slot, str], *, is_new: bool) -> None:
-        """Have a panel for each character of `session`; texts of the same session that are only here stay."""
+        """Create a panel for each character of `session`; unsaved texts of the same session stay."""
         if is_new or not self.is_cast_of(session):
             await self.dismiss_cast()
             self._roster = session.roster
@@ -67,7 +67,7 @@ class Composer(Vertical):
         self._show_entries()
 
     async def dismiss_cast(self) -> None:
-        """Have no panels: the chapter is not played yet."""
+        """Remove the panels: the chapter is not played yet."""
         for area in self._areas.values():
             await area.remove()
         self._areas, self._roster = {}, ()

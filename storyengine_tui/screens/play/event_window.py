@@ -8,7 +8,7 @@ from core.domain.session import Session
 from core.domain.transcript import Window, render_window
 
 SPARE = 2
-"""How many windows of text are kept before the oldest events are let go."""
+"""How many windows of text are kept before the oldest events are dropped."""
 
 
 class PlayedEvents:
@@ -34,7 +34,7 @@ class PlayedEvents:
         self._length = sum(len(event.text) for event in self._events)
 
     def append(self, events: Sequence[Event], limit: int) -> None:
-        """Add what is newer than everything known; let go of what no window of `limit` can show."""
+        """Append events newer than the last known one; drop those that no window of `limit` can show."""
         last = (self._events[-1].prompt_index, self._events[-1].ordinal) if self._events else (0, -1)
         ours = (event for event in events if event.session_id == self.session_id)
         new = [event for event in ours if (event.prompt_index, event.ordinal) > last]

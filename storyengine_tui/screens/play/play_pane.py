@@ -91,7 +91,7 @@ class PlayPane(PromptingPane):
         yield FailureBanners(id="play-notes")
         yield PromptQueue(id="prompt-queue", classes="grows")
         yield Composer(id="composer", classes="grows")
-        with Horizontal(id="play-deeds"):
+        with Horizontal(id="play-actions"):
             yield Static(KEYS, id="play-keys", markup=False)
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
 
@@ -121,7 +121,7 @@ class PlayPane(PromptingPane):
             self._go_on()
 
     def shown(self) -> None:
-        """Have the focus where the GM goes on: in the panel, if it can be written in."""
+        """Focus the field where the GM continues: the panel, if it is writable."""
         area = self.composer.shown
         if area is not None and not area.read_only:
             self.have_focus(area)
@@ -201,7 +201,7 @@ class PlayPane(PromptingPane):
         self._go_on()
 
     def _go_on(self) -> None:
-        """Have the focus where the GM goes on, if this is where the GM is."""
+        """Focus the field where the GM continues, if this tab is active."""
         focused = self.screen.focused
         if focused is None or self in focused.ancestors:
             self.shown()
@@ -214,7 +214,7 @@ class PlayPane(PromptingPane):
             self.query_one("#play-note", Static).update(note)
 
     def _tell_footer(self) -> None:
-        """Have the footer composed again, which is dear, where something else is possible than before."""
+        """Recompose the footer, which is expensive, only where the possible actions changed."""
         possible = tuple(self.check_action(action, ()) for action in ACTIONS)
         if possible != self._possible:
             self._possible = possible

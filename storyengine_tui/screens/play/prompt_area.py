@@ -130,7 +130,7 @@ class PromptArea(ComposerTextArea):
         self.put_back(text)
 
     def put_back(self, text: str) -> None:
-        """Have `text` in front of what was typed since, unless it is here already; the cursor stays."""
+        """Insert `text` before what was typed since, unless it is there already; the cursor stays."""
         typed = self.text
         if without(typed, text) is not None:
             return

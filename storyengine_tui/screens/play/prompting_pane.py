@@ -66,7 +66,7 @@ class PromptingPane(SessionTab):
         await self._autosave.flush()
 
     async def show_cast(self, *, is_new: bool) -> None:
-        """Have the panels of the session, with what is stored for them and what is only here.
+        """Create the panels of the session, with their stored and their unsaved texts.
 
         The first to show is that of a prompt that failed, else that of the next character.
         """
@@ -110,7 +110,7 @@ class PromptingPane(SessionTab):
         self._submit(event.slot, event.text, self.session.submit_prompt(event.slot, event.text))
 
     def send_again(self, request: Request) -> None:
-        """Send a failed prompt again: as it stands in its panel, where it was edited."""
+        """Send a failed prompt again, with the edits made in its panel."""
         slot = request.slot or Slot.RED
         area = self.composer.area(slot)
         if not area.resend(request.text):
@@ -153,7 +153,7 @@ class PromptingPane(SessionTab):
     # Coming back
 
     def give_back(self, slot: Slot, text: str) -> None:
-        """Have a text in its panel again, and that panel in sight unless the GM writes in another."""
+        """Return a text to its panel, and show that panel unless the GM writes in another."""
         self.composer.area(slot).put_back(text)
         if self.composer.shown is None or self.composer.shown.is_blank:
             self.composer.show(slot)
@@ -165,7 +165,7 @@ class PromptingPane(SessionTab):
             self.give_back(request.slot or Slot.RED, request.text)
 
     def go_again(self, request: Request) -> None:
-        """A prompt that had come back goes again, by whoever's wish: its text no longer waits."""
+        """A returned prompt is sent again: its text no longer waits in the panel."""
         slot = self._returned.pop(request.id, None)
         if slot is not None and not self.session.is_read_only:
             self.composer.area(slot).remove_text(request.text)

@@ -109,7 +109,7 @@ class TranscriptPanel(Vertical):
             self.transcript.stream(text)
 
     def restart(self, request_id: RequestId) -> None:
-        """The reply begins anew."""
+        """The reply starts again."""
         if request_id == self._live:
             self.transcript.restart_reply()
 

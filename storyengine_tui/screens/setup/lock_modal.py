@@ -49,7 +49,7 @@ class LockModal(TextDialog):
             yield BusyLine(id="progress")
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
-                yield Button("Lock and play", id="confirm", classes="deed")
+                yield Button("Lock and play", id="confirm", classes="action")
 
     def on_mount(self) -> None:
         """Ask, unless the GM has said so already."""

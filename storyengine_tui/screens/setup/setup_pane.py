@@ -89,9 +89,9 @@ class SetupPane(SessionTab):
                 yield Static("Number of agents ", classes="label")
                 yield self._count
             yield Vertical(id="cast", classes="grows")
-        # Below what scrolls, so that the characters are in sight wherever the GM reads.
+        # Below what scrolls, so that the characters stay visible at every scroll position.
         yield SlotEntries(id="panels")
-        with Horizontal(id="deeds"):
+        with Horizontal(id="actions"):
             yield Static("", id="saved")
             yield Button("Go on to 2 Play", id="go-on", compact=True)
             yield Button("Reset Chapter", id="reset", compact=True)
@@ -372,7 +372,7 @@ class SetupPane(SessionTab):
         self.post_message(self.LockRequested())
 
     def first_field(self) -> Widget | None:
-        """Return the world; a banner above it has buttons, but nobody begins with those."""
+        """Return the world; a banner above it has buttons, but the GM does not start with those."""
         return self._world
 
     @on(Button.Pressed, "#reset")

@@ -27,7 +27,7 @@ FOCUS_TRIES = 5
 
 
 class InvalidInputError(IllegalCommandError):
-    """Something typed that cannot be stored as it stands, such as a name that is taken."""
+    """Typed text that cannot be stored, such as a name that is already used."""
 
 
 class SessionTab(VerticalScroll, can_focus=False):
@@ -47,7 +47,7 @@ class SessionTab(VerticalScroll, can_focus=False):
     class Stored(Message):
         """What was typed is stored; trouble with storing it is over.
 
-        `is_whole` says that nothing on this page is left that cannot be stored as it stands.
+        `is_whole` says that everything on this page can be stored.
         """
 
         def __init__(self, *, is_whole: bool = False) -> None:
@@ -204,7 +204,7 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
 
     async def focus_first_invalid(self) -> str:
-        """Go to what is typed and cannot be stored as it stands; return why not, or nothing."""
+        """Focus the first field whose text cannot be stored; return the reason, or nothing."""
         return ""
 
     def ask(self, dialog: Screen[T], answered: Callable[[T | None], None]) -> None:

@@ -102,7 +102,7 @@ class StatusScreen(BaseScreen[None]):
     @on(SessionTab.Stored)
     def _forget_trouble(self, event: SessionTab.Stored) -> None:
         event.stop()
-        # A name that is taken, say, keeps nothing else from being stored: it is over when it is mended.
+        # A name that is taken, say, keeps nothing else from being stored: it ends when it is fixed.
         is_over = event.is_whole if self._is_unstorable else self._trouble in STORAGE_FAILED
         if is_over:
             self.hide_trouble()

@@ -13,7 +13,7 @@ def apply_tall_class(root: Widget, rows: int, *, is_shown_only: bool = False) ->
     """Make what has the class `grows` as high as it is in a terminal of so many rows, by the class `-tall`.
 
     A class of the screen, as Textual's breakpoints are, would say the same, and would have the styles of
-    all widgets of all pages worked out anew. Nothing within what grows depends on it.
+    all widgets of all pages computed again. Nothing within what grows depends on it.
     """
     is_tall = rows >= TALL
     for widget in root.walk_children(Widget):

@@ -148,7 +148,7 @@ class CappedTextArea(BaseTextArea):
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor; in the middle of an edit it may stand where there is no text any more.
 
-        Textual measures the text anew, which may take the scroll bar away and ask for this, before it
+        Textual measures the text again, which may take the scroll bar away and ask for this, before it
         places the cursor; it asks again afterwards.
         """
         row, column = self.cursor_location
@@ -160,7 +160,7 @@ class CappedTextArea(BaseTextArea):
         return scrolled
 
     def bring_cursor_into_sight(self) -> None:
-        """Scroll the page around it to where the cursor is: nobody types into what they cannot see."""
+        """Scroll the page around it to the cursor, so that the GM sees what is typed."""
         if not self.region:
             return
         for page in self.ancestors:

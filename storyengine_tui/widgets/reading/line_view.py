@@ -171,7 +171,7 @@ class LineView(ScrollView):
         self._hold_place()
 
     def rewrap(self, width: int) -> None:
-        """Wrap everything anew."""
+        """Wrap everything again."""
         self._width = width
         height = self.lines.height
         self.lines.set_width(min(width, WIDEST))
@@ -189,7 +189,7 @@ class LineView(ScrollView):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """Paint anew: what is named, or all of it, whatever was painted before.
+        """Repaint the named lines, or all, whatever was painted before.
 
         A view on a hidden page has no place and no size, so that no region names what of it will be in sight.
         Textual would keep the rows that it painted last, and show them again with the page.
@@ -201,7 +201,7 @@ class LineView(ScrollView):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return rows of what is in sight. A line that has only moved is not made anew, as Textual would."""
+        """Return rows of what is in sight. A line that has only moved is not rendered again."""
         width, top = self.outer_size.width, self.scroll_offset.y
         if self.gutter.height:
             return super().render_lines(crop)
@@ -254,7 +254,7 @@ class LineView(ScrollView):
 
     @property
     def _style_of_blanks(self) -> Style:
-        # Textual puts it together anew from all that the view lies in, for every line.
+        # Textual combines it again from all ancestors, for every line.
         style = self._styles_of.get("")
         if style is None:
             style = self._styles_of[""] = self.rich_style

@@ -90,7 +90,7 @@ class PassageView(PinnedView):
         return self._matches.index(self._current) if self._current in self._matches else None
 
     def search(self, needle: str) -> None:
-        """Mark every place of `needle`; none is current yet."""
+        """Mark every match of `needle`; no match is current yet."""
         self._pattern = pattern_of(needle)
         self._current = None
         self._search()

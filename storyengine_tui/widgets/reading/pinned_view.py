@@ -1,4 +1,4 @@
-"""A line view that can be held at a paragraph, however often the page around it is laid out anew."""
+"""A line view that can be held at a paragraph, however often the page around it is laid out."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ class PinnedView(SelectableLineView):
         self._pinned: int | None = None
 
     def pin(self, paragraph: int) -> None:
-        """Have this paragraph at the top, now and after every change of size."""
+        """Keep this paragraph at the top, now and after every resize."""
         self._pinned = paragraph
         self._hold_place()
 

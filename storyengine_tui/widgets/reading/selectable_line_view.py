@@ -305,7 +305,7 @@ class SelectableLineView(LineView, can_focus=True):
         self._restore(kept)
 
     def rewrap(self, width: int) -> None:
-        """Wrap anew, and keep selected what was."""
+        """Wrap again, and keep the selection."""
         kept = self._keep()
         super().rewrap(width)
         self._restore(kept)

@@ -25,7 +25,7 @@ class TranscriptView(SelectableLineView):
     that streams, no place, no selection.
     """
 
-    # Here and not for all that shows lines: each is styled anew whenever the view gains or loses the focus.
+    # Here and not for all that shows lines: each is restyled whenever the view gains or loses the focus.
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript-view--{slot.colour}" for slot in Slot}
 
     def __init__(

@@ -253,7 +253,7 @@ BROKEN: dict[str, dict[str, Whole]] = {
         "definition": at_setup(definition="d" * (LIMITS.definition + 1)),
         "composer": replace(at_setup(), unsent={Slot.RED: "u" * (LIMITS.prompt * 50 + 1)}),
     },
-    "length in words": {
+    "target length": {
         "none": at_setup(target_words=0),
         "too many": at_setup(target_words=LIMITS.draft_words + 1),
         "of a draft": ended(draft(target_words=0)),
@@ -325,13 +325,13 @@ BROKEN: dict[str, dict[str, Whole]] = {
         "a lock with a text": asking(call(RequestKind.LOCK, text="x")),
         "a lock by a character": asking(call(RequestKind.LOCK, slot=Slot.RED)),
     },
-    "a prompt that was sent is none": {
+    "a sent prompt is empty, too long or for no character": {
         "to one who does not play": asking(reply(slot=Slot.VIOLET)),
         "blank": asking(reply(text=" ")),
         "too long": asking(reply(text="p" * (LIMITS.prompt + 1))),
     },
     "not among its prompts": {"answered": asking(reply(DONE))},
-    "a summary is due of what is not there": {
+    "a summary is due of prompts that are missing": {
         "nothing": asking(call(RequestKind.SUMMARY)),
         "made beyond the boundary": asking(summary(1, 8, DONE)),
         "stopped beyond play": asking(summary(1, 10, RequestState.CANCELLED)),
@@ -340,21 +340,23 @@ BROKEN: dict[str, dict[str, Whole]] = {
     },
     "not numbered from 1": {"from 2": ended(draft(2))},
     "and is not ended": {"in play": replace(in_play(), drafts=[draft()])},
-    "a definition or a model": {
+    "an invalid definition or model name": {
         "long": ended(draft(definition="d" * (LIMITS.definition + 1))),
         "on two lines": ended(draft(model="a\nb")),
     },
     "draft 1 is empty": {"blank": ended(draft(text=" "))},
-    "built from what is not there": {
+    "built from memory or prompts that are missing": {
         "later prompts": ended(draft(source=SourceSnapshot(10, ()))),
         "less than nothing": ended(draft(source=SourceSnapshot(-1, ()))),
         "other memory": ended(draft(source=SourceSnapshot(9, (BlockId(UUID(int=99)),)))),
         "another call": asking(summary(1, 7, DONE), whole=ended(draft(request_id=FIRST))),
     },
-    "a call was made for nothing": {"no request": called(artifact(request_id=RequestId(UUID(int=2))))},
-    "names a model": {"on two lines": called(artifact(model="a\nb"))},
-    "what a call returned": {"absent": called(artifact(), PART, MANIFEST)},
-    "what a call sent": {
+    "a call refers to a request that is missing": {
+        "no request": called(artifact(request_id=RequestId(UUID(int=2)))),
+    },
+    "an invalid model name": {"on two lines": called(artifact(model="a\nb"))},
+    "the output of a call is missing": {"absent": called(artifact(), PART, MANIFEST)},
+    "the input of a call is missing": {
         "the list absent": called(artifact(), PART, ANSWER),
         "a part absent": called(artifact(), MANIFEST, ANSWER),
     },
@@ -387,4 +389,4 @@ def test_a_session_that_breaks_a_rule_is_told_which(whole: Whole, problem: str) 
 def test_an_input_whose_list_of_parts_cannot_be_read_is_a_problem(text: str) -> None:
     listed = Content.of(text)
     found = problems(called(artifact(input_ref=listed.hash), listed, ANSWER, *map(Content.of, "abc")))
-    assert found == ["what a call sent is not there"]
+    assert found == ["the input of a call is missing"]

@@ -136,7 +136,7 @@ def test_of_16_colours_yellow_is_bold_and_nothing_is_bold_where_there_are_more()
         ("page-setup-text", "page-setup"),
         ("page-play-text", "page-play"),
         ("page-chapter-text", "page-chapter"),
-        ("deed-text", "deed"),
+        ("action-text", "action"),
         ("danger-text", "danger"),
         ("tone-error", "cell"),
         ("tone-warning", "cell"),
