@@ -83,9 +83,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | No
     """
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return bounded_wait(milliseconds / 1000)
-    value = headers.get("retry-after")
-    if value is None:
-        return None
+    value = headers.get("retry-after", "")
     if (seconds := _number(value)) is not None:
         return bounded_wait(seconds)
     try:

@@ -125,7 +125,7 @@ class _SchemaFiller:
         for _ in range(_DEEPEST):
             if isinstance(reference := schema.get("$ref"), str):
                 target: object = self._root
-                for part in reference.removeprefix("#/").split("/"):
+                for part in reference.split("/")[1:]:
                     target = _mapping(target)[part.replace("~1", "/").replace("~0", "~")]
             elif branches := (schema.get("anyOf") or schema.get("oneOf") or schema.get("allOf")):
                 options = [_mapping(branch) for branch in _list(branches)]
@@ -144,13 +144,16 @@ class _SchemaFiller:
         return {name: self.fill(_mapping(inner), depth + 1) for name, inner in properties.items()}
 
     def _array(self, schema: Mapping[str, object], depth: int) -> list[object]:
+        if depth >= _DEEPEST:
+            return []
         prefix = [self.fill(_mapping(inner), depth + 1) for inner in _list(schema.get("prefixItems") or [])]
         least, most = _integer(schema, "minItems", 0), _integer(schema, "maxItems", 2)
         wanted = min(most, max(least, _BLOATED_LIST if self._is_bloated else 1))
-        inner = schema.get("items")
-        if not isinstance(inner, Mapping) or depth >= _DEEPEST:
+        inner = schema.get("items", True)
+        if inner is False:
             return prefix
-        return [*prefix, *(self.fill(_mapping(inner), depth + 1) for _ in range(wanted - len(prefix)))]
+        rest = {} if inner is True else _mapping(inner)
+        return [*prefix, *(self.fill(rest, depth + 1) for _ in range(wanted - len(prefix)))]
 
     def _string(self, schema: Mapping[str, object]) -> str:
         sentence = self._sentences[self._used % len(self._sentences)]

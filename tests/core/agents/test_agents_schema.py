@@ -184,6 +184,7 @@ def test_clauses_end_at_sentences_and_lines_and_are_bounded() -> None:
         assert all(len(clause) <= CLAUSE_LENGTH for clause in found)
         assert all(estimate_tokens(clause, PromptStyle.SMALL) <= CLAUSE_TOKENS for clause in found)
         assert "".join(found[0].split()) in "".join(long.split())
+    assert all(clause.split()[-1] == "burning" for clause in clauses("burning " * 200)), "no word is cut"
 
 
 @settings(max_examples=100)

@@ -366,6 +366,22 @@ def test_corrections_are_as_long_as_their_texts_together_and_other_memory_counts
     assert corrections_length([lock_block(), correction, other, correction]) == 26
 
 
+@pytest.mark.parametrize(
+    ("style", "line"),
+    [
+        (PromptStyle.FULL, '"correction":"Iron is soft."'),
+        (PromptStyle.SMALL, "GM correction: Iron is soft. This GM correction replaces what memory"),
+    ],
+)
+def test_a_correction_is_json_for_a_large_model_and_a_sentence_for_a_small_one(
+    style: PromptStyle, line: str
+) -> None:
+    correction = replace(
+        delta_block(1), type=BlockType.CANON_CORRECTION, payload=correction_payload("Iron is soft.", 7, None)
+    )
+    assert line in MemoryDigester(style).digest([lock_block(), correction], 4_000).text
+
+
 def test_where_texts_are_shortened_no_prompt_is_left_that_is_in_memory() -> None:
     mine = session(prompts=9, boundary=7)
     events = [

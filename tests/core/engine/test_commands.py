@@ -284,6 +284,20 @@ def test_a_full_summary_that_failed_at_the_end_is_kept_when_the_end_is_taken_bac
     assert simulation.request(full.id).state is RequestState.FAILED
 
 
+def test_an_end_gives_up_failed_prompts_and_no_summary() -> None:
+    simulation = active()
+    simulation.play(7, with_summaries=False)
+    summary = simulation.only(RequestKind.SUMMARY)
+    simulation.fail()
+    failed = simulation.submit("Last words")
+    simulation.begin()
+    simulation.fail()
+    changes = commands.end_chapter(simulation.snapshot, simulation.now)
+    cancelled = [one.id for one in changes.requests if one.state is RequestState.CANCELLED]
+    assert cancelled == [failed]
+    assert summary.id not in cancelled
+
+
 def test_a_new_prompt_is_refused_while_the_chapter_is_being_ended() -> None:
     simulation = active()
     simulation.play(1)

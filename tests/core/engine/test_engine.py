@@ -302,6 +302,7 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
         assert room.store.writer is None
         assert session.is_read_only
         assert await session.take_over()
+        assert not [task for task in asyncio.all_tasks() if task.get_name() == "follower"]
         assert await session.take_over(), "it writes already"
         await session.wait(await session.submit_prompt(Slot.RED, "One"))
     assert [

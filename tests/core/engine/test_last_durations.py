@@ -108,3 +108,5 @@ async def test_work_whose_first_calls_were_not_read_does_not_count() -> None:
     cut = [a_call(1, 9_000)] * NEWEST
     assert await found({SESSION_ID: cut}) is None
     assert await found({SESSION_ID: [*cut, a_call(2, 1_000)]}) == 1.0
+    newer = [a_call(2, 1_000)] * (NEWEST - 1)
+    assert await found({SESSION_ID: [a_call(1, 9_000), *newer]}) == NEWEST - 1

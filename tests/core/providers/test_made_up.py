@@ -1,6 +1,6 @@
 """What is made up without a model satisfies every schema that may be asked for."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it has no types
@@ -137,3 +137,21 @@ def test_a_schema_that_is_none_is_refused(schema: dict[str, Any]) -> None:
 def test_where_nothing_is_told_a_sentence_is_made_up() -> None:
     assert json_from_schema(TEXT, "") == "Nothing of note."
     assert json_from_schema({"type": "array", "items": TEXT, "minItems": 2}, "One.") == ["One.", "One."]
+
+
+def test_a_list_of_anything_has_as_many_entries_as_it_must_and_one_that_is_closed_no_more() -> None:
+    assert len(cast("list[object]", made({"type": "array", "minItems": 2, "items": True}))) == 2
+    assert len(cast("list[object]", made({"type": "array", "minItems": 2}))) == 2
+    closed = {"type": "array", "prefixItems": [TEXT], "items": False}
+    assert len(cast("list[object]", made(closed, is_bloated=True))) == 1
+
+
+@pytest.mark.parametrize("name", ["items", "prefixItems"])
+def test_a_list_of_lists_of_lists_ends(name: str) -> None:
+    own: object = {"$ref": "#"}
+    value = made({"type": "array", name: own if name == "items" else [own]})
+    depth = 0
+    while value:
+        assert isinstance(value, list)
+        value, depth = value[0], depth + 1
+    assert 5 <= depth <= 50

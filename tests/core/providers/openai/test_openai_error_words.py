@@ -126,8 +126,8 @@ def test_words_of_a_service_are_quoted_on_one_line_and_short() -> None:
 
 def test_what_the_gm_can_do_is_said() -> None:
     assert "STORYENGINE_API_KEY" in provider_error(fault(401), "key").hint
-    assert "none is set" in provider_error(fault(401), "").message
-    assert "none is set" not in provider_error(fault(401), "key").message
+    assert "no key is set" in provider_error(fault(401), "").message
+    assert "no key is set" not in provider_error(fault(401), "key").message
     assert "STORYENGINE_MODEL" in provider_error(fault(404), "key").hint
     patience = ServiceFault(status=429, retry_after=1.2)
     assert " 2 s" in provider_error(patience, "key").hint

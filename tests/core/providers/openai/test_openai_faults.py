@@ -282,7 +282,7 @@ async def test_no_key_where_one_is_wanted_is_said(
     server: FaultServer, make: Callable[..., OpenAIProvider]
 ) -> None:
     server.script(error_reply(401))
-    assert "none is set" in (await fail(make(find_key=lambda: None), ErrorCode.LLM_AUTH_ERROR)).message
+    assert "no key is set" in (await fail(make(find_key=lambda: None), ErrorCode.LLM_AUTH_ERROR)).message
 
 
 @pytest.mark.parametrize("key", ["sk-é-SECRET", "two words SECRET", "sk\nX-Evil: SECRET"])
