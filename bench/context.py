@@ -19,14 +19,15 @@ from time import monotonic
 from bench.made_up import REPLY_WORDS, blocks, events, sentences, session, tab1
 from bench.measure import Figure, print_table
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.consent import Consent
 from core.config.models import AgentRole, choose_models
 from core.config.paths import find_paths
 from core.config.settings import ProfileSettings, ProviderName, RecentContext
 from core.context.tokens import estimate_tokens
+from core.context.visibility import known_to
+from core.domain.cast import Cast
 from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot
-from core.engine.queue.model_call import model_request
+from core.gateway.model_gateway import model_request
 from core.providers.local.provider import LocalProvider
 from core.store import recent_from
 
@@ -45,7 +46,9 @@ def input_at(builder: ContextBuilder, session_id: SessionId, prompts: int) -> Co
     played = session(session_id, prompts)
     recent = events(session_id, recent_from(played) + 1, prompts)
     memory = blocks(session_id, played.boundary)
-    return builder.character(played, tab1(), memory, recent, Slot.RED, sentences(25, prompts))
+    return builder.character(
+        known_to(Cast(played, tab1())[Slot.RED], played, memory, recent), sentences(25, prompts)
+    )
 
 
 def shared(first: Context, second: Context) -> float:
@@ -92,7 +95,9 @@ def played(recent: RecentContext, provider: ProviderName) -> list[Context]:
         known = [block for block in memory if block.last <= now.boundary]
         past = [event for event in story if recent_from(now) < event.prompt_index <= prompts]
         slot = Slot(prompts % 3 + 1)
-        inputs.append(builder.character(now, tab1(), known, past, slot, story[prompts * 2].text))
+        inputs.append(
+            builder.character(known_to(Cast(now, tab1())[slot], now, known, past), story[prompts * 2].text)
+        )
     return inputs
 
 
@@ -137,12 +142,11 @@ async def first_words(newest: int) -> list[Figure]:
     both alike.
     """
     paths = find_paths()
-    consent = Consent((), paths.consent_file)
     seconds: dict[RecentContext, list[float]] = {recent: [] for recent in RECENT}
     async with AsyncExitStack() as stack:
         providers: dict[RecentContext, LocalProvider] = {}
         for recent in RECENT:
-            providers[recent] = await stack.enter_async_context(aclosing(LocalProvider(paths, consent)))
+            providers[recent] = await stack.enter_async_context(aclosing(LocalProvider(paths)))
             await providers[recent].start()
         choice = choose_models(ProfileSettings())[AgentRole.CHARACTER]
         for inputs in list(zip(*(played(recent, "local") for recent in RECENT), strict=True))[-newest:]:

@@ -19,7 +19,6 @@ from pathlib import Path
 from bench import made_up
 from core.agents import context_summary
 from core.agents.context_builder import ContextBuilder
-from core.config.consent import Consent
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
@@ -28,8 +27,8 @@ from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.slot import Slot
-from core.engine.queue.model_call import model_request
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.gateway.model_gateway import model_request
 from core.providers.base import Completion, Provider, TextDelta
 from core.providers.factory import make_provider
 
@@ -93,7 +92,7 @@ async def measure(prompts: int, examples: int) -> None:
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
         paths = Paths(data=home, config=home, logs=home, downloads=home)
-        provider = make_provider(ProfileSettings(provider="local"), paths, Consent((), paths.consent_file))
+        provider = make_provider(ProfileSettings(provider="local"), paths)
         try:
             for path in sorted(EXAMPLES.glob("*.toml"))[:examples]:
                 began = time.monotonic()

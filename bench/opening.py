@@ -37,7 +37,7 @@ async def open_once(engine: Engine, session_id: SessionId) -> float:
     began = time.perf_counter()
     session = await engine.open(session_id)
     try:
-        newest = await engine.store.newest_events(session_id, WINDOW)
+        newest = await engine.store.newest_canon(session_id, WINDOW)
         render_window(newest, session.snapshot.session, WINDOW, is_complete=False)
         return time.perf_counter() - began
     finally:

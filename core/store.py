@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol
 
+from core.context.visibility import Knowledge, known_to
+from core.domain.cast import Cast
 from core.domain.draft import NarrativeDraft
 from core.domain.errors import SessionLockedError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock, folded
-from core.domain.request import Artifact, Content, Request, RequestKind
+from core.domain.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
@@ -51,7 +53,7 @@ class Snapshot:
 
     `recent` are the events after `recent_from(session)`; `requests` are those not done and not
     cancelled, oldest first: open ones, and failed ones that may be retried. `blocks` is what
-    `Store.memory` gives, once `is_memory_known`: a session opens without it, however long its story.
+    `SessionStore.memory` gives, once `is_memory_known`: a session opens without it, however long its story.
     """
 
     session: Session
@@ -66,9 +68,27 @@ class Snapshot:
     is_memory_known: bool = True
 
     @property
-    def has_open_reply(self) -> bool:
-        """Whether a prompt waits for a model or is with one."""
-        return any(request.kind is RequestKind.REPLY and request.state.is_open for request in self.requests)
+    def open_requests(self) -> tuple[Request, ...]:
+        """What waits for a model or is with one, oldest first."""
+        return tuple(request for request in self.requests if request.state.is_open)
+
+    @property
+    def open_prompts(self) -> tuple[ReplyRequest, ...]:
+        """The prompts that wait for a model or are with one, oldest first."""
+        return tuple(request for request in self.open_requests if isinstance(request, ReplyRequest))
+
+    def failed(self, kind: type[AnyRequest]) -> tuple[AnyRequest, ...]:
+        """Return the requests of a kind that failed and were not given up, oldest first."""
+        return tuple(one for one in self.requests if isinstance(one, kind) and one.has_failed)
+
+    @property
+    def cast(self) -> Cast:
+        """The characters, as the GM described them."""
+        return Cast(self.session, self.tab1)
+
+    def known_to(self, slot: Slot) -> Knowledge:
+        """Return what the character in `slot` may know; the memory of the snapshot is known."""
+        return known_to(self.cast[slot], self.session, self.blocks, self.recent)
 
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot as it is once `changes` are stored."""
@@ -111,7 +131,7 @@ def full_deltas_from(session: Session) -> int:
 
 def is_kept_in_snapshot(request: Request) -> bool:
     """Whether a request still matters for going on: open, or failed and not given up."""
-    return request.state.is_open or request.state.value == "failed"
+    return request.state.is_open or request.state is RequestState.FAILED
 
 
 def _merge(old: tuple[Request, ...], new: Collection[Request]) -> tuple[Request, ...]:
@@ -161,14 +181,14 @@ class Lease(Protocol):
         """Give the lock back."""
 
 
-class Store(Protocol):
+class SessionStore(Protocol):
     """Durable storage of sessions.
 
     Every method raises `StorageError` when the database cannot be reached or refuses.
     """
 
     async def create(self, changes: Changes) -> None:
-        """Store a new session; `changes.session` and `changes.tab1` are required."""
+        """SessionStore a new session; `changes.session` and `changes.tab1` are required."""
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
         """Return the newest session, not archived, of the same script as `changes.session`, else store that.
@@ -220,13 +240,17 @@ class Store(Protocol):
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session and all below it, for good; refuse one that is not archived."""
 
-    async def events(
+    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+        """Return every event that was stored of prompts `first` to `last`, in order: the log, complete."""
+
+    async def canon(
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
-        """Return the events of prompts `first` to `last`, in order."""
+        """Return the events of prompts `first` to `last` that are the story, in order: what models and
+        readers are given. Today the whole log is canon."""
 
-    async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
-        """Return the newest events, in order, whose texts together just exceed `max_chars`, or all."""
+    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+        """Return the newest events of canon, in order, with just over `max_chars` characters, or all."""
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
@@ -254,7 +278,7 @@ class Store(Protocol):
         """Return the save slots of a session, by their numbers."""
 
     async def put_save_slot(self, slot: SavePoint) -> None:
-        """Store a save slot; what had its number before is gone. Needs no writer's lock."""
+        """SessionStore a save slot; what had its number before is gone. Needs no writer's lock."""
 
     async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
         """Delete a save slot; one that is not there is no error."""

@@ -32,7 +32,7 @@ async def notifications(connection: Connection) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def following(url: URL, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
-    """Listen from before the block is entered until it is left; see `core.store.Store.follow`."""
+    """Listen from before the block is entered until it is left; see `core.store.SessionStore.follow`."""
     news = asyncio.Event()
     async with guarded(LOAD):
         connection = await _listen(url, session_id)

@@ -221,7 +221,7 @@ def _updated(table: Table, key: Column[Any], after: CTE | None = None) -> CTE:
         item.name: given.c[item.name] for item in _stored(table) if item.name not in _FIXED
     }
     if "archived_at" in values:
-        # A writer may archive its session; only `Store.archive` takes one out of the archive, so that
+        # A writer may archive its session; only `SessionStore.archive` takes one out of the archive, so that
         # a window with an older copy does not.
         values["archived_at"] = func.coalesce(given.c.archived_at, table.c.archived_at)
     statement = update(table).where(key == bindparam("writer_of", type_=Uuid)).values(values).returning(key)

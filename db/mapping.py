@@ -15,7 +15,8 @@ from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, Se
 from core.domain.limits import EARLIEST_TIME, Limits
 from core.domain.memory import BlockType, MemoryBlock, compact_json
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, Request, RequestKind, RequestState, Usage
+from core.domain.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
+from core.domain.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
@@ -246,16 +247,17 @@ def to_draft(row: Any) -> NarrativeDraft:
 
 def request_values(request: Request) -> Values:
     """Return the row of a request."""
+    record = RequestRecord.of(request)
     return {
         "session_id": request.session_id,
         "request_id": request.id,
         "kind": request.kind.value,
         "state": request.state.value,
-        "priority": request.kind.priority,
-        "slot": _int(request.slot),
-        "text": request.text,
-        "from_prompt": None if request.prompts is None else request.prompts.first,
-        "to_prompt": None if request.prompts is None else request.prompts.last,
+        "priority": request.priority,
+        "slot": _int(record.slot),
+        "text": record.text,
+        "from_prompt": None if record.prompts is None else record.prompts.first,
+        "to_prompt": None if record.prompts is None else record.prompts.last,
         "attempts": request.attempts,
         "retry_after": request.retry_after,
         "error_code": _code_text(request.error_code),
@@ -266,8 +268,8 @@ def request_values(request: Request) -> Values:
 
 
 def to_request(row: Any) -> Request:
-    """Return the request of a row."""
-    return Request(
+    """Return the request of a row; raise ValueError where its fields are not those of its kind."""
+    record = RequestRecord(
         id=RequestId(row.request_id),
         session_id=SessionId(row.session_id),
         kind=RequestKind(row.kind),
@@ -282,6 +284,7 @@ def to_request(row: Any) -> Request:
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
+    return record.request(row.priority)
 
 
 def content_values(session_id: SessionId, content: Content) -> Values:

@@ -1,4 +1,4 @@
-"""`core.store.Store` on PostgreSQL (design 4, 6 and 11)."""
+"""`core.store.SessionStore` on PostgreSQL (design 4, 6 and 11)."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -73,7 +73,7 @@ class PostgresStore:
         return known, False
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
-        """Make `changes` true in one transaction; see `core.store.Store.commit`."""
+        """Make `changes` true in one transaction; see `core.store.SessionStore.commit`."""
         if lease.session_id != changes.session_id:
             raise ValueError("the lease is another session's")
         if isinstance(lease, WriterLease) and lease.is_closed:
@@ -90,7 +90,7 @@ class PostgresStore:
         return lease
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
-        """Return who has the writer's lock now; see `core.store.Store.writer_of`."""
+        """Return who has the writer's lock now; see `core.store.SessionStore.writer_of`."""
         return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
 
     async def load(self, session_id: SessionId) -> Snapshot:
@@ -99,14 +99,14 @@ class PostgresStore:
             return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        """Return the memory that inputs are made of, in order; see `core.store.Store.memory`."""
+        """Return the memory that inputs are made of, in order; see `core.store.SessionStore.memory`."""
         with reads.of_chapter(session_id):
             return await self._read(lambda connection: reads.read_memory(connection, session_id))
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, corrections: int = 0
     ) -> Sequence[MemoryBlock]:
-        """Return every block behind that place, whole and in order; see `core.store.Store.blocks`."""
+        """Return every block behind that place, whole and in order; see `core.store.SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, corrections)
         return await self._mapped(session_id, query, mapping.to_block)
 
@@ -159,15 +159,19 @@ class PostgresStore:
 
         await self._change(work)
 
-    async def events(
-        self, session_id: SessionId, *, first: int = 1, last: int | None = None
-    ) -> Sequence[Event]:
-        """Return the events of prompts `first` to `last`, in order."""
+    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+        """Return every event that was stored of prompts `first` to `last`, in order."""
         query = reads.events_between(session_id, first, last)
         return await self._mapped(session_id, query, mapping.to_event)
 
-    async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
-        """Return the newest events, in order, whose texts together just exceed `max_chars`, or all."""
+    async def canon(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last` that are the story, in order; today, all of them."""
+        return await self.log(session_id, first=first, last=last)
+
+    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+        """Return the newest events of canon, in order, with just over `max_chars` characters, or all."""
         with reads.of_chapter(session_id):
             return await self._read(
                 lambda connection: reads.read_newest_events(connection, session_id, max_chars)
@@ -234,7 +238,7 @@ class PostgresStore:
         await self._change(work)
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
-        """Yield for every commit to this session; see `core.store.Store.follow`."""
+        """Yield for every commit to this session; see `core.store.SessionStore.follow`."""
         return following(self._url, session_id)
 
     async def aclose(self) -> None:

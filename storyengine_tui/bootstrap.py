@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from core.config.models import ModelAssignments
     from core.config.password import PasswordGate
     from core.config.settings import ProviderName, Settings
+    from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
@@ -138,6 +139,21 @@ async def running_store(configuration: Configuration) -> AsyncIterator["Postgres
             await store.aclose()
 
 
+@asynccontextmanager
+async def running_catalog(configuration: Configuration) -> AsyncIterator["SessionCatalog"]:
+    """Yield the sessions of the store, without a model; close the store at the end of the block."""
+    async with running_store(configuration) as store:
+        from core.domain.clock import utc_now
+        from core.engine.catalog import SessionCatalog
+
+        yield SessionCatalog(store, label=_label(), clock=utc_now)
+
+
+def _label() -> str:
+    """Return the name of this window, which no other one has."""
+    return f"{socket.gethostname()}, process {os.getpid()}"
+
+
 async def back_up(configuration: Configuration, file: Path) -> None:
     """Write a verified backup of the whole database to `file`; raise StorageError."""
     from db.backups.dump import backup
@@ -148,7 +164,7 @@ async def back_up(configuration: Configuration, file: Path) -> None:
 
 async def back_up_into(configuration: Configuration, directory: Path, keep: int) -> Path:
     """Write a verified backup into `directory`, keep the newest few, and return it; raise StorageError."""
-    from core.engine.clock import utc_now
+    from core.domain.clock import utc_now
     from db.backups.rotation import backup_into
 
     async with running_database(configuration) as database:
@@ -165,7 +181,7 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
     Raises StorageError, and then nothing was changed.
     """
     from core.config.private_files import make_directory
-    from core.engine.clock import utc_now
+    from core.domain.clock import utc_now
     from db.backups.dump import holds_chapters, restore
     from db.backups.rotation import backup_into
 
@@ -218,7 +234,6 @@ async def _engine_on(
     provider = make_provider(
         configuration.settings.active(),
         configuration.paths,
-        configuration.consent,
         profile_name=configuration.settings.profile,
     )
     try:
@@ -226,7 +241,8 @@ async def _engine_on(
             store,
             provider,
             configuration.choices,
-            label=f"{socket.gethostname()}, process {os.getpid()}",
+            label=_label(),
+            consent=configuration.consent,
             summary_backoff=configuration.settings.summary_backoff,
         )
     finally:

@@ -1,11 +1,13 @@
 """What the whole run shares."""
 
+import asyncio
 import gc
 from collections.abc import Iterator
 
 import pytest
 
 from tests.signals import default_signals_in_children
+from tests.store.servers import TEMPLATE, administer, in_database, migrate, private_server
 
 
 @pytest.hookimpl(trylast=True)
@@ -23,3 +25,18 @@ def children_obey_signals() -> Iterator[None]:
     """A program that a test starts does not inherit what this run ignores."""
     with default_signals_in_children():
         yield
+
+
+@pytest.fixture(scope="session")
+def private_url() -> Iterator[str]:
+    """The private server that all tests of this process share; its URL."""
+    with private_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def private_template(private_url: str) -> str:
+    """The URL of that server, with a template database that is up to date."""
+    administer(private_url, "CREATE DATABASE {}", TEMPLATE)
+    asyncio.run(migrate(in_database(private_url, TEMPLATE)))
+    return private_url

@@ -102,6 +102,14 @@ def test_only_the_bootstrap_puts_core_and_store_together() -> None:
     assert outside <= {"storyengine_tui/bootstrap.py"}
 
 
+def test_screens_and_commands_reach_the_store_through_the_engine() -> None:
+    found = {path for path in sources("storyengine_tui") if "core.store.SessionStore" in imported(path)}
+    opened = {path for path in sources("storyengine_tui") if "running_store" in path.read_text()}
+    assert not found
+    # `db upgrade` brings the schema up to date by opening the store, and does nothing with it.
+    assert {path.name for path in opened} == {"bootstrap.py", "database.py"}
+
+
 @pytest.mark.parametrize(
     ("library", "door"),
     [("openai", "core/providers/openai/provider.py"), ("xllamacpp", "core/providers/local/child.py")],

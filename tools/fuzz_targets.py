@@ -220,7 +220,7 @@ class Importing:
                 await store.create(as_new_session(body, session_id))
                 session = await engine.open(session_id)
                 try:
-                    render_all(await session.events(), session.snapshot.session)
+                    render_all(await session.canon(), session.snapshot.session)
                     await session.drafts()
                     with suppress(TimeoutError):
                         async with asyncio.timeout(2):

@@ -7,12 +7,12 @@ from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
 from core.context.segments import Context, Segment
 from core.context.tokens import estimate_tokens
+from core.context.visibility import Knowledge
+from core.domain.cast import Character
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.event import Event
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session, Tab1Inputs
-from core.domain.slot import Slot
+from core.domain.session import Session
 from core.domain.transcript import in_order, render_events
 from core.text.cleaning import clean, cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
@@ -20,27 +20,20 @@ from core.text.delimiters import SegmentName
 _OWN_MARK = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
 
 
-def build_context(
-    setup: AgentSetup,
-    session: Session,
-    tab1: Tab1Inputs,
-    blocks: Sequence[MemoryBlock],
-    recent: Sequence[Event],
-    slot: Slot,
-    prompt_text: str,
-) -> Context:
+def build_context(setup: AgentSetup, knowledge: Knowledge, prompt_text: str) -> Context:
     """Return the input of one character: system prompt, identity, memory, recent context, GM's prompt.
 
     Over budget it is reduced in the order that `core.agents.context_builder` documents.
     """
-    identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(session, tab1, slot))
+    session, own = knowledge.session, knowledge.character
+    identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
-    cue = setup.cue(session.name_of(slot))
+    cue = setup.cue(own.name)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
-    events, oversize = _without_oversize(in_order(recent), session.boundary, setup)
+    events, oversize = _without_oversize(in_order(knowledge.recent), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
     fixed = total((*setup.beginning, identity, empty, *cue))
-    digest = setup.digester.digest(blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
+    digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
     room = setup.budget - total((*setup.beginning, identity, memory, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room)
@@ -49,13 +42,12 @@ def build_context(
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
     segments = (identity, memory, context, prompt, *cue)
-    return setup.context(slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
+    return setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
 
 
-def identity_text(session: Session, tab1: Tab1Inputs, slot: Slot) -> str:
+def identity_text(own: Character) -> str:
     """Return who the character is: name and colour, then the GM's text."""
-    text = tab1.identities.get(slot, "")
-    return f"Name: {session.name_of(slot)}\nSlot: {slot.value} ({slot.colour})\n\n{text}".rstrip()
+    return f"Name: {own.name}\nSlot: {own.slot.value} ({own.slot.colour})\n\n{own.identity}".rstrip()
 
 
 def trim_small_reply(text: str, *, is_unfinished: bool) -> tuple[str, tuple[str, ...]]:

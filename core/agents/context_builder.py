@@ -20,6 +20,7 @@ was left out stands in `Context.left_out`.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from core.agents import character, context_summary, narrative, world_lock
 from core.agents.narrative import NarrativePart
@@ -27,11 +28,12 @@ from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
+from core.context.visibility import Knowledge, known_to
+from core.domain.cast import Cast
 from core.domain.event import Event
 from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session, Tab1Inputs
-from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
 
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
@@ -85,26 +87,21 @@ class ContextBuilder:
 
     def _fixed_of_characters(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
         """Yield how each character is called, and the tokens of system prompt and identity."""
-        for slot in session.slots:
-            setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
-            made = character.build_context(setup, session, tab1, (), (), slot, "")
+        for own in Cast(session, tab1).playing:
+            setup = self._characters.get(own.slot) or self._setups[AgentRole.CHARACTER]
+            made = character.build_context(setup, known_to(own, session, (), ()), "")
             yield setup, made.tokens
 
-    def character(
-        self,
-        session: Session,
-        tab1: Tab1Inputs,
-        blocks: Sequence[MemoryBlock],
-        recent: Sequence[Event],
-        slot: Slot,
-        prompt_text: str,
-    ) -> Context:
-        """Return the input of the character in `slot`; `recent` are the events after `recent_from`."""
-        setup = self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
+    def character(self, knowledge: Knowledge, prompt_text: str) -> Context:
+        """Return the input of a character, from what it knows; its recent events are those after
+        `recent_from`."""
+        setup = self._characters.get(knowledge.character.slot) or self._setups[AgentRole.CHARACTER]
         if self._recent_context == "exact":
+            session = knowledge.session
             start = min(session.boundary, session.prompt_index - session.limits.chunk_size)
-            recent = [event for event in recent if event.prompt_index > start]
-        return character.build_context(setup, session, tab1, blocks, recent, slot, prompt_text)
+            recent = tuple(event for event in knowledge.recent if event.prompt_index > start)
+            knowledge = replace(knowledge, recent=recent)
+        return character.build_context(setup, knowledge, prompt_text)
 
     def summary(
         self,

@@ -114,14 +114,8 @@ class Consent:
 
     def check(self, url: str) -> None:
         """Raise StoryEngineError with CONSENT_REQUIRED unless text may be sent to `url`."""
-        if self.is_granted(url):
-            return
-        normal = normalise_base_url(url)
-        raise StoryEngineError(
-            ErrorCode.CONSENT_REQUIRED,
-            f"No text leaves this machine without your consent, and {normal} has none yet; nothing was sent.",
-            f"Grant it once with `storyengine consent grant {normal}`, or list it in STORYENGINE_CONSENT.",
-        )
+        if not self.is_granted(url):
+            raise no_consent(url)
 
     def grant(self, url: str) -> str:
         """Store consent for `url` and return the address as stored.
@@ -167,6 +161,16 @@ class Consent:
                 f"Your consent could not be stored ({error.strerror}); nothing was changed.",
                 f"Make {self._file.parent} writable, or use STORYENGINE_CONSENT.",
             ) from error
+
+
+def no_consent(url: str) -> StoryEngineError:
+    """Return the refusal to send text to `url`, which says how to grant it."""
+    normal = normalise_base_url(url)
+    return StoryEngineError(
+        ErrorCode.CONSENT_REQUIRED,
+        f"No text leaves this machine without your consent, and {normal} has none yet; nothing was sent.",
+        f"Grant it once with `storyengine consent grant {normal}`, or list it in STORYENGINE_CONSENT.",
+    )
 
 
 def _valid(urls: Iterable[str]) -> set[str]:

@@ -38,7 +38,7 @@ class CompactBlock:
     tokens: int
     canon: tuple[str, ...]
     is_partial: bool
-    """Only its canon locks were read (`Store.memory`): its details are left out at any budget."""
+    """Only its canon locks were read (`SessionStore.memory`): its details are left out at any budget."""
 
     @property
     def place(self) -> tuple[int, int]:

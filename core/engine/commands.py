@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypedDict
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
@@ -10,13 +11,23 @@ from core.domain.ids import BlockId, RequestId, SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.domain.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Request, RequestKind, RequestState
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.request import (
+    AnyRequest,
+    LockRequest,
+    NarrativeRequest,
+    ReplyRequest,
+    Request,
+    RequestState,
+    SummaryRequest,
+)
+from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.state_machine import Command
-from core.engine.transitions import BETWEEN, move, returned_unsent, summary_request
+from core.engine.kinds.registry import handler_of
+from core.engine.moves import move, move_and_summarise, pending_again, summary_request
 from core.store import Changes, Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
+from core.text.composer_text import without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +118,8 @@ def save_unsent(snapshot: Snapshot, slot: Slot, text: str) -> Changes:
 def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
     """Lock tab 1: agent 0 makes the first memory block."""
     session = move(snapshot, snapshot.session, Command.LOCK, now)
-    request = _again(snapshot, RequestKind.LOCK, now) or _request(session, RequestKind.LOCK, now)
+    failed = snapshot.failed(LockRequest)
+    request = pending_again(failed[0], now) if failed else LockRequest(**_new(session, now))
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
@@ -126,10 +138,10 @@ def submit_prompt(
     if is_blank(text):
         raise IllegalCommandError("There is no text to send; write a prompt first.")
     require_cast(session, slot)
-    failed = [request for request in snapshot.requests if _has_failed(request, RequestKind.REPLY)]
+    failed = snapshot.failed(ReplyRequest)
     same = next((request for request in failed if request.slot is slot and request.text == text), None)
-    request = _pending(same, now) if same else _request(session, RequestKind.REPLY, now, slot, text)
-    given_up = [_given_up(other, now) for other in failed if other is not same]
+    request = pending_again(same, now) if same else ReplyRequest(slot=slot, text=text, **_new(session, now))
+    given_up: list[Request] = [_given_up(other, now) for other in failed if other is not same]
     if before.is_ending and not session.is_ending:
         given_up += [_given_up(other, now) for other in _short_summaries(snapshot)]
     changes = Changes(
@@ -150,23 +162,19 @@ def require_cast(session: Session, slot: Slot) -> None:
 def withdraw(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     """Take a queued prompt back before it goes, or give up a failed one; its text is in the composer."""
     request = find_request(snapshot, request_id)
-    if request.kind is not RequestKind.REPLY or request.slot is None:
+    if not isinstance(request, ReplyRequest):
         raise IllegalCommandError("Only a prompt can be taken back.")
-    if request.state is RequestState.PROCESSING:
+    if request.is_processing:
         raise IllegalCommandError("The prompt is with the model already; cancel it instead.")
-    unsent = {}
-    if request.state is RequestState.PENDING:
-        unsent[request.slot] = returned_unsent(snapshot, request.slot, request.text)
+    # The text of a failed one came back when it failed.
+    unsent = {} if request.has_failed else handler_of(request).returned(snapshot, request)
     return Changes(session_id=request.session_id, requests=(_given_up(request, now),), unsent=unsent)
 
 
 def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
     """End the chapter; what is unsummarised is summarised first."""
-    session = move(snapshot, snapshot.session, Command.END_CHAPTER, now)
-    due = (summary_request(snapshot, session, now),) if session.state is SessionState.SUMMARIZING else ()
-    given_up = tuple(
-        _given_up(request, now) for request in snapshot.requests if _has_failed(request, RequestKind.REPLY)
-    )
+    session, due = move_and_summarise(snapshot, snapshot.session, Command.END_CHAPTER, now)
+    given_up = (_given_up(request, now) for request in snapshot.failed(ReplyRequest))
     return Changes(session_id=session.id, session=session, requests=(*given_up, *due))
 
 
@@ -178,8 +186,8 @@ def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
     session = move(snapshot, snapshot.session, Command.SUMMARISE_EARLY, now)
     put_off = (
         replace(request, state=RequestState.PENDING, attempts=request.attempts - 1, updated_at=now)
-        for request in snapshot.requests
-        if _is_with_model(request)
+        for request in snapshot.open_prompts
+        if request.is_processing
     )
     summary = summary_request(snapshot, session, now)
     return Changes(session_id=session.id, session=session, requests=(*put_off, summary))
@@ -187,8 +195,8 @@ def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
 
 def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
     """Try the summary that failed again: at once, or as soon as the reply that runs is stored."""
-    if any(_is_with_model(request) for request in snapshot.requests):
-        failed = [request for request in snapshot.requests if _has_failed(request, RequestKind.SUMMARY)]
+    if any(request.is_processing for request in snapshot.open_prompts):
+        failed = snapshot.failed(SummaryRequest)
         if not failed:
             raise IllegalCommandError("There is nothing to summarise now; play on.")
         return Changes(
@@ -216,7 +224,8 @@ def define_narrative(snapshot: Snapshot, text: str, target_words: int | None, no
 def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
     """Ask for a new draft; a failed build is taken up again, with the parts that it had."""
     session = move(snapshot, snapshot.session, Command.BUILD_NARRATIVE, now)
-    request = _again(snapshot, RequestKind.NARRATIVE, now) or _request(session, RequestKind.NARRATIVE, now)
+    failed = snapshot.failed(NarrativeRequest)
+    request = pending_again(failed[0], now) if failed else NarrativeRequest(**_new(session, now))
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
@@ -266,7 +275,7 @@ def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:
     return Changes(session_id=session.id, session=session)
 
 
-def begin(request: Request, now: datetime) -> Request:
+def begin(request: AnyRequest, now: datetime) -> AnyRequest:
     """Return the request as it is while a model works on it."""
     return replace(
         request,
@@ -286,48 +295,26 @@ def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
     raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
 
 
-def _request(
-    session: Session, kind: RequestKind, now: datetime, slot: Slot | None = None, text: str = ""
-) -> Request:
-    return Request(
-        id=RequestId(new_uuid()),
-        session_id=session.id,
-        kind=kind,
-        slot=slot,
-        text=text,
-        created_at=now,
-        updated_at=now,
-    )
+class _NewRequest(TypedDict):
+    """What every request has from the beginning."""
+
+    id: RequestId
+    session_id: SessionId
+    created_at: datetime
+    updated_at: datetime
 
 
-def _again(snapshot: Snapshot, kind: RequestKind, now: datetime) -> Request | None:
-    failed = next((request for request in snapshot.requests if _has_failed(request, kind)), None)
-    return _pending(failed, now) if failed else None
+def _new(session: Session, now: datetime) -> _NewRequest:
+    return _NewRequest(id=RequestId(new_uuid()), session_id=session.id, created_at=now, updated_at=now)
 
 
-def _has_failed(request: Request, kind: RequestKind) -> bool:
-    return request.kind is kind and request.state is RequestState.FAILED
-
-
-def _is_with_model(request: Request) -> bool:
-    return request.kind is RequestKind.REPLY and request.state is RequestState.PROCESSING
-
-
-def _pending(request: Request, now: datetime) -> Request:
-    return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
-
-
-def _given_up(request: Request, now: datetime) -> Request:
+def _given_up(request: AnyRequest, now: datetime) -> AnyRequest:
     return replace(request, state=RequestState.CANCELLED, retry_after=None, updated_at=now)
 
 
-def _short_summaries(snapshot: Snapshot) -> list[Request]:
+def _short_summaries(snapshot: Snapshot) -> list[SummaryRequest]:
     size = snapshot.session.limits.chunk_size
-    return [
-        request
-        for request in snapshot.requests
-        if _has_failed(request, RequestKind.SUMMARY) and request.prompts and len(request.prompts) < size
-    ]
+    return [request for request in snapshot.failed(SummaryRequest) if len(request.prompts) < size]
 
 
 def _unsent_without(snapshot: Snapshot, slot: Slot, text: str, *, is_typed: bool) -> dict[Slot, str]:
@@ -336,10 +323,7 @@ def _unsent_without(snapshot: Snapshot, slot: Slot, text: str, *, is_typed: bool
     When the text was typed there, all of it was sent: what is stored may be an older state of it.
     """
     waiting = snapshot.unsent.get(slot, "")
-    if not waiting:
-        return {}
-    if waiting.startswith(text + BETWEEN):
-        return {slot: waiting.removeprefix(text + BETWEEN)}
-    if waiting.endswith(BETWEEN + text):
-        return {slot: waiting.removesuffix(BETWEEN + text)}
-    return {slot: ""} if is_typed or waiting.strip() == text else {}
+    left = without(waiting, text) if waiting else None
+    if left is None:
+        return {slot: ""} if waiting and is_typed else {}
+    return {slot: left}

@@ -9,7 +9,6 @@ from typing import Final
 
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
-from core.domain.request import Request
 from core.engine.sync.session_writer import Decide, Writer
 from core.store import Changes, Snapshot
 
@@ -43,20 +42,16 @@ async def apply_when_idle(
 
 
 def _decided(decide: Decide, snapshot: Snapshot) -> Changes:
-    if _open_requests(snapshot):
+    if snapshot.open_requests:
         raise _NotIdleError
     return decide(snapshot)
 
 
 async def _stop_everything(writer: Writer, cancel: Callable[[RequestId], Awaitable[None]]) -> None:
-    while running := _open_requests(writer.snapshot):
+    while running := writer.snapshot.open_requests:
         # Those that wait first, so that none of them begins when another ends.
         request = max(running, key=lambda request: request.order)
         with suppress(IllegalCommandError):  # It was settled just now.
             await cancel(request.id)
-            if any(other.id == request.id for other in _open_requests(writer.snapshot)):
+            if any(other.id == request.id for other in writer.snapshot.open_requests):
                 await writer.waiters.wait(request.id)
-
-
-def _open_requests(snapshot: Snapshot) -> list[Request]:
-    return [request for request in snapshot.requests if request.state.is_open]

@@ -9,18 +9,15 @@ from datetime import datetime
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.session import Session, SessionState
-from core.domain.slot import Slot
-from core.engine.outcome import CallRecords, Failed, trail_without_call
-from core.engine.transitions import returned_unsent, settle, summary_request
+from core.engine.kinds.outcome import Failed
+from core.engine.kinds.registry import handler_of
+from core.engine.moves import pending_again, summary_request
+from core.engine.transitions import settle
+from core.gateway.call_records import CallRecords, records_without_call
 from core.store import Changes, Snapshot
 
-_STATE_OF = {
-    RequestKind.LOCK: SessionState.LOCKING,
-    RequestKind.SUMMARY: SessionState.SUMMARIZING,
-    RequestKind.NARRATIVE: SessionState.NARRATING,
-}
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
 
 
@@ -36,30 +33,28 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
     if snapshot.session.state is SessionState.RESETTING:
         parts.append(_with_state(snapshot.session, _before_reset(snapshot), now))
         repaired = snapshot.after(parts[0])
-    for request in reversed([request for request in snapshot.requests if request.state.is_open]):
+    for request in reversed(snapshot.open_requests):
         change = _interrupted(repaired, request, now, backoff)
         parts.append(change)
         repaired = repaired.after(change)
-    standing = _standing(repaired, now)
-    if standing is not None:
-        parts.append(standing)
-    return _joined(snapshot, parts) if parts else None
+    orphaned = _repair_orphaned_state(repaired, now)
+    if orphaned is not None:
+        parts.append(orphaned)
+    return _merge_changes(snapshot, parts) if parts else None
 
 
 def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: float) -> Changes:
-    if request.kind is RequestKind.SUMMARY:
-        waiting = replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
-        call_records = _interrupted_trail(request, now)
+    call_records = _records_of_interrupted(request, now)
+    if request.spec.resumes:
         return Changes(
             session_id=request.session_id,
-            requests=(waiting,),
+            requests=(pending_again(request, now),),
             artifacts=call_records.artifacts,
             contents=call_records.contents,
         )
     error = StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED)
-    if request.kind is RequestKind.REPLY and snapshot.session.state is not SessionState.ACTIVE:
-        return _put_back(snapshot, request, error, now)
-    call_records = _interrupted_trail(request, now)
+    if snapshot.session.state not in request.spec.runs_in:
+        return _fail_and_return_text(snapshot, request, error, now)
     return settle(snapshot, request, Failed(error), call_records, now, backoff)
 
 
@@ -70,39 +65,32 @@ def withdraw_doubtful_prompts(
 
     Their texts are in their composers, and sending one again uses its request again.
     """
-    prompts = [request for request in _open_prompts(snapshot) if request.id in doubtful]
-    return _all_put_back(snapshot, prompts, StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED), now)
+    prompts = [request for request in snapshot.open_prompts if request.id in doubtful]
+    return _return_all(snapshot, prompts, StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED), now)
 
 
 def withdraw_queued_prompts(snapshot: Snapshot, now: datetime) -> Changes | None:
     """Return what puts the prompts back that wait for their turn, because the session is closed."""
-    prompts = [request for request in _open_prompts(snapshot) if request.state is RequestState.PENDING]
-    return _all_put_back(snapshot, prompts, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
+    prompts = [request for request in snapshot.open_prompts if not request.is_processing]
+    return _return_all(snapshot, prompts, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
 
 
-def _open_prompts(snapshot: Snapshot) -> list[Request]:
-    return [
-        request
-        for request in snapshot.requests
-        if request.kind is RequestKind.REPLY and request.state.is_open
-    ]
-
-
-def _all_put_back(
-    snapshot: Snapshot, prompts: list[Request], error: StoryEngineError, now: datetime
+def _return_all(
+    snapshot: Snapshot, prompts: list[ReplyRequest], error: StoryEngineError, now: datetime
 ) -> Changes | None:
     """The youngest first, so that the texts stand in their composers in the order of play."""
     repaired = snapshot
     parts: list[Changes] = []
     for request in reversed(prompts):
-        parts.append(_put_back(repaired, request, error, now))
+        parts.append(_fail_and_return_text(repaired, request, error, now))
         repaired = repaired.after(parts[-1])
-    return _joined(snapshot, parts) if parts else None
+    return _merge_changes(snapshot, parts) if parts else None
 
 
-def _put_back(snapshot: Snapshot, request: Request, error: StoryEngineError, now: datetime) -> Changes:
-    """A prompt that no model has: no state to leave, only its text to give back."""
-    slot = request.slot or Slot.RED
+def _fail_and_return_text(
+    snapshot: Snapshot, request: Request, error: StoryEngineError, now: datetime
+) -> Changes:
+    """Fail a request that no model has: no state to leave, only its text to give back."""
     failed = replace(
         request,
         state=RequestState.FAILED,
@@ -113,22 +101,20 @@ def _put_back(snapshot: Snapshot, request: Request, error: StoryEngineError, now
     return Changes(
         session_id=request.session_id,
         requests=(failed,),
-        unsent={slot: returned_unsent(snapshot, slot, request.text)},
+        unsent=handler_of(request).returned(snapshot, request),
     )
 
 
-def _interrupted_trail(request: Request, now: datetime) -> CallRecords:
-    if request.state is not RequestState.PROCESSING:
+def _records_of_interrupted(request: Request, now: datetime) -> CallRecords:
+    if not request.is_processing:
         return CallRecords()
-    return trail_without_call(request, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
+    return records_without_call(request, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
 
 
-def _standing(snapshot: Snapshot, now: datetime) -> Changes | None:
-    """Mend a state that no open request accounts for."""
+def _repair_orphaned_state(snapshot: Snapshot, now: datetime) -> Changes | None:
+    """Repair a state for which no open request exists."""
     session = snapshot.session
-    has_summary = any(
-        request.kind is RequestKind.SUMMARY and request.state.is_open for request in snapshot.requests
-    )
+    has_summary = any(isinstance(request, SummaryRequest) for request in snapshot.open_requests)
     match session.state:
         case SessionState.SUMMARIZING if not has_summary:
             if session.due_chunk is None:
@@ -146,13 +132,14 @@ def _before_reset(snapshot: Snapshot) -> SessionState:
     """Where a chapter stood whose reset was not completed. An end that left no trace is only missed:
     nothing is unsummarised then, so ending the chapter again costs nothing."""
     session = snapshot.session
-    for request in snapshot.requests:
-        if request.state.is_open and request.kind in _STATE_OF:
-            return _STATE_OF[request.kind]
+    for request in snapshot.open_requests:
+        if not isinstance(request, ReplyRequest):
+            (state,) = request.spec.runs_in
+            return state
     if not session.tab1_locked:
         return SessionState.DRAFT_TAB1
     # A short chunk is the end's; but an early summary was made for a prompt, which is still there.
-    has_prompts = any(request.kind is RequestKind.REPLY for request in snapshot.requests)
+    has_prompts = any(isinstance(request, ReplyRequest) for request in snapshot.requests)
     is_short = session.boundary == session.prompt_index and session.boundary % session.limits.chunk_size
     has_ended = snapshot.draft_count or (is_short and not has_prompts)
     return SessionState.ENDED if has_ended else SessionState.ACTIVE
@@ -162,7 +149,7 @@ def _with_state(session: Session, state: SessionState, now: datetime) -> Changes
     return Changes(session_id=session.id, session=replace(session, state=state, updated_at=now))
 
 
-def _joined(snapshot: Snapshot, parts: list[Changes]) -> Changes:
+def _merge_changes(snapshot: Snapshot, parts: list[Changes]) -> Changes:
     """Join changes into one: what comes later replaces what came before."""
     requests = {request.id: request for part in parts for request in part.requests}
     sessions = [part.session for part in parts if part.session is not None]

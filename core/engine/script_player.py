@@ -7,12 +7,13 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.event import Role
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import Request, RequestState, SummaryRequest
+from core.domain.retry_policy import PASSING
 from core.domain.session import SessionState
-from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
@@ -22,17 +23,6 @@ RETRIES = 3
 
 LONGEST_WAIT = 120.0
 """Seconds for which the play waits at most because a service asked it to; for more it stops."""
-
-_PASSING = frozenset(
-    {
-        ErrorCode.LLM_RATE_LIMITED,
-        ErrorCode.LLM_TIMEOUT,
-        ErrorCode.LLM_SERVER_ERROR,
-        ErrorCode.LLM_INVALID_JSON,
-        ErrorCode.LLM_TRUNCATED,
-        ErrorCode.LLM_ERROR,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +113,10 @@ class ScriptPlayer:
 
     async def _keep_what_the_script_did_not_write(self) -> None:
         """After a lock that failed, the GM may have gone on writing in the screen: that goes into a slot."""
-        tab1, script = self._session.snapshot.tab1, self._script
+        snapshot, script = self._session.snapshot, self._script
+        tab1, cast = snapshot.tab1, snapshot.cast
         pairs = [(tab1.world, script.world), (tab1.chapter, script.chapter)]
-        pairs += [(tab1.identities.get(agent.slot, ""), agent.identity) for agent in script.agents]
+        pairs += [(cast[agent.slot].identity, agent.identity) for agent in script.agents]
         if any(stands.strip() and stands != written for stands, written in pairs):
             await self._session.create_save_point("before the script was played again")
 
@@ -144,7 +135,7 @@ class ScriptPlayer:
             raise ScriptMismatchError(
                 f"The chapter was ended after prompt {played}, and the script has {len(prompts)}"
             )
-        events = await self._session.events(last=played) if played else ()
+        events = await self._session.canon(last=played) if played else ()
         for event in events:
             index = event.prompt_index
             wanted = prompts[index - 1]
@@ -173,7 +164,7 @@ class ScriptPlayer:
             if self._state is SessionState.ENDED:
                 return
             failed = self._failed_summary()
-            if failed is None or not tries_left or failed.error_code not in _PASSING:
+            if failed is None or not tries_left or failed.error_code not in PASSING:
                 raise _stopped(failed)
             await asyncio.sleep(self._wait_before_retry(failed))
 
@@ -194,7 +185,7 @@ class ScriptPlayer:
 
     def _failed_summary(self) -> Request | None:
         requests = self._session.snapshot.requests
-        return next((request for request in requests if request.kind is RequestKind.SUMMARY), None)
+        return next((request for request in requests if isinstance(request, SummaryRequest)), None)
 
     async def _insist(self, request_id: RequestId) -> None:
         """Wait for a request, and retry it when it fails for a passing reason."""
@@ -202,7 +193,7 @@ class ScriptPlayer:
             request = await self._session.wait(request_id)
             if request.state is RequestState.DONE:
                 return
-            if not tries_left or request.error_code not in _PASSING:
+            if not tries_left or request.error_code not in PASSING:
                 raise _stopped(request)
             await asyncio.sleep(self._wait_before_retry(request))
             request_id = await self._session.retry(request_id)

@@ -1,46 +1,51 @@
 """One session as it is open in this window: the commands of the GM, and what listeners hear of it."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
 from core.agents.context_builder import ContextBuilder
-from core.domain.draft import NarrativeDraft
+from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Request, RequestKind, RequestState
+from core.domain.request import (
+    LockRequest,
+    NarrativeRequest,
+    ReplyRequest,
+    Request,
+    SummaryRequest,
+    TrialRequest,
+)
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command, facts_of, refusal
 from core.engine import commands
-from core.engine.clock import Clock
 from core.engine.commands import Tab1Edit
-from core.engine.queue.duration_history import find_last_duration
-from core.engine.queue.model_call import CallResult
-from core.engine.queue.trial import record_of_test
+from core.engine.kinds.trial import record_of_test
 from core.engine.queue.worker import Runner, next_request
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.save_points.auto_save import AutoSaver
+from core.engine.session_reader import SessionReader
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
 from core.engine.sync.session_writer import Decide, Writer
 from core.engine.sync.subscriptions import Listener
 from core.engine.transitions import time_of_service
-from core.store import Changes, Snapshot, Store, WriterInfo, written_elsewhere
+from core.gateway.model_gateway import CallResult
+from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
 
 LONGEST_CLOSE = 5.0
 """Seconds to wait for the store when a session is closed; what it misses is repaired at the next opening."""
 
 
-class SessionHandle:
+class SessionHandle(SessionReader):
     """Commands in, notices out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
@@ -49,7 +54,7 @@ class SessionHandle:
 
     def __init__(
         self,
-        store: Store,
+        store: SessionStore,
         writer: Writer,
         builder: ContextBuilder,
         runner: Runner,
@@ -59,7 +64,7 @@ class SessionHandle:
         clock: Clock,
         backoff: float,
     ) -> None:
-        self._store = store
+        super().__init__(store, writer.snapshot.session.id)
         self._writer = writer
         self._builder = builder
         self._runner = runner
@@ -69,11 +74,6 @@ class SessionHandle:
         self._apply_at_rest = partial(apply_when_idle, writer, self.cancel)
         writer.on_adopted = runner.wake
         writer.on_locked_out = follower.start
-
-    @property
-    def id(self) -> SessionId:
-        """The session's id."""
-        return self._writer.snapshot.session.id
 
     @property
     def snapshot(self) -> Snapshot:
@@ -97,7 +97,7 @@ class SessionHandle:
     def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
         """Return why the state machine refuses `command` in `snapshot`, else now; empty when it does not."""
         snapshot = snapshot or self.snapshot
-        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=snapshot.has_open_reply)
+        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=bool(snapshot.open_prompts))
         return refusal(snapshot.session.state, command, facts)
 
     @contextmanager
@@ -107,11 +107,11 @@ class SessionHandle:
             yield listener
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
-        """Store what the GM typed on tab 1."""
+        """SessionStore what the GM typed on tab 1."""
         await self._writer.apply(lambda snapshot: commands.edit_tab1(snapshot, edit, self._clock()))
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
-        """Store the text that waits in the composer of `slot`."""
+        """SessionStore the text that waits in the composer of `slot`."""
         if self.snapshot.unsent.get(slot, "") != text:
             await self._writer.apply(lambda snapshot: commands.save_unsent(snapshot, slot, text))
 
@@ -156,21 +156,23 @@ class SessionHandle:
     async def retry(self, request_id: RequestId) -> RequestId:
         """Try a failed request again."""
         request = commands.find_request(self.snapshot, request_id)
-        if request.state is not RequestState.FAILED or request.kind is RequestKind.TEST:
+        if not request.has_failed:
             raise IllegalCommandError("That call has not failed; there is nothing to retry.")
-        match request.kind:
-            case RequestKind.LOCK:
+        match request:
+            case LockRequest():
                 return await self.lock()
-            case RequestKind.REPLY:
-                return await self.submit_prompt(request.slot or Slot.RED, request.text, is_typed=False)
-            case RequestKind.SUMMARY:
+            case ReplyRequest():
+                return await self.submit_prompt(request.slot, request.text, is_typed=False)
+            case SummaryRequest():
                 await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
                 return request_id
-            case RequestKind.NARRATIVE:
+            case NarrativeRequest():
                 return await self.build_narrative()
+            case TrialRequest():
+                raise ValueError("a test call is given up as soon as it has failed")
 
-    async def record_test(self, test: Request, result: CallResult) -> None:
-        """Store the provenance of a test call; nothing else of the session changes."""
+    async def record_test(self, test: TrialRequest, result: CallResult) -> None:
+        """SessionStore the provenance of a test call; nothing else of the session changes."""
         await self._writer.apply(lambda _: record_of_test(test, result, self._clock()))
 
     async def end_chapter(self) -> None:
@@ -178,14 +180,14 @@ class SessionHandle:
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
 
     async def correct_canon(self, text: str, prompts: PromptRange | None = None) -> None:
-        """Store a correction of canon: every later input has it behind the memory that there is."""
+        """SessionStore a correction of canon: every later input has it behind the memory that there is."""
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.correct_canon(snapshot, self._builder, text, prompts, self._clock())
         )
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
-        """Store the definition of the narrative agent."""
+        """SessionStore the definition of the narrative agent."""
         await self._writer.apply(
             lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._clock())
         )
@@ -243,37 +245,9 @@ class SessionHandle:
             )
         )
 
-    async def events(self, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
-        """Return the events of prompts `first` to `last`."""
-        return await self._store.events(self.id, first=first, last=last)
-
-    async def newest_events(self) -> Sequence[Event]:
-        """Return the newest events: enough of them to fill the transcript's window."""
-        return await self._store.newest_events(self.id, self.snapshot.session.limits.transcript)
-
-    async def memory_blocks(self, *, after: int = -1) -> Sequence[MemoryBlock]:
-        """Return every memory block that ends beyond prompt `after`, whole and in order; -1 means all."""
-        return await self._store.blocks(self.id, after=after)
-
-    async def drafts(self) -> Sequence[NarrativeDraft]:
-        """Return every draft, oldest version first."""
-        return await self._store.drafts(self.id)
-
-    async def requests(self) -> Sequence[Request]:
-        """Return every request, oldest first, whatever its state."""
-        return await self._store.requests(self.id)
-
-    async def artifacts(self) -> Sequence[Artifact]:
-        """Return the provenance of every call, oldest first."""
-        return await self._store.artifacts(self.id)
-
-    async def last_duration(self, agent_id: int, model: str) -> float | None:
-        """Return the seconds that this agent took last time with this model; None when nothing tells."""
-        return await find_last_duration(self._store, self.id, agent_id, model)
-
-    async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts behind these hashes: what went out, and what came back."""
-        return await self._store.contents(self.id, hashes)
+    async def newest_canon(self) -> Sequence[Event]:
+        """Return the newest events of the story: enough of them to fill the transcript's window."""
+        return await self._store.newest_canon(self.id, self.snapshot.session.limits.transcript)
 
     async def wait(self, request_id: RequestId) -> Request:
         """Return the request once it is settled; at once when it already is.
@@ -291,7 +265,7 @@ class SessionHandle:
 
     async def wait_idle(self) -> None:
         """Return when no request is open."""
-        while open_requests := [request for request in self.snapshot.requests if request.state.is_open]:
+        while open_requests := self.snapshot.open_requests:
             await self._writer.waiters.wait(open_requests[0].id)
 
     async def take_over(self) -> bool:
@@ -378,7 +352,7 @@ class SessionHandle:
         return Changes(session_id=session.id, session=session)
 
     async def _ask(self, decide: commands.Ask) -> RequestId:
-        """Store a new request; when nothing runs it begins in the same transaction."""
+        """SessionStore a new request; when nothing runs it begins in the same transaction."""
         asked: list[RequestId] = []
 
         def changes(snapshot: Snapshot) -> Changes:

@@ -7,14 +7,15 @@ from datetime import datetime
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import FailFast, TypeAdapter, ValidationError
+from pydantic import FailFast, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, core_schema
 
 from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import SessionId
 from core.domain.memory import MemoryBlock
-from core.domain.request import Artifact, Content, Request
+from core.domain.request import Artifact, Content, Request, RequestRecord
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.exchange.export_format import FORMAT, VERSION, is_known, upgraded
@@ -29,7 +30,7 @@ from core.exchange.session_integrity import (
     problems_of_setting,
     problems_of_times,
 )
-from core.store import Changes, Snapshot, Store
+from core.store import Changes, SessionStore, Snapshot
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
@@ -52,6 +53,21 @@ class ImportRefusedError(StoryEngineError):
         )
 
 
+def _flat_schema(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    record = handler.generate_schema(RequestRecord)
+    return core_schema.no_info_after_validator_function(
+        lambda read: read.request(),
+        record,
+        serialization=core_schema.plain_serializer_function_ser_schema(
+            RequestRecord.of, return_schema=record
+        ),
+    )
+
+
+FlatRequest = Annotated[Request, GetPydanticSchema(_flat_schema)]
+"""A request of any kind, written and read as a flat record."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBody:
     """Everything that is stored of one session."""
@@ -62,7 +78,7 @@ class SessionBody:
     events: Annotated[tuple[Event, ...], FailFast()] = ()
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
     drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
-    requests: Annotated[tuple[Request, ...], FailFast()] = ()
+    requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
     artifacts: Annotated[tuple[Artifact, ...], FailFast()] = ()
     contents: Annotated[tuple[Content, ...], FailFast()] = ()
 
@@ -83,7 +99,7 @@ _BODY = TypeAdapter(SessionBody)
 _EXPORT = TypeAdapter(SessionExport)
 
 
-async def read_body(store: Store, session_id: SessionId) -> SessionBody:
+async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
     """Read everything that is stored of a session, as it is at one moment, while others may write.
 
     Raises StorageError when there is none, or when it never holds still.
@@ -100,7 +116,7 @@ async def read_body(store: Store, session_id: SessionId) -> SessionBody:
     )
 
 
-async def _read_body(store: Store, snapshot: Snapshot) -> SessionBody:
+async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
     session_id = snapshot.session.id
     artifacts = await store.artifacts(session_id)
     manifests = {artifact.input_ref for artifact in artifacts}
@@ -112,7 +128,7 @@ async def _read_body(store: Store, snapshot: Snapshot) -> SessionBody:
         session=snapshot.session,
         tab1=snapshot.tab1,
         unsent=snapshot.unsent,
-        events=tuple(await store.events(session_id)),
+        events=tuple(await store.log(session_id)),
         blocks=tuple(await store.blocks(session_id)),
         drafts=tuple(await store.drafts(session_id)),
         requests=tuple(await store.requests(session_id)),

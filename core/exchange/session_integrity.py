@@ -32,8 +32,16 @@ from core.domain.memory import (
     compact_json,
     corrections_length,
 )
-from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, Request, RequestKind, RequestState
+from core.domain.request import (
+    Artifact,
+    Content,
+    NarrativeRequest,
+    ReplyRequest,
+    Request,
+    RequestState,
+    SummaryRequest,
+    TrialRequest,
+)
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.text.cleaning import clean_line, has_controls, is_blank
@@ -45,14 +53,6 @@ _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.TURN_DELTA: TurnDelta,
     BlockType.CANON_CORRECTION: CanonCorrection,
 }
-_STATE_OF = {
-    RequestKind.LOCK: (SessionState.LOCKING,),
-    RequestKind.SUMMARY: (SessionState.SUMMARIZING,),
-    RequestKind.NARRATIVE: (SessionState.NARRATING,),
-    RequestKind.REPLY: (SessionState.ACTIVE, SessionState.SUMMARIZING),
-    RequestKind.TEST: (),
-}
-_BEFORE_LOCK = (RequestKind.LOCK, RequestKind.TEST)
 _FINISHED = (SessionState.ENDED, SessionState.NARRATING)
 _UNLOCKED = (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
@@ -190,40 +190,37 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
     """Yield requests that this session could not have made."""
     played = {event.metadata.get("request_id"): event.text for event in events if event.ordinal == 0}
     live = [request for request in requests if request.state.is_open]
-    for kind, same in groupby(sorted(live, key=lambda request: request.kind), lambda one: one.kind):
-        if session.state not in _STATE_OF[kind] or (kind is not RequestKind.REPLY and len(list(same)) > 1):
-            yield "a call is open that its state does not know"
-    if sum(request.state is RequestState.PROCESSING for request in live) > 1:
+    is_alone = sum(not isinstance(request, ReplyRequest) for request in live) <= 1
+    if not is_alone or any(session.state not in request.spec.open_in for request in live):
+        yield "a call is open that its state does not know"
+    if sum(request.is_processing for request in live) > 1:
         yield "two calls run at once"
     for request in requests:
-        is_reply = request.kind is RequestKind.REPLY
-        if request.attempts < 0 or not _is_range(request.prompts):
-            yield "a call has a number of attempts, or a range of prompts, that cannot be"
-        if request.kind not in _BEFORE_LOCK and not session.tab1_locked:
+        if request.attempts < 0:
+            yield "a call has a number of attempts that cannot be"
+        if not (request.spec.may_precede_lock or session.tab1_locked):
             yield "a call was made before the lock"
-        if request.kind is RequestKind.TEST and request.state is RequestState.FAILED:
-            yield "a test call is neither done nor given up"
-        if is_reply != (request.slot is not None) or not (is_reply or request.text == ""):
-            yield "a call has the text or the character of another kind"
-        elif is_reply and (
-            request.slot not in session.slots
-            or is_blank(request.text)
-            or len(request.text) > session.limits.prompt
-        ):
-            yield "a sent prompt is empty, too long or for no character"
-        if is_reply and request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
-            yield "a prompt that was answered is not among its prompts"
-        if request.kind is RequestKind.SUMMARY and not _is_summary_of(session, request):
-            yield "a summary is due of prompts that are missing"
+        match request:
+            case ReplyRequest():
+                yield from _problems_of_sent(session, request, played)
+            case SummaryRequest() if not _is_summary_of(session, request):
+                yield "a summary is due of prompts that are missing"
+            case TrialRequest() if request.has_failed:
+                yield "a test call is neither done nor given up"
 
 
-def _is_range(prompts: PromptRange | None) -> bool:
-    return prompts is None or 1 <= prompts.first <= prompts.last
+def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[object, str]) -> Problems:
+    if (
+        request.slot not in session.slots
+        or is_blank(request.text)
+        or len(request.text) > session.limits.prompt
+    ):
+        yield "a sent prompt is empty, too long or for no character"
+    if request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
+        yield "a prompt that was answered is not among its prompts"
 
 
-def _is_summary_of(session: Session, request: Request) -> bool:
-    if request.prompts is None:
-        return False
+def _is_summary_of(session: Session, request: SummaryRequest) -> bool:
     if request.state is RequestState.DONE:
         return request.prompts.last <= session.boundary
     if request.state is RequestState.CANCELLED:
@@ -239,7 +236,7 @@ def problems_of_drafts(
 ) -> Problems:
     """Yield drafts that were not built from this session."""
     memory = {block.id for block in blocks}
-    builds = {None, *(request.id for request in requests if request.kind is RequestKind.NARRATIVE)}
+    builds = {None, *(request.id for request in requests if isinstance(request, NarrativeRequest))}
     if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
         yield "its drafts are not numbered from 1"
     if drafts and session.state not in _FINISHED:

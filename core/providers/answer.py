@@ -23,7 +23,6 @@ class Piece:
     finish_reason: str | None = None
     usage: Usage | None = None
     model: str = ""
-    response_id: str = ""
 
     @property
     def is_progress(self) -> bool:
@@ -36,7 +35,6 @@ class Answer:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._response_id = ""
         self._texts: list[str] = []
         self._refusal = ""
         self._has_reasoning = False
@@ -58,7 +56,6 @@ class Answer:
         self._finish_reason = piece.finish_reason or self._finish_reason
         self.usage = piece.usage or self.usage
         self._model = piece.model or self._model
-        self._response_id = piece.response_id or self._response_id
 
     def completion(self) -> Completion:
         """Return the end of a call that went well; raise ProviderError when there is no answer in it.
@@ -76,14 +73,13 @@ class Answer:
         if self._finish_reason == "content_filter":
             raise self._error(ErrorCode.LLM_CONTENT_FILTERED)
         if self._finish_reason == "error":
-            raise self._error(ErrorCode.LLM_SERVER_ERROR, is_retryable=True)
+            raise self._error(ErrorCode.LLM_SERVER_ERROR)
         if self._is_blank():
             raise self._blank_error()
         return Completion(
             finish_reason=_known(self._finish_reason),
             model=self._model,
             usage=self.usage or Usage(),
-            response_id=self._response_id,
         )
 
     def _is_blank(self) -> bool:
@@ -108,10 +104,10 @@ class Answer:
             what = "The model answered with nothing that can be seen"
         else:
             what = "The model returned an empty answer"
-        return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.", is_retryable=True)
+        return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.")
 
-    def _error(self, code: ErrorCode, message: str = "", *, is_retryable: bool = False) -> ProviderError:
-        return ProviderError(code, message, is_retryable=is_retryable, usage=self.usage)
+    def _error(self, code: ErrorCode, message: str = "") -> ProviderError:
+        return ProviderError(code, message, usage=self.usage)
 
 
 def cut_off(usage: Usage | None = None) -> ProviderError:
@@ -119,7 +115,6 @@ def cut_off(usage: Usage | None = None) -> ProviderError:
     return ProviderError(
         ErrorCode.LLM_SERVER_ERROR,
         "The connection to the model's service broke off within the answer; nothing is lost, retry.",
-        is_retryable=True,
         usage=usage,
     )
 

@@ -70,7 +70,6 @@ class Completion:
     finish_reason: FinishReason
     model: str
     usage: Usage = field(default_factory=Usage)
-    response_id: str = ""
 
 
 class ProviderError(StoryEngineError):
@@ -85,12 +84,10 @@ class ProviderError(StoryEngineError):
         message: str = "",
         *,
         hint: str = "",
-        is_retryable: bool = False,
         retry_after: float | None = None,
         usage: Usage | None = None,
     ) -> None:
         super().__init__(code, message, hint)
-        self.is_retryable = is_retryable
         self.retry_after = None if retry_after is None else bounded_wait(retry_after)
         self.usage = usage
 

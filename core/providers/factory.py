@@ -5,16 +5,13 @@ from functools import partial
 from pydantic import SecretStr
 
 from core.config.api_keys import find_api_key
-from core.config.consent import Consent
 from core.config.models import choose_models
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
 from core.providers.base import Provider
 
 
-def make_provider(
-    profile: ProfileSettings, paths: Paths, consent: Consent, *, profile_name: str = "local"
-) -> Provider:
+def make_provider(profile: ProfileSettings, paths: Paths, *, profile_name: str = "local") -> Provider:
     """Return the provider of `profile`; `profile_name` is the user name under which the keyring is asked.
 
     Cheap: keys, SDK and model are looked for at the first call. Raises StoryEngineError for an address
@@ -24,14 +21,12 @@ def make_provider(
         case "openai":
             from core.providers.openai.provider import OpenAIProvider
 
-            return OpenAIProvider(
-                base_url=profile.base_url, consent=consent, find_key=partial(_key, profile, profile_name)
-            )
+            return OpenAIProvider(base_url=profile.base_url, find_key=partial(_key, profile, profile_name))
         case "local":
             from core.providers.local.provider import LocalProvider
 
             return LocalProvider(
-                paths, consent, model_path=profile.model_path, context_window=_largest_window(profile)
+                paths, model_path=profile.model_path, context_window=_largest_window(profile)
             )
         case "scripted":
             from core.providers.scripted.provider import ScriptedProvider

@@ -6,7 +6,8 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint, text
 from sqlmodel import Field
 
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from db.tables import columns as column
 from db.tables.columns import Row
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import ReplyRequest, Request
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
@@ -16,12 +16,8 @@ def stopped_by_leaving(session: "SessionHandle") -> str:
     snapshot = session.snapshot
     if session.is_read_only:
         return ""
-    running = [request for request in snapshot.requests if request.state is RequestState.PROCESSING]
-    waiting = [
-        request
-        for request in snapshot.requests
-        if request.kind is RequestKind.REPLY and request.state is RequestState.PENDING
-    ]
+    running = [request for request in snapshot.open_requests if request.is_processing]
+    waiting = [request for request in snapshot.open_prompts if not request.is_processing]
     sentences = [_stopped(snapshot, request) for request in running]
     if waiting:
         what = "The prompt that waits goes" if len(waiting) == 1 else f"{len(waiting)} waiting prompts go"
@@ -30,15 +26,5 @@ def stopped_by_leaving(session: "SessionHandle") -> str:
 
 
 def _stopped(snapshot: "Snapshot", request: Request) -> str:
-    match request.kind:
-        case RequestKind.REPLY:
-            name = snapshot.session.name_of(request.slot) if request.slot else "the character"
-            return f"The reply of {name} is stopped; your prompt is kept in its panel."
-        case RequestKind.SUMMARY:
-            return "The summary is stopped; all prompts are kept, and it is made with the next one."
-        case RequestKind.NARRATIVE:
-            return "The writing of the chapter is stopped; the finished parts are kept for Retry."
-        case RequestKind.LOCK:
-            return "The lock is stopped; world, chapter and cast are kept as you wrote them."
-        case RequestKind.TEST:
-            raise ValueError("a snapshot has no test call")
+    name = snapshot.session.name_of(request.slot) if isinstance(request, ReplyRequest) else ""
+    return request.spec.when_stopped.format(name=name)

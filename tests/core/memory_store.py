@@ -53,7 +53,7 @@ class MemoryLease:
 
 
 class MemoryStore:
-    """What `core.store.Store` promises, for one session; faults are put into `failures`."""
+    """What `core.store.SessionStore` promises, for one session; faults are put into `failures`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -166,13 +166,16 @@ class MemoryStore:
             if block.last > after or (block.last == after and block.ordinal > corrections)
         ]
 
-    async def events(
-        self, session_id: SessionId, *, first: int = 1, last: int | None = None
-    ) -> Sequence[Event]:
+    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
         beyond = float("inf") if last is None else last
         return [event for event in self._events if first <= event.prompt_index <= beyond]
 
-    async def newest_events(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+    async def canon(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        return await self.log(session_id, first=first, last=last)
+
+    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
         return list(self._events)
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:

@@ -7,6 +7,8 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.context.visibility import Knowledge, known_to
+from core.domain.cast import Cast
 from core.domain.event import Event, Role
 from core.domain.ids import BlockId, EventId, SessionId
 from core.domain.memory import BlockType, MemoryBlock
@@ -183,3 +185,15 @@ any_text = st.one_of(
     st.lists(st.sampled_from(GRAPHEMES), max_size=40).map("".join),
     st.lists(st.sampled_from(["a", "\n", "\n\n", " ", "\t", "=", "===", "b"]), max_size=30).map("".join),
 )
+
+
+def known(
+    mine: Session,
+    blocks: Sequence[MemoryBlock],
+    recent: Sequence[Event],
+    *,
+    slot: Slot = Slot.RED,
+    tab1: Tab1Inputs = TAB1,
+) -> Knowledge:
+    """What a character of the session knows."""
+    return known_to(Cast(mine, tab1)[slot], mine, blocks, recent)

@@ -6,15 +6,17 @@ from datetime import UTC, datetime, timedelta
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import AnyRequest, Request, RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
-from core.engine.outcome import CallRecords, Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
+from core.engine.kinds.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade
 from core.engine.queue.worker import next_request
 from core.engine.recovery import recover
 from core.engine.transitions import settle
+from core.gateway.call_records import CallRecords
 from core.store import Changes, Snapshot
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -62,9 +64,9 @@ class Simulation:
     def request(self, request_id: RequestId) -> Request:
         return self.requests[request_id]
 
-    def only(self, kind: RequestKind) -> Request:
+    def only(self, kind: type[AnyRequest]) -> AnyRequest:
         """The one request of this kind that is open or failed."""
-        [found] = [request for request in self.snapshot.requests if request.kind is kind]
+        [found] = [request for request in self.snapshot.requests if isinstance(request, kind)]
         return found
 
     def begin(self) -> Request:

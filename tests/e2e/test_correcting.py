@@ -6,10 +6,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION
 from core.engine import commands
-from core.engine.clock import utc_now
 from core.store import WriterInfo
 from db.store import open_store
 from storyengine_tui.cli.exit_codes import ExitCode

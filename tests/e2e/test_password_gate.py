@@ -71,7 +71,7 @@ def test_every_command_that_shows_or_changes_chapters_is_guarded(
     words = words_for(where, COMMANDS[where])
     refused = locked.call(*words, STORYENGINE_CONFIG_DIR=str(config))
     assert refused.returncode == ExitCode.REFUSED, (words, refused.stderr)
-    assert "behind a password" in refused.stderr
+    assert "protected by a password" in refused.stderr
     assert "STORYENGINE_PASSWORD" in refused.stderr
     assert refused.stdout == ""
 

@@ -17,7 +17,7 @@ from pyte.screens import Char
 from core.config.paths import Paths
 from tests.e2e.game_master import Character, GameMaster, Setting
 from tests.e2e.program import Machine, machine
-from tests.store.servers import TEMPLATE, administer, cloned, in_database, plain_url, private_server
+from tests.store.servers import cloned, database_of, plain_url
 from tests.terminal import PATIENCE, STANDARD, Size
 from tests.tui.engine_app import Desktop, make_active
 
@@ -57,20 +57,19 @@ Open = Callable[..., GameMaster]
 
 
 @pytest.fixture(scope="module")
-def played() -> Iterator[str]:
-    """A server with a template database; it holds one chapter of two prompts, the third is Ada's turn."""
-    with private_server() as url:
-        administer(url, "CREATE DATABASE {}", TEMPLATE)
+def played(private_template: str) -> Iterator[tuple[str, str]]:
+    """A server, and a database on it that holds one chapter of two prompts; the third is Ada's turn."""
+    for url in cloned(private_template):
         nowhere = Path("/nowhere")
-        desktop = Desktop(in_database(url, TEMPLATE), Paths(nowhere, nowhere, nowhere, nowhere))
+        desktop = Desktop(url, Paths(nowhere, nowhere, nowhere, nowhere))
         desktop.prepare_now(lambda engine: make_active(engine, 2))
-        yield url
+        yield private_template, database_of(url)
 
 
 @pytest.fixture
-def url(played: str) -> Iterator[str]:
+def url(played: tuple[str, str]) -> Iterator[str]:
     """A database with that chapter."""
-    yield from cloned(played)
+    yield from cloned(*played)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from db.store import PostgresStore, open_store
-from tests.store.servers import private_server
+from tests.store.servers import cloned
 
 
 @pytest.fixture
@@ -14,10 +14,9 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def url() -> Iterator[str]:
+def url(private_template: str) -> Iterator[str]:
     """The database that all engine tests share."""
-    with private_server() as server:
-        yield server
+    yield from cloned(private_template)
 
 
 @pytest.fixture

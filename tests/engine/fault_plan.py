@@ -10,7 +10,8 @@ from enum import Enum
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import Request, RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
@@ -107,7 +108,7 @@ class Row:
         expected = AFTER_FAILURE[self.kind]
         assert standing(stored) == expected
         assert stored.session == self.session.snapshot.session
-        assert len(await self.store.events(self.session.id)) == 2 * expected.prompt_index
+        assert len(await self.store.log(self.session.id)) == 2 * expected.prompt_index
         assert not await self.store.drafts(self.session.id)
         if self.kind is RequestKind.LOCK:
             assert (stored.session.tab1_locked, stored.tab1.world) == (False, "A sea of glass.")

@@ -177,12 +177,12 @@ async def test_ten_megabytes_on_one_line_are_refused_wherever_they_come_from(sto
                 await typed()
         request = await session.wait(await session.submit_prompt(Slot.RED, "Speak."))
         assert request.error_code is ErrorCode.LLM_TRUNCATED, "a later input could not hold it"
-        assert not await session.events()
+        assert not await session.canon()
 
 
 async def test_a_reply_of_hundreds_of_lines_is_kept(store: PostgresStore) -> None:
     lines = "\n".join(str(number) for number in range(800))
     async with chapter(store, Says(lines)) as session:
         await done(session, await session.submit_prompt(Slot.RED, "Count."))
-        [_, reply] = await session.events()
+        [_, reply] = await session.canon()
     assert reply.text == lines

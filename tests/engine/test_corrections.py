@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from core.agents.context_builder import ContextBuilder
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import BlockId, SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.memory import BlockType
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
-from core.engine.clock import utc_now
 from core.engine.save_points.service import SavePoints
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
@@ -41,9 +41,7 @@ def places(session: SessionHandle) -> list[tuple[str, int, int]]:
 
 def input_of(session: SessionHandle) -> str:
     now = session.snapshot
-    context = ContextBuilder(CHOICES).character(
-        now.session, now.tab1, now.blocks, now.recent, Slot.RED, "So?"
-    )
+    context = ContextBuilder(CHOICES).character(now.known_to(Slot.RED), "So?")
     return json.dumps([[one.role, one.content] for one in context.messages])
 
 
@@ -89,9 +87,7 @@ async def test_inputs_with_corrections_have_the_same_bytes_after_a_restart(store
         await play(again, 0)
         memory = await store.memory(session.id)
         now = replace(again.snapshot, blocks=tuple(memory))
-        context = ContextBuilder(CHOICES).character(
-            now.session, now.tab1, now.blocks, now.recent, Slot.RED, "So?"
-        )
+        context = ContextBuilder(CHOICES).character(now.known_to(Slot.RED), "So?")
         assert json.dumps([[one.role, one.content] for one in context.messages]) == before
         assert [block.id for block in memory] == [block.id for block in blocks]
         await again.correct_canon("Third.")

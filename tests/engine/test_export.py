@@ -10,7 +10,8 @@ import pytest
 
 from core.domain.errors import RowRefusedError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.domain.transcript import render_window
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
@@ -126,7 +127,7 @@ async def test_several_replies_and_system_events_of_one_prompt_are_imported_and_
     model = GatedModel()
     model.gate.set()
     async with window(store, model, new_id) as session:
-        events = await session.newest_events()
+        events = await session.newest_canon()
         shown = render_window(events, session.snapshot.session).text
         assert "Agent Orange: I have more to say.\n\nNight falls.\n\n3) " in shown
         await play(session, 1)

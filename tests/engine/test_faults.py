@@ -8,11 +8,12 @@ import pytest
 
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import Request, RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
-from core.engine.outcome import UNKNOWN_CALL
 from core.engine.session_handle import SessionHandle
+from core.gateway.call_records import UNKNOWN_CALL
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
@@ -112,9 +113,9 @@ async def test_a_reply_that_fails_stores_no_event_and_the_text_is_back_in_its_co
         assert stored.session.prompt_index == 0
         assert stored.session.state is SessionState.ACTIVE
         assert stored.unsent == {Slot.ORANGE: "Who goes there?"}
-        assert not await store.events(session.id)
+        assert not await store.log(session.id)
         await assert_retried(session, request)
-        assert (await store.events(session.id))[0].text == "Who goes there?"
+        assert (await store.log(session.id))[0].text == "Who goes there?"
         assert (await store.load(session.id)).unsent == {}
 
 
@@ -163,7 +164,7 @@ async def test_control_characters_in_an_answer_are_gone_before_it_is_stored(
         await session.wait_idle()
         await session.end_chapter()
         await done(session, await session.build_narrative())
-        texts = [event.text for event in await store.events(session.id)]
+        texts = [event.text for event in await store.log(session.id)]
         texts += [draft.text for draft in await store.drafts(session.id)]
         texts += [str(block.payload) for block in await store.blocks(session.id)]
         assert not any(character in text for text in texts for character in "\x00\x07\x08\x1b\x9b\u202e")
@@ -192,7 +193,7 @@ async def test_an_error_after_the_call_keeps_its_code_and_what_was_paid_for(
     def does_not_fit(*_: object) -> object:
         raise StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)
 
-    monkeypatch.setattr("core.engine.queue.executor.repair_context", does_not_fit)
+    monkeypatch.setattr("core.engine.kinds.json_memory.repair_context", does_not_fit)
     async with facing(store, RequestKind.LOCK, Fault.INVALID_JSON) as session:
         request = await session.wait(await session.lock())
         assert request.error_code is ErrorCode.LLM_CONTEXT_OVERFLOW

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.config.consent import Consent
 from core.config.models import LEAST_ANSWER, AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestKind
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider
@@ -87,7 +86,7 @@ async def test_an_answer_of_exactly_its_bound_is_taken(store: PostgresStore) -> 
     model = scripted(Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text="a" * BOUND))
     async with facing(store, RequestKind.REPLY, model, choices=SHORT) as row:
         assert (await row.ask()).error_code is None
-        [_, reply] = await store.events(row.session.id)
+        [_, reply] = await store.log(row.session.id)
         assert len(reply.text) == BOUND
 
 
@@ -123,11 +122,7 @@ async def test_the_connection_to_a_service_that_does_not_stop_is_closed(
 ) -> None:
     async with FaultServer() as server:
         server.default = answers
-        model = OpenAIProvider(
-            base_url=server.base_url,
-            consent=Consent((), tmp_path / "consent.json"),
-            find_key=lambda: SecretStr("sk-test"),
-        )
+        model = OpenAIProvider(base_url=server.base_url, find_key=lambda: SecretStr("sk-test"))
         async with facing(store, RequestKind.REPLY, model, choices=SHORT) as row:
             request = await row.ask()
             assert request.error_code is code

@@ -9,7 +9,7 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import RequestKind
+from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.base import Message
@@ -57,9 +57,7 @@ async def test_inputs_have_the_same_bytes_before_and_after_a_restart(store: Post
         await done(session, await session.lock())
         await play(session, 2)
         now = session.snapshot
-        before = ContextBuilder(CHOICES).character(
-            now.session, now.tab1, now.blocks, now.recent, Slot.RED, "And now?"
-        )
+        before = ContextBuilder(CHOICES).character(now.known_to(Slot.RED), "And now?")
     async with window(store, model, session.id) as again:
         model.calls.clear()
         await done(again, await again.submit_prompt(Slot.RED, "And now?"))

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from core.config.consent import Consent
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestKind
+from core.domain.request_kinds import RequestKind
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.scripted.script import Entry, Fault, Match
 from db.store import PostgresStore
@@ -130,11 +129,7 @@ async def test_a_fault_of_a_service_over_http_comes_to_what_is_stated(
         )
     async with FaultServer() as server:
         server.default = FaultyService(name, kind, often)
-        provider = OpenAIProvider(
-            base_url=server.base_url,
-            consent=Consent((), tmp_path / "consent.json"),
-            find_key=lambda: SecretStr("sk-test"),
-        )
+        provider = OpenAIProvider(base_url=server.base_url, find_key=lambda: SecretStr("sk-test"))
         try:
             async with facing(store, kind, provider, **more) as row:
                 await hold_to_plan(row, often, code, is_repaired=False)

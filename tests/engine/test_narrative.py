@@ -8,11 +8,12 @@ import pytest
 
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.engine.queue.model_call import input_hash
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
+from core.gateway.model_gateway import input_hash
 from core.providers.base import Message
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Match, Script

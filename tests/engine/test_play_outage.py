@@ -65,8 +65,8 @@ async def test_a_play_ends_with_the_code_of_the_database_when_the_wait_is_over_a
     assert ended.value.code is ErrorCode.STORAGE_SAVE_FAILED
     assert "The disk of the database is full" in ended.value.hint
     assert "run the same command" in ended.value.hint
-    assert len(await store.events(session_id)) == 2, "what was stored before is stored"
+    assert len(await store.log(session_id)) == 2, "what was stored before is stored"
     async with window(store, None, session_id) as session:
         await play_and_report(session, script, Reporter(Console(quiet=True), is_quiet=True))
-    assert [event.prompt_index for event in await store.events(session_id)] == [1, 1, 2, 2]
+    assert [event.prompt_index for event in await store.log(session_id)] == [1, 1, 2, 2]
     assert len(await store.drafts(session_id)) == 1

@@ -8,7 +8,8 @@ import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
@@ -81,7 +82,7 @@ async def test_what_a_listener_hears_is_stored_already(store: PostgresStore) -> 
     async with chapter(store) as session, listening(session) as ears:
         await session.submit_prompt(Slot.RED, "Who goes there?")
         heard = await ears.hear(EventsAppended)
-        assert tuple(await store.events(session.id)) == heard.events
+        assert tuple(await store.log(session.id)) == heard.events
         assert session.snapshot.session.prompt_index == 1
 
 
@@ -109,7 +110,7 @@ async def test_prompts_are_answered_in_the_order_in_which_they_were_sent(store: 
         model.gate.set()
         for request in requests:
             await done(session, request)
-        told = [event.text for event in await store.events(session.id) if event.ordinal == 0]
+        told = [event.text for event in await store.log(session.id) if event.ordinal == 0]
         assert told == ["One", "Two", "Three"]
 
 
@@ -181,7 +182,7 @@ async def test_a_prompt_that_is_taken_back_in_the_moment_in_which_its_turn_comes
         late.gate.set()
         await session.wait_idle()
         assert len(model.calls) == 1
-        assert len(await store.events(session.id)) == 2
+        assert len(await store.log(session.id)) == 2
         assert (await store.load(session.id)).unsent == {Slot.RED: "Two"}
         await play(session, 1)
 
@@ -243,7 +244,7 @@ async def test_prompts_behind_a_failed_one_wait_until_the_gm_has_decided(store: 
         assert waiting.state is RequestState.PENDING
         assert await session.retry(first) == first
         await done(session, second)
-        told = [event.text for event in await store.events(session.id) if event.ordinal == 0]
+        told = [event.text for event in await store.log(session.id) if event.ordinal == 0]
         assert told == ["One", "Two"]
 
 
@@ -307,7 +308,7 @@ async def test_closing_while_a_call_runs_puts_the_text_back_into_its_composer(st
         stored = await store.load(session.id)
         assert stored.unsent == {Slot.RED: "One\n\nTwo"}
         assert not any(request.state.is_open for request in stored.requests)
-        assert not await store.events(session.id)
+        assert not await store.log(session.id)
         _, pending = await asyncio.wait(waiters, timeout=1)
         assert not pending, "nobody waits for ever"
         await session.aclose()

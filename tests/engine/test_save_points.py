@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from core.domain.clock import utc_now
 from core.domain.errors import (
     ErrorCode,
     IllegalCommandError,
@@ -30,7 +31,6 @@ from core.domain.save_point import (
 from core.domain.session import SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.clock import utc_now
 from core.engine.engine import Engine
 from core.engine.save_points import service as save_slots
 from core.engine.save_points.service import SavePoints
@@ -256,7 +256,7 @@ async def test_a_reset_keeps_a_slot_of_the_chapter_that_it_puts_away(store: Post
         await session.reset()
     last = max(await store.save_slots(session_id), key=lambda slot: slot.taken_at)
     assert (last.label, last.prompt_index) == ("before the chapter was reset", 2)
-    assert len(await store.events(await slots_of(store).restore(session_id, last.number))) == 4
+    assert len(await store.log(await slots_of(store).restore(session_id, last.number))) == 4
 
 
 async def test_five_slots_are_the_gms_and_a_name_is_one_slot(store: PostgresStore) -> None:
@@ -335,7 +335,7 @@ async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content
     canonical = json.dumps(kept.document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     tamper(url, f"UPDATE save_slot SET sha256 = '{sha256(canonical.encode()).hexdigest()}'")
     fresh = await slots_of(store).restore(session_id, kept.number)
-    assert len(await store.events(fresh)) == 2
+    assert len(await store.log(fresh)) == 2
     tamper(url, "UPDATE save_slot SET document = jsonb_set(document, '{tab1,world}', '\"Other\"')")
     with pytest.raises(SlotDamagedError):
         await slots_of(store).restore(session_id, kept.number)
@@ -366,9 +366,9 @@ async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
     class Counting(Wrapped):
         first: list[int]
 
-        async def events(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Any:
+        async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Any:
             self.first.append(first)
-            return await self._inner.events(session_id, first=first, last=last)
+            return await self._inner.log(session_id, first=first, last=last)
 
     counting = Counting(store)
     async with chapter(store) as session:

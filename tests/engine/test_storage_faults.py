@@ -17,17 +17,17 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
-from core.domain.request import RequestKind
+from core.domain.request import SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
-from core.engine.clock import utc_now
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
 from core.providers.scripted.provider import ScriptedProvider
-from core.store import Changes, Lease, Store
+from core.store import Changes, Lease, SessionStore
 from db.embedded.server import EmbeddedServer
 from db.embedded.watchdog import kept
 from db.store import PostgresStore, open_store
@@ -106,7 +106,7 @@ async def test_a_reply_and_a_text_outlive_a_server_that_is_stopped(
 class Slow(Wrapped):
     """A store whose commits wait at a gate, and then fail, as long as there is trouble."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: SessionStore) -> None:
         super().__init__(inner)
         self.arrived, self.gate, self.is_away = asyncio.Event(), asyncio.Event(), False
 
@@ -186,7 +186,7 @@ async def test_a_connection_that_is_cut_in_its_transaction_stores_the_reply_once
                     await asyncio.to_thread(other.execute, "SELECT pg_terminate_backend(%s, 5000)", [pid])
             await ears.hear(StorageTrouble)
         await done(session, request_id)
-        assert len(await store.events(session.id)) == 2
+        assert len(await store.log(session.id)) == 2
         await play(session, 1)
     assert len(model.calls) == 2
     await asyncio.to_thread(Reader().check, plain_url(url), only=session.id)
@@ -205,7 +205,7 @@ async def test_a_lock_that_another_client_holds_is_waited_out(
             assert "lock timeout" in trouble.error.hint
         await done(session, request_id)
         await ears.hear(StorageRecovered)
-        assert len(await store.events(session.id)) == 2
+        assert len(await store.log(session.id)) == 2
 
 
 @contextmanager
@@ -270,12 +270,12 @@ async def test_on_a_full_disk_nothing_is_lost_and_the_play_goes_on_once_there_is
                 text = await play_until_trouble(session, ears)
                 ballast.unlink()
                 await try_until_stored(session, Slot.ORANGE, "half a thought")
-                if not any(event.text == text for event in await store.events(session.id)):
+                if not any(event.text == text for event in await store.log(session.id)):
                     await done(session, await session.submit_prompt(Slot.RED, text))
                 await play(session, 1)
                 stored = await store.load(session.id)
                 assert stored.unsent.get(Slot.ORANGE) == "half a thought"
-                asked = [event.text for event in await store.events(session.id) if event.ordinal == 0]
+                asked = [event.text for event in await store.log(session.id) if event.ordinal == 0]
                 assert asked.count(text) == 1
             await asyncio.to_thread(Reader().check, plain_url(url))
         await store.aclose()
@@ -360,8 +360,8 @@ async def test_a_clock_that_is_set_back_changes_no_order_and_loses_nothing(
         await session.wait_idle()
         await done(session, await session.build_narrative())
         assert session.snapshot.session.state is SessionState.ENDED
-    events = await store.events(session_id)
+    events = await store.log(session_id)
     assert [event.text for event in events][18::2] == [f"queued {number}" for number in range(4)]
-    summaries = [one for one in await store.requests(session_id) if one.kind is RequestKind.SUMMARY]
+    summaries = [one for one in await store.requests(session_id) if isinstance(one, SummaryRequest)]
     assert sorted(str(one.prompts) for one in summaries) == ["1–7", "8–13"]
     await asyncio.to_thread(Reader().check, plain_url(url), only=session_id)

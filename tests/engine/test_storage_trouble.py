@@ -6,7 +6,8 @@ import logging
 import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import (
@@ -55,7 +56,7 @@ async def test_a_paid_reply_is_stored_exactly_once_when_the_store_is_back(
         await done(session, await session.submit_prompt(Slot.RED, "One"))
         assert outage.failures == 5
         assert len(model.calls) == 1, "it is not paid for twice"
-        assert [event.text for event in await store.events(session.id)][::2] == ["One"]
+        assert [event.text for event in await store.log(session.id)][::2] == ["One"]
         assert len(ears.all(EventsAppended)) == 1
         assert len(ears.all(StorageTrouble)) == 1
         assert len(ears.all(StorageRecovered)) == 1
@@ -78,7 +79,7 @@ async def test_a_prompt_that_the_store_did_not_confirm_is_sent_once_when_it_is_s
         await done(session, await session.submit_prompt(Slot.RED, "One"))
         await session.wait_idle()
         assert len(model.calls) == 1
-        assert [event.text for event in await store.events(session.id)][::2] == ["One"]
+        assert [event.text for event in await store.log(session.id)][::2] == ["One"]
         assert (await store.load(session.id)).unsent == {}
 
 
@@ -157,7 +158,7 @@ async def test_a_reply_is_stored_though_every_connection_was_ended_while_it_stre
         await done(session, request_id)
         assert not session.is_read_only
         await play(session, 1)
-        assert len(await store.events(session.id)) == 4
+        assert len(await store.log(session.id)) == 4
 
 
 async def test_a_window_that_lost_its_lock_to_another_for_a_while_goes_on_after_what_that_one_stored(
@@ -174,7 +175,7 @@ async def test_a_window_that_lost_its_lock_to_another_for_a_while_goes_on_after_
         stored = (await store.load(session.id)).session
         assert (stored.prompt_index, stored.title) == (4, "Theirs")
         assert session.snapshot.session == stored
-        assert len(await store.events(session.id)) == 8
+        assert len(await store.log(session.id)) == 8
 
 
 async def test_an_answer_that_arrives_after_another_window_has_settled_its_prompt_is_kept_on_record(
@@ -191,7 +192,7 @@ async def test_an_answer_that_arrives_after_another_window_has_settled_its_promp
         request = await session.wait(request_id)
         assert request.error_code is ErrorCode.LLM_CANCELLED, "the other window gave it back"
         await play(session, 1)
-        assert len(await store.events(session.id)) == 2, "no reply without its prompt"
+        assert len(await store.log(session.id)) == 2, "no reply without its prompt"
         artifacts = await store.artifacts(session.id, request_id=request_id)
         assert sorted(artifact.error_code is None for artifact in artifacts) == [False, True]
 

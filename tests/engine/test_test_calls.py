@@ -4,10 +4,11 @@ import pytest
 
 from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import Artifact, Request, RequestKind, RequestState
+from core.domain.request import Artifact, Request, RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
-from core.engine.queue.trial import TEST_PROMPT, TEST_VERSION
+from core.engine.kinds.trial import TEST_PROMPT, TEST_VERSION
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json

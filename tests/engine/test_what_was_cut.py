@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
-from core.domain.request import RequestKind
+from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Match
 from db.store import PostgresStore
@@ -28,7 +28,7 @@ async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its
     said = Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text=text)
     async with chapter(store, scripted(said), choices=in_style(AgentRole.CHARACTER, style)) as session:
         request = await done(session, await session.submit_prompt(Slot.RED, "Read it."))
-        *_, reply = await store.events(session.id)
+        *_, reply = await store.log(session.id)
         [call] = await store.artifacts(session.id, request_id=request.id)
         assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
         if style is PromptStyle.FULL:

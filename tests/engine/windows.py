@@ -11,23 +11,23 @@ import psycopg
 import pytest
 
 from core.config.models import AgentRole, ModelAssignments, defaults_for
+from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import Request, RequestKind
+from core.domain.request import Request
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.clock import utc_now
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.queue.model_call import Caller, Cancellation
-from core.engine.queue.rate_limit import RateLimiter
-from core.engine.queue.trial import call_for_test, new_test
+from core.engine.kinds.trial import call_for_test, new_test
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification, SessionChanged
+from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Match, Script
-from core.store import Changes, Lease, Store
+from core.store import Changes, Lease, SessionStore
 from tests.store.servers import plain_url
 
 PATIENCE = 15.0
@@ -178,7 +178,7 @@ async def listening(session: SessionHandle) -> AsyncIterator[Ears]:
 
 
 def engine_on(
-    store: Store,
+    store: SessionStore,
     provider: Provider | None = None,
     *,
     label: str = "first window",
@@ -190,7 +190,7 @@ def engine_on(
 
 @asynccontextmanager
 async def window(
-    store: Store, provider: Provider | None = None, session_id: SessionId | None = None, **more: Any
+    store: SessionStore, provider: Provider | None = None, session_id: SessionId | None = None, **more: Any
 ) -> AsyncIterator[SessionHandle]:
     """Have a session open: the one that is named, or a new one."""
     engine = engine_on(store, provider, **more)
@@ -204,7 +204,7 @@ async def window(
 
 @asynccontextmanager
 async def chapter(
-    store: Store, provider: Provider | None = None, chunk_size: int = 7, **more: Any
+    store: SessionStore, provider: Provider | None = None, chunk_size: int = 7, **more: Any
 ) -> AsyncIterator[SessionHandle]:
     """Have a new chapter open that can be played; its lock is made by a model of its own."""
     async with window(store, session_id=await create(store, chunk_size)) as session:
@@ -214,8 +214,8 @@ async def chapter(
         yield session
 
 
-async def create(store: Store, chunk_size: int = 7) -> SessionId:
-    """Store a new session whose chunks have this many prompts."""
+async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
+    """SessionStore a new session whose chunks have this many prompts."""
     made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
     limits = replace(made.session.limits, chunk_size=chunk_size)
@@ -236,9 +236,9 @@ async def done(session: SessionHandle, request_id: Any) -> Request:
 
 async def record_test(session: SessionHandle, provider: Provider | None = None) -> None:
     """Make a test call and store it with the calls of the session."""
-    caller = Caller(provider or ScriptedProvider(), RateLimiter(CHOICES), utc_now)
+    gateway = ModelGateway(provider or ScriptedProvider(), CHOICES, None, utc_now)
     test = new_test(session.id, utc_now())
-    await session.record_test(test, await call_for_test(caller, CHOICES, test, Cancellation()))
+    await session.record_test(test, await call_for_test(gateway, test, Cancellation()))
 
 
 async def play(session: SessionHandle, count: int, slot: Slot = Slot.RED) -> None:
@@ -275,7 +275,7 @@ def _end(url: str, which: LiteralString) -> None:
 class Wrapped:
     """A store that is another one but for what a test changes."""
 
-    def __init__(self, inner: Store) -> None:
+    def __init__(self, inner: SessionStore) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
@@ -288,7 +288,7 @@ class Outage(Wrapped):
     With `is_late`, what fails has been stored all the same: only the answer was lost.
     """
 
-    def __init__(self, inner: Store, *, is_late: bool = False) -> None:
+    def __init__(self, inner: SessionStore, *, is_late: bool = False) -> None:
         super().__init__(inner)
         self._is_late = is_late
         self.trouble: Callable[[Changes], Exception | None] = lambda _: None

@@ -18,10 +18,10 @@ from core.domain.ids import (
 )
 from core.domain.memory import BlockType, MemoryBlock
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, Request, RequestKind, RequestState, Usage
+from core.domain.request import Artifact, Content, ReplyRequest, Request, RequestState, Usage
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
-from core.store import Changes, Lease, Store
+from core.store import Changes, Lease, SessionStore
 
 PATIENCE = 20.0
 """Seconds until a test gives up waiting."""
@@ -87,12 +87,11 @@ def _block(session: Session, kind: BlockType, first: int, last: int) -> MemoryBl
     )
 
 
-def request(session: Session, **values: object) -> Request:
+def request(session: Session, **values: object) -> ReplyRequest:
     """Return a pending reply request."""
-    made = Request(
+    made = ReplyRequest(
         id=RequestId(new_uuid()),
         session_id=session.id,
-        kind=RequestKind.REPLY,
         slot=Slot.RED,
         text="And then?",
         created_at=NOW,
@@ -156,7 +155,7 @@ def turn(session: Session, text: str = "And then?", answer: str = "I walk on.") 
     )
 
 
-async def locked_session(store: Store, label: str = "test", **values: object) -> tuple[Session, Lease]:
+async def locked_session(store: SessionStore, label: str = "test", **values: object) -> tuple[Session, Lease]:
     """Create a session, take it, and lock its tab 1."""
     session = new_session(**values)
     await store.create(creation(session))
@@ -166,8 +165,8 @@ async def locked_session(store: Store, label: str = "test", **values: object) ->
     return session, lease
 
 
-async def play(store: Store, session: Session, lease: Lease, turns: int) -> Session:
-    """Store that many prompts with replies, and return the session after them."""
+async def play(store: SessionStore, session: Session, lease: Lease, turns: int) -> Session:
+    """SessionStore that many prompts with replies, and return the session after them."""
     for _ in range(turns):
         changes = turn(session)
         await store.commit(changes, lease)
@@ -175,7 +174,7 @@ async def play(store: Store, session: Session, lease: Lease, turns: int) -> Sess
     return session
 
 
-async def taken(store: Store, session_id: SessionId, label: str = "test") -> Lease:
+async def taken(store: SessionStore, session_id: SessionId, label: str = "test") -> Lease:
     """Take the writer's lock, which nobody may hold."""
     lease = await store.acquire(session_id, label)
     assert hasattr(lease, "epoch"), lease

@@ -15,9 +15,9 @@ from tests.store.servers import (
     administer,
     cloned,
     in_database,
+    migrate,
     plain_server,
     plain_url,
-    private_server,
 )
 
 
@@ -26,22 +26,36 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(scope="session", params=["private", "plain"])
-def server_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The private server through its socket, then a plain one through TCP with a password."""
-    if request.param == "private":
-        with private_server() as url:
-            yield url
-    else:
-        with plain_server() as server:
-            yield server.url
+ON_BOTH = {"test_backup", "test_change_listener", "test_connections", "test_schema", "test_writer_lock"}
+"""What may differ between the private server and one that is reached by a URL; the rest is tested on one."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run on both servers what is about the connection, the role or the server itself."""
+    if "server_url" in metafunc.fixturenames:
+        name = metafunc.module.__name__.rpartition(".")[2]
+        kinds = ["private", "plain"] if name in ON_BOTH else ["private"]
+        metafunc.parametrize("server_url", kinds, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def plain_template() -> Iterator[str]:
+    """The URL of a server that is reached through TCP with a password, with a template database."""
+    with plain_server() as server:
+        administer(server.url, "CREATE DATABASE {}", TEMPLATE)
+        asyncio.run(migrate(in_database(server.url, TEMPLATE)))
+        yield server.url
+
+
+@pytest.fixture(scope="session")
+def server_url(request: pytest.FixtureRequest) -> str:
+    """The private server through its socket, or a plain one; its URL, with a template database."""
+    return str(request.getfixturevalue(f"{request.param}_template"))
 
 
 @pytest.fixture(scope="session")
 def template(server_url: str) -> str:
-    """The server's URL, with a template database that is up to date."""
-    administer(server_url, "CREATE DATABASE {}", TEMPLATE)
-    asyncio.run(_migrate(in_database(server_url, TEMPLATE)))
+    """The server's URL."""
     return server_url
 
 
@@ -78,7 +92,3 @@ def raw(url: str) -> Iterator[psycopg.Connection]:
     """What anyone with the password can do: SQL, past all of our code."""
     with psycopg.connect(plain_url(url), autocommit=True) as connection:
         yield connection
-
-
-async def _migrate(url: str) -> None:
-    await (await open_store(url)).aclose()

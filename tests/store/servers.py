@@ -22,6 +22,7 @@ from sqlalchemy import make_url
 from db.embedded.machine.access import ADMINISTRATOR, ROLE
 from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
+from db.store import open_store
 from tests.store.embedded.embedded_fixtures import fast_directory
 
 PATIENCE = 30.0
@@ -132,9 +133,19 @@ def private_server() -> Iterator[str]:
         shutil.rmtree(home, ignore_errors=True)
 
 
+async def migrate(url: str) -> None:
+    """Bring a database up to date."""
+    await (await open_store(url)).aclose()
+
+
 def in_database(server_url: str, name: str) -> str:
     """Return the URL of another database of the same server."""
     return make_url(server_url).set(database=name).render_as_string(hide_password=False)
+
+
+def database_of(url: str) -> str:
+    """Return the name of the database that the URL names."""
+    return str(make_url(url).database)
 
 
 def as_administrator(url: str) -> str:

@@ -131,7 +131,7 @@ async def test_idle_connections_that_died_cost_nothing(
         raw.execute(kill)
         session = await chapters.play(store, session, lease, 1)
         raw.execute(kill)
-        assert len(await store.events(session.id)) == 2 * session.prompt_index
+        assert len(await store.log(session.id)) == 2 * session.prompt_index
         raw.execute(kill)
         await store.create(chapters.creation(chapters.new_session()))
     assert len(await store.sessions()) == 3

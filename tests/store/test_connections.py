@@ -139,9 +139,9 @@ async def test_a_row_that_is_locked_by_another_is_waited_for_and_not_for_ever(
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
                 await store.commit(changes, lease)
-    assert await store.events(session.id) == []
+    assert await store.log(session.id) == []
     await store.commit(changes, lease)
-    assert len(await store.events(session.id)) == 2
+    assert len(await store.log(session.id)) == 2
 
 
 async def test_every_connection_is_bounded(store: PostgresStore, url: str) -> None:

@@ -61,7 +61,7 @@ async def write_a_chapter(url: str) -> None:
     store = await open_store(url)
     session, lease = await chapters.locked_session(store)
     await store.commit(chapters.turn(session), lease)
-    assert len(await store.events(session.id)) == 2
+    assert len(await store.log(session.id)) == 2
     await store.aclose()
 
 

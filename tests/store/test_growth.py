@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from core.domain.ids import SessionId
-from core.domain.request import RequestState
+from core.domain.request import RequestRecord, RequestState
 from core.domain.session import Session
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store
@@ -89,7 +89,8 @@ async def _opened(store: PostgresStore, session_id: SessionId) -> Story:
 async def _commit(story: Story) -> None:
     """The engine's two commits of one prompt."""
     changes = chapters.turn(story.session)
-    asked = replace(changes.requests[0], state=RequestState.PROCESSING, prompts=None)
+    done = RequestRecord.of(changes.requests[0])
+    asked = replace(done, state=RequestState.PROCESSING, prompts=None).request()
     await story.store.commit(Changes(session_id=story.session.id, requests=(asked,)), story.lease)
     await story.store.commit(changes, story.lease)
     story.session = changes.session or story.session
@@ -100,7 +101,7 @@ async def _load(story: Story) -> None:
 
 
 async def _newest(story: Story) -> None:
-    assert len(await story.store.newest_events(story.session.id, 10_000)) >= 67
+    assert len(await story.store.newest_canon(story.session.id, 10_000)) >= 67
 
 
 async def rows_touched(url: str, session_id: SessionId, work: Callable[[Story], Awaitable[None]]) -> int:
@@ -144,14 +145,14 @@ async def test_the_newest_events_are_exactly_those_that_just_exceed_the_room(
         changes = chapters.turn(session, "x" * lengths[index], "é" * lengths[index + 1])
         await store.commit(changes, lease)
         session = changes.session or session
-    whole = list(await store.events(session.id))
+    whole = list(await store.log(session.id))
     assert [len(event.text) for event in whole] == lengths
     for room in (0, 1, 2, 3, 701, 702, 703, 704, 733, 734, 735, 736, 740, 741, 10_000):
         total, count = 0, 0
         while total <= room and count < len(whole):
             count += 1
             total += lengths[-count]
-        assert await store.newest_events(session.id, room) == whole[len(whole) - count :], room
+        assert await store.newest_canon(session.id, room) == whole[len(whole) - count :], room
 
 
 async def test_a_walk_back_over_many_batches_is_in_order(
@@ -160,7 +161,7 @@ async def test_a_walk_back_over_many_batches_is_in_order(
     url, _, long = grown
     store = await open_store(url)
     last = (await store.load(long)).session.prompt_index
-    newest = await store.newest_events(long, 300_000)
+    newest = await store.newest_canon(long, 300_000)
     await store.aclose()
     places = [(event.prompt_index, event.ordinal) for event in newest]
     assert places == sorted(set(places))

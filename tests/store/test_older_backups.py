@@ -10,7 +10,7 @@ import pytest
 
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
-from core.domain.request import RequestKind
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import TextArrived
@@ -33,7 +33,7 @@ from tests.engine.windows import (
 )
 from tests.store.embedded.embedded_fixtures import directory, stop
 from tests.store.older_schema import make_old
-from tests.store.servers import cloned, plain_url, private_server
+from tests.store.servers import cloned, plain_url
 from tests.torture.reader import Reader, check_session, digest_of
 
 pytestmark = pytest.mark.anyio
@@ -45,20 +45,14 @@ CORRECTION = "It is the bell that answers."
 MEANWHILE = "And who rings the bell meanwhile?"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with private_server() as url:
-        yield url
+@pytest.fixture
+def here(private_url: str) -> Iterator[str]:
+    yield from cloned(private_url, "template0")
 
 
 @pytest.fixture
-def here(server: str) -> Iterator[str]:
-    yield from cloned(server, "template0")
-
-
-@pytest.fixture
-def there(server: str) -> Iterator[str]:
-    yield from cloned(server, "template0")
+def there(private_url: str) -> Iterator[str]:
+    yield from cloned(private_url, "template0")
 
 
 async def test_backups_that_are_taken_while_a_chapter_is_played_are_each_one_instant_of_it(
@@ -111,7 +105,7 @@ async def test_a_prompt_that_is_stored_during_a_backup_is_neither_lost_nor_torn(
             assert not backing.done(), "it is stored while the backup is taken"
         await backing
         await backup(here, after)
-        assert (await store.events(session.id, first=3))[0].text == MEANWHILE
+        assert (await store.log(session.id, first=3))[0].text == MEANWHILE
         session_id = session.id
     await store.aclose()
     await restore(there, during)
@@ -162,7 +156,7 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
     [line] = await store.sessions()
     model = Recorder()
     async with window(store, model, line.id) as session:
-        assert [event.text for event in await session.events()] == ["Who is there?", "I am."]
+        assert [event.text for event in await session.canon()] == ["Who is there?", "I am."]
         assert [block.payload for block in await session.memory_blocks()] == [{"canon_locks": []}]
         await session.correct_canon(CORRECTION)
         await play(session, 1)

@@ -11,11 +11,11 @@ from psycopg import sql
 
 import core.store
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
-from core.domain.ids import SessionId, new_uuid
+from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.limits import Limits
 from core.domain.memory import is_whole
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Content, RequestKind, RequestState
+from core.domain.request import Content, RequestState, SummaryRequest
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.store import Changes, Lease
@@ -58,10 +58,12 @@ async def test_everything_a_commit_can_bring_comes_back(
     session = replace(changes.session or session, boundary=1, next_slot=Slot.ORANGE)
     block = chapters.delta(session, 1, 1)
     draft = chapters.draft(session, 1, changes.requests[0].id)
-    failed = chapters.request(
-        session,
-        kind=RequestKind.SUMMARY,
-        slot=None,
+    failed = SummaryRequest(
+        id=RequestId(new_uuid()),
+        session_id=session.id,
+        priority=3,
+        created_at=NOW,
+        updated_at=NOW,
         state=RequestState.FAILED,
         prompts=PromptRange(1, 1),
         retry_after=NOW,
@@ -87,7 +89,7 @@ async def test_everything_a_commit_can_bring_comes_back(
     assert snapshot.requests == (failed,)
     assert snapshot.unsent == {Slot.RED: "half a thou"}
     assert snapshot.draft_count == 1
-    assert await store.events(session.id) == list(changes.events)
+    assert await store.log(session.id) == list(changes.events)
     assert await store.drafts(session.id) == [draft]
     assert await store.requests(session.id) == [*changes.requests, failed]
     assert await store.artifacts(session.id) == list(changes.artifacts)
@@ -150,7 +152,7 @@ async def test_a_commit_sent_again_stores_the_same(
     changes = chapters.turn(session)
     await store.commit(changes, lease)
     await store.commit(changes, lease)
-    assert await store.events(session.id) == list(changes.events)
+    assert await store.log(session.id) == list(changes.events)
     assert len(await store.artifacts(session.id)) == 1
 
 
@@ -189,7 +191,7 @@ async def test_a_whole_chapter_is_imported_at_once(
         session=copy,
         tab1=Tab1Inputs(world="Ash"),
         unsent={Slot.RED: "and"},
-        events=tuple(replace(event, session_id=new_id) for event in await store.events(session.id)),
+        events=tuple(replace(event, session_id=new_id) for event in await store.log(session.id)),
         blocks=(chapters.lock_block(copy),),
         drafts=(chapters.draft(copy, 1),),
         requests=(asked,),
@@ -211,7 +213,7 @@ async def test_what_jsonb_refuses_is_an_error_with_a_sentence(
     with pytest.raises(StorageError) as caught:
         await store.commit(replace(changes, events=(odd, changes.events[1])), lease)
     assert not caught.value.is_transient
-    assert await store.events(session.id) == []
+    assert await store.log(session.id) == []
     await store.commit(changes, lease)
 
 
@@ -323,7 +325,7 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
     await store.purge(session.id)
     assert [line.id for line in await store.sessions()] == [other.id]
     assert await store.sessions(is_archived=True) == []
-    for rows in (store.events, store.drafts, store.requests, store.artifacts):
+    for rows in (store.log, store.canon, store.drafts, store.requests, store.artifacts):
         assert await rows(session.id) == []
         assert await rows(other.id) != []
 

@@ -92,7 +92,7 @@ async def test_an_unreadable_part_of_a_chapter_is_told_with_the_chapter_it_is_in
     raw.execute("UPDATE llm_request SET retry_after = %s", [FAR])
     with pytest.raises(StorageError, match=f"chapter {session.id} cannot be read"):
         await store.requests(session.id)
-    assert len(await store.events(session.id)) == 2
+    assert len(await store.log(session.id)) == 2
     await store.aclose()
 
 
@@ -110,7 +110,7 @@ async def test_times_beyond_the_bounds_in_an_older_database_are_set_to_the_bound
         datetime(1900, 1, 1, tzinfo=UTC),
         datetime(9999, 1, 1, tzinfo=UTC),
     )
-    assert [event.created_at.year for event in await store.events(line.id)][1] == 9999
+    assert [event.created_at.year for event in await store.log(line.id)][1] == 9999
     await store.aclose()
     with psycopg.connect(plain_url(empty_url)) as raw, pytest.raises(psycopg.Error, match="append-only"):
         raw.execute("UPDATE event SET text = 'other'")

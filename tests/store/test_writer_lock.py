@@ -130,7 +130,7 @@ async def test_a_writer_that_was_replaced_writes_nothing(
         changes = Changes(session_id=session.id, unsent={Slot.RED: "x"})
     with pytest.raises(SessionLockedError):
         await store.commit(changes, old)
-    assert await store.events(session.id) == []
+    assert await store.log(session.id) == []
     assert (await store.load(session.id)).unsent == {}
 
 

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from core.domain.memory import BlockType, MemoryBlock
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import Request, RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import Session, SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider

@@ -11,13 +11,14 @@ from functools import partial
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import Request, RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.clock import utc_now
 from core.store import Changes, Snapshot
 from tests.torture.random_windows import AWAY, CODES, SELDOM_NOT, Figures, RandomWindows
 from tests.torture.random_words import words_of

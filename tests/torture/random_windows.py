@@ -13,7 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
@@ -52,12 +53,12 @@ class Puppet(ScriptedProvider):
         await self.gate.wait()
         code, is_late = self.faults.pop(0) if self.faults else (None, False)
         if code is not None and not is_late:
-            raise ProviderError(code, is_retryable=True)
+            raise ProviderError(code)
         async for item in super().stream(request):
             yield item
             if code is not None:
                 Figures.cut_streams += 1
-                raise ProviderError(code, is_retryable=True)
+                raise ProviderError(code)
 
 
 class Figures:

@@ -89,10 +89,10 @@ class Unreliable(ScriptedProvider):
         is_late = self._chance.random() < 0.5
         self.faults += fails
         if fails and not is_late:
-            raise ProviderError(self._chance.choice(CODES), is_retryable=True)
+            raise ProviderError(self._chance.choice(CODES))
         async for item in super().stream(request):
             if fails and isinstance(item, Completion):
-                raise ProviderError(self._chance.choice(CODES), is_retryable=True)
+                raise ProviderError(self._chance.choice(CODES))
             yield item
 
 

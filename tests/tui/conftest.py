@@ -9,6 +9,8 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Input
 
+from tests.tui.engine_app import desktop as desktop
+
 
 @pytest.fixture(autouse=True)
 def _still_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,14 +6,10 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
-from psycopg import sql
-from sqlalchemy import make_url
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -30,11 +26,9 @@ from core.providers.scripted.script import Script
 from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
-from tests.store.servers import private_server
+from tests.store.servers import cloned
 
 PATIENCE = 15.0
-TEMPLATE = "screen_template"
-_numbers = count(1)
 
 
 @dataclass
@@ -97,30 +91,19 @@ class Desktop:
         asyncio.run(self.prepare(work))
 
 
-@pytest.fixture(scope="session")
-def screen_template() -> Iterator[str]:
-    """A private server with a template database that is up to date; its URL."""
-    with private_server() as url:
-        _administer(url, "CREATE DATABASE {}", TEMPLATE)
-        asyncio.run(_migrate(_in_database(url, TEMPLATE)))
-        yield url
-
-
 @pytest.fixture
-def desktop(screen_template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desktop]:
+def desktop(private_template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desktop]:
     """A machine of the test's own, in UTC, with an empty database."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    name = f"screen_{next(_numbers)}"
-    _administer(screen_template, "CREATE DATABASE {} TEMPLATE {}", name, TEMPLATE)
     paths = Paths(
         data=tmp_path / "data",
         config=tmp_path / "config",
         logs=tmp_path / "logs",
         downloads=tmp_path / "downloads",
     )
-    yield Desktop(_in_database(screen_template, name), paths)
-    _administer(screen_template, "DROP DATABASE {} WITH (FORCE)", name)
+    for url in cloned(private_template):
+        yield Desktop(url, paths)
 
 
 async def until(
@@ -151,20 +134,6 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
     # The focus comes last; a key that is pressed before it would be taken by what has it then.
     await until(pilot, lambda: app.screen is not app.chapter or app.focused is not None)
     return app
-
-
-async def _migrate(url: str) -> None:
-    await (await open_store(url)).aclose()
-
-
-def _in_database(url: str, name: str) -> str:
-    return make_url(url).set(database=name).render_as_string(hide_password=False)
-
-
-def _administer(url: str, statement: str, *names: str) -> None:
-    parsed = make_url(url).set(drivername="postgresql", database="postgres")
-    with psycopg.connect(parsed.render_as_string(hide_password=False), autocommit=True) as connection:
-        connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
 def tab1(world: str = "A lighthouse on a rock.", chapter: str = "The relief boat is late.") -> Tab1Edit:

@@ -5,8 +5,8 @@ from itertools import groupby
 
 from core.domain.ids import SessionId
 from core.domain.request import Artifact
-from core.engine.queue.trial import TEST_VERSION
-from core.store import Store
+from core.engine.kinds.trial import TEST_VERSION
+from core.store import SessionStore
 
 MAX_SESSIONS_SCANNED = 5
 """How many other chapters are looked at, those played last first: each is a query of its own."""
@@ -33,7 +33,9 @@ def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> f
     return known
 
 
-async def find_last_duration(store: Store, session_id: SessionId, agent_id: int, model: str) -> float | None:
+async def find_last_duration(
+    store: SessionStore, session_id: SessionId, agent_id: int, model: str
+) -> float | None:
     """Return `last_duration` of this session, else of the one played last that knows; raise StorageError."""
     others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
     for one in (session_id, *others[:MAX_SESSIONS_SCANNED]):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
+from core.domain.clock import Clock
 from core.domain.errors import (
     ErrorCode,
     IllegalCommandError,
@@ -14,17 +15,18 @@ from core.domain.errors import (
     StoryEngineError,
 )
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session import SessionState
 from core.engine import commands
-from core.engine.clock import Clock
-from core.engine.outcome import BUG, CallRecords, Failed, Outcome, failure_of, trail_without_call
+from core.engine.kinds.outcome import Failed, Outcome
+from core.engine.moves import may_summarise_early, retry_time
 from core.engine.queue.executor import Executor
-from core.engine.queue.model_call import Cancellation
 from core.engine.recovery import recover
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import Writer
-from core.engine.transitions import may_summarise_early, retry_time, settle
+from core.engine.transitions import settle
+from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
+from core.gateway.model_gateway import Cancellation
 from core.store import Changes, Snapshot
 
 log = logging.getLogger(__name__)
@@ -80,7 +82,7 @@ class Runner:
             self._current[1].request()
             return True
         request = commands.find_request(self._writer.snapshot, request_id)
-        is_about_to = request.state is RequestState.PROCESSING or request.kind is not RequestKind.REPLY
+        is_about_to = request.is_processing or not isinstance(request, ReplyRequest)
         if not (request.state.is_open and is_about_to):
             return False
         self._unwanted.add(request_id)
@@ -136,7 +138,7 @@ class Runner:
 
     async def _summarises_early(self, request: Request) -> bool:
         """Begin an early summary where a prompt could go only with the story before it shortened."""
-        if request.kind is not RequestKind.REPLY:
+        if not isinstance(request, ReplyRequest):
             return False
         if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
             return False
@@ -187,7 +189,7 @@ class Runner:
             (failed, CallRecords()),
         ):
             if stored is None:
-                stored = trail_without_call(request, failed.error, self._clock())
+                stored = records_without_call(request, failed.error, self._clock())
             settlement = partial(self._settlement, request=request, outcome=settled, call_records=stored)
             try:
                 await self._writer.apply_patiently(settlement)
@@ -214,7 +216,7 @@ class Runner:
         if error is None:
             return task.result()
         failure = failure_of(error, f"request {request.id}")
-        return Failed(failure), trail_without_call(request, failure, self._clock())
+        return Failed(failure), records_without_call(request, failure, self._clock())
 
     async def _executed(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
         snapshot = await self._writer.know_memory()
@@ -248,10 +250,8 @@ def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     request = next_request(snapshot)
     if request is None or request.id != request_id:
         raise _NotItsTurnError
-    is_begun = request.state is RequestState.PROCESSING
-    return Changes(
-        session_id=request.session_id, requests=() if is_begun else (commands.begin(request, now),)
-    )
+    requests = () if request.is_processing else (commands.begin(request, now),)
+    return Changes(session_id=request.session_id, requests=requests)
 
 
 def next_request(snapshot: Snapshot) -> Request | None:
@@ -261,30 +261,14 @@ def next_request(snapshot: Snapshot) -> Request | None:
     rest on the reply that did not come. A request that was stored as processing is one that has not
     been run yet: the runner settles one before it looks for the next.
     """
-    kinds = _RUNNABLE[snapshot.session.state]
-    failed_reply = any(
-        request.kind is RequestKind.REPLY and request.state is RequestState.FAILED
-        for request in snapshot.requests
-    )
+    is_held_up = bool(snapshot.failed(ReplyRequest))
     candidates = [
         request
-        for request in snapshot.requests
-        if request.kind in kinds
-        and request.state.is_open
-        and not (failed_reply and request.kind is RequestKind.REPLY)
+        for request in snapshot.open_requests
+        if snapshot.session.state in request.spec.runs_in
+        and not (is_held_up and isinstance(request, ReplyRequest))
     ]
     return min(candidates, key=lambda request: request.order, default=None)
-
-
-_RUNNABLE: dict[SessionState, frozenset[RequestKind]] = {
-    SessionState.DRAFT_TAB1: frozenset(),
-    SessionState.LOCKING: frozenset({RequestKind.LOCK}),
-    SessionState.ACTIVE: frozenset({RequestKind.REPLY}),
-    SessionState.SUMMARIZING: frozenset({RequestKind.SUMMARY}),
-    SessionState.ENDED: frozenset(),
-    SessionState.NARRATING: frozenset({RequestKind.NARRATIVE}),
-    SessionState.RESETTING: frozenset(),
-}
 
 
 def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
@@ -293,11 +277,8 @@ def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
         return None
     times = [
         due
-        for request in snapshot.requests
-        if request.kind is RequestKind.SUMMARY
-        and request.state is RequestState.FAILED
-        and (due := retry_time(request, now)) is not None
-        and request.prompts is not None
+        for request in snapshot.failed(SummaryRequest)
+        if (due := retry_time(request, now)) is not None
         and request.prompts.first == snapshot.session.boundary + 1
     ]
     return min(times, default=None)

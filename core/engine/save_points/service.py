@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
+from core.domain.clock import Clock
 from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import SessionId, new_uuid
 from core.domain.limits import LONGEST_TITLE
 from core.domain.memory import MemoryBlock
-from core.domain.request import RequestKind
 from core.domain.save_point import (
     AUTOMATIC,
     LINKS,
@@ -27,10 +27,9 @@ from core.domain.save_point import (
     number_for_automatic,
 )
 from core.domain.session import Session, title_from
-from core.engine.clock import Clock
-from core.engine.transitions import returned_unsent
+from core.engine.kinds.registry import handler_of
 from core.exchange.session_export import SessionBody, as_new_session
-from core.store import Changes, Snapshot, Store
+from core.store import Changes, SessionStore, Snapshot
 from core.text.cleaning import clean_line
 
 BATCH = 200
@@ -44,7 +43,7 @@ class SavePoints:
     once take the same.
     """
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
         self._turn = asyncio.Lock()
@@ -171,7 +170,7 @@ class SavePoints:
 
     async def _events(self, session_id: SessionId, before: int, last: int) -> AsyncIterator[Sequence[Event]]:
         for first in range(before + 1, last + 1, BATCH):
-            yield await self._store.events(session_id, first=first, last=min(last, first + BATCH - 1))
+            yield await self._store.log(session_id, first=first, last=min(last, first + BATCH - 1))
 
     async def _blocks(
         self, session: Session, corrections: int, *, after: tuple[int, int]
@@ -206,15 +205,9 @@ def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
 
 def _all_unsent(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with the texts of open prompts in their composers: their calls are not saved."""
-    prompts = [
-        request
-        for request in snapshot.requests
-        if request.kind is RequestKind.REPLY and request.state.is_open
-    ]
-    for request in reversed(prompts):
-        if request.slot is not None:
-            text = returned_unsent(snapshot, request.slot, request.text)
-            snapshot = snapshot.after(Changes(session_id=snapshot.session.id, unsent={request.slot: text}))
+    for request in reversed(snapshot.open_prompts):
+        returned = handler_of(request).returned(snapshot, request)
+        snapshot = snapshot.after(Changes(session_id=snapshot.session.id, unsent=returned))
     return snapshot
 
 

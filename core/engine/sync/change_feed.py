@@ -7,8 +7,9 @@ from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.event import Event
 from core.domain.memory import MemoryBlock, folded
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import Request, RequestState
 from core.domain.slot import Slot
+from core.engine.kinds.registry import handler_of
 from core.engine.sync.notifications import (
     DraftStored,
     EventsAppended,
@@ -21,7 +22,7 @@ from core.engine.sync.notifications import (
     SessionChanged,
     UnsentChanged,
 )
-from core.store import Changes, Snapshot, Store, full_deltas_from
+from core.store import Changes, SessionStore, Snapshot, full_deltas_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,11 @@ def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
     return notifications
 
 
-async def read_changes(store: Store, before: Snapshot) -> SnapshotDelta:
+async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     """Read the session again and return what became of it since `before`; raises StorageError."""
     now = await store.load(before.session.id)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
-    events = await store.events(now.session.id, first=first, last=last) if last >= first else ()
+    events = await store.log(now.session.id, first=first, last=last) if last >= first else ()
     blocks = await _new_blocks(store, before, now)
     if before.is_memory_known:
         known = folded((*before.blocks, *blocks), full_deltas_from(now.session))
@@ -63,7 +64,7 @@ async def read_changes(store: Store, before: Snapshot) -> SnapshotDelta:
     return diff_snapshots(before, now, events, blocks, drafts)
 
 
-async def _new_blocks(store: Store, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
+async def _new_blocks(store: SessionStore, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
     old, new = before.session, now.session
     is_same = (new.boundary, new.tab1_locked) == (old.boundary, old.tab1_locked)
     if is_same and now.corrections == before.corrections:
@@ -83,8 +84,6 @@ def diff_snapshots(
     known = {request.id: request for request in before.requests}
     kept = {request.id for request in now.requests}
     changed = [request for request in now.requests if known.get(request.id) != request]
-    gone = [_ended(request, now, events, drafts) for request in before.requests if request.id not in kept]
-    requests = (*gone, *changed)
     changes = Changes(
         session_id=now.session.id,
         session=now.session,
@@ -96,9 +95,10 @@ def diff_snapshots(
             for slot in Slot
             if now.unsent.get(slot, "") != before.unsent.get(slot, "")
         },
-        requests=requests,
     )
-    return SnapshotDelta(now, tuple(notifications_for(before, changes)), requests)
+    gone = [_ended(request, changes) for request in before.requests if request.id not in kept]
+    changes = replace(changes, requests=(*gone, *changed))
+    return SnapshotDelta(now, tuple(notifications_for(before, changes)), changes.requests)
 
 
 def _notices_of_request(request: Request) -> list[Notification]:
@@ -114,19 +114,7 @@ def _notices_of_request(request: Request) -> list[Notification]:
             return [RequestSettled(request)]
 
 
-def _ended(
-    request: Request, now: Snapshot, events: Sequence[Event], drafts: Sequence[NarrativeDraft]
-) -> Request:
+def _ended(request: Request, changes: Changes) -> Request:
     """Return a request that is no longer kept as it ended: done if what it asked for is there."""
-    match request.kind:
-        case RequestKind.LOCK:
-            is_done = now.session.tab1_locked
-        case RequestKind.REPLY:
-            is_done = any(event.metadata.get("request_id") == str(request.id) for event in events)
-        case RequestKind.SUMMARY:
-            is_done = request.prompts is not None and request.prompts.last <= now.session.boundary
-        case RequestKind.NARRATIVE:
-            is_done = any(draft.request_id == request.id for draft in drafts)
-        case RequestKind.TEST:
-            raise ValueError("a snapshot has no test call")
+    is_done = handler_of(request).is_done(request, changes)
     return replace(request, state=RequestState.DONE if is_done else RequestState.CANCELLED)

@@ -8,16 +8,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
+from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
 from core.domain.request import Request
-from core.engine.clock import Clock
 from core.engine.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
-from core.store import Changes, Lease, Snapshot, Store, WriterInfo
+from core.store import Changes, Lease, SessionStore, Snapshot, WriterInfo
 
 Decide = Callable[[Snapshot], Changes]
 
@@ -38,7 +38,7 @@ class Writer:
     change of the snapshot, `on_locked_out` when another window has become the writer.
     """
 
-    store: Store
+    store: SessionStore
     listeners: Listeners
     label: str
     snapshot: Snapshot

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from core.config.consent import Consent
 from core.config.models import LOCAL_MODEL
 from core.config.paths import Paths
 from core.domain.errors import ErrorCode
@@ -36,14 +35,12 @@ class LocalProvider:
     def __init__(
         self,
         paths: Paths,
-        consent: Consent,
         *,
         model_path: Path | None = None,
         context_window: int = 8_192,
         server: LocalServer | None = None,
     ) -> None:
         self._paths = paths
-        self._consent = consent
         self._model_path = model_path
         alias = LOCAL_MODEL if model_path is None else model_path.stem
         self._server = server or LocalServer(paths.logs, alias=alias, context_window=context_window)
@@ -96,7 +93,6 @@ class LocalProvider:
         key = SecretStr(endpoint.api_key)
         return OpenAIProvider(
             base_url=endpoint.base_url,
-            consent=self._consent,
             find_key=lambda: key,
             name=self.name,
             extra_body=SMALL_MODEL_SAMPLING if self._model_path is None else None,

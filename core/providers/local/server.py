@@ -85,9 +85,7 @@ class LocalServer:
             return None
         if status == _ILLEGAL_INSTRUCTION:
             return self._failure(status, CHILD)
-        return self._error(
-            "stopped in the middle of its work; retry, and it is started again", is_retryable=True
-        )
+        return self._error("stopped in the middle of its work; retry, and it is started again")
 
     async def aclose(self) -> None:
         """End the child; wait for it, and kill it when it does not end by itself."""
@@ -107,7 +105,7 @@ class LocalServer:
             is_started = True
             return endpoint
         except TimeoutError:
-            raise self._error("did not become ready in time", is_retryable=True) from None
+            raise self._error("did not become ready in time") from None
         except ValueError:
             raise self._error(f"did not start as it should; {self._log} says why") from None
         finally:
@@ -165,15 +163,14 @@ class LocalServer:
             return self._error("needs the package xllamacpp, which is not installed here")
         if status == _UNUSABLE_MODEL:
             return self._error(f"could not read {model_file}")
-        return self._error(f"ended at once, with status {status}; {self._log} says why", is_retryable=True)
+        return self._error(f"ended at once, with status {status}; {self._log} says why")
 
     @staticmethod
-    def _error(what: str, *, is_retryable: bool = False) -> ProviderError:
+    def _error(what: str) -> ProviderError:
         return ProviderError(
             ErrorCode.LLM_SERVER_ERROR,
             f"The local model {what}; nothing is lost.",
             hint="Another model can answer: set STORYENGINE_PROVIDER=openai and STORYENGINE_BASE_URL.",
-            is_retryable=is_retryable,
         )
 
 

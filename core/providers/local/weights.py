@@ -208,5 +208,4 @@ def _failed(reason: str) -> ProviderError:
         ErrorCode.LLM_REQUEST_ERROR,
         f"The local model could not be fetched: {reason}; nothing is lost.",
         hint=f"Try `{FETCH_COMMAND}` again, or set STORYENGINE_MODEL_PATH to a GGUF file that you have.",
-        is_retryable=True,
     )

@@ -47,5 +47,4 @@ def _too_long() -> ProviderError:
         "The model's service sent more without a line break than any answer has; the connection was closed "
         "and nothing is lost, retry.",
         hint="When it happens again, check STORYENGINE_BASE_URL.",
-        is_retryable=True,
     )

@@ -41,7 +41,6 @@ class ChunkReader:
             finish_reason=finish_reason,
             usage=_usage(getattr(chunk, "usage", None)),
             model=_name(chunk, "model"),
-            response_id=_name(chunk, "id"),
         )
 
     def _joined(self, text: str, *, is_last: bool) -> str:

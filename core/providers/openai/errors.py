@@ -32,7 +32,6 @@ _NO_CREDIT = re.compile(
     r"insufficient_(?:quota|credit|balance|funds)|billing_|credit_balance|credits?_exhausted"
     r"|credit balance|(?:insufficient|out of|not enough|no|requires more) (?:credits?|balance|funds)"
 )
-_RETRYABLE = frozenset({ErrorCode.LLM_RATE_LIMITED, ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_SERVER_ERROR})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +180,6 @@ def provider_error(fault: ServiceFault, key: str, usage: Usage | None = None) ->
         code,
         _message(code, fault, key),
         hint=_hint(code, fault, key),
-        is_retryable=code in _RETRYABLE,
         retry_after=fault.retry_after,
         usage=usage,
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
 
-from core.config.consent import Consent, is_loopback, may_use_proxy, normalise_base_url
+from core.config.consent import is_loopback, may_use_proxy, normalise_base_url
 from core.domain.errors import ErrorCode
 from core.providers.answer import Answer, Piece, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
@@ -59,13 +59,11 @@ class OpenAIProvider:
         self,
         *,
         base_url: str,
-        consent: Consent,
         find_key: Callable[[], SecretStr | None],
         name: str = "openai",
         extra_body: Mapping[str, object] | None = None,
     ) -> None:
         self._url = normalise_base_url(base_url)
-        self._consent = consent
         self._find_key = find_key
         self._name = name
         self._extra_body = dict(extra_body or {})
@@ -87,10 +85,7 @@ class OpenAIProvider:
         return None if is_loopback(self._url) else self._url
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        """Yield the deltas and the completion; see `Provider.stream`.
-
-        Raises StoryEngineError with CONSENT_REQUIRED, before anything is sent, when the address has none.
-        """
+        """Yield the deltas and the completion; see `Provider.stream`. Consent is the gateway's to check."""
         answer, reader = Answer(request.model), ChunkReader()
         stream = await self._open(request)
         try:
@@ -132,7 +127,6 @@ class OpenAIProvider:
 
     async def _try(self, request: ModelRequest, dialect: Dialect) -> ChunkStream | ServiceFault:
         """Send the request once; return the fault when the service answered with an error."""
-        self._consent.check(self._url)
         deadline = _now() + request.timeout
         client = await _in_time(self._ready_client(), deadline)
         import openai
@@ -218,7 +212,7 @@ async def _in_time(awaitable: Awaitable[T], deadline: float) -> T:
         async with asyncio.timeout_at(deadline):
             return await awaitable
     except TimeoutError:
-        raise ProviderError(ErrorCode.LLM_TIMEOUT, is_retryable=True) from None
+        raise ProviderError(ErrorCode.LLM_TIMEOUT) from None
 
 
 @contextlib.contextmanager
@@ -235,7 +229,7 @@ def _translated(key: str, *, is_streaming: bool = False) -> Iterator[None]:
     except openai.APIStatusError:
         raise
     except (openai.APITimeoutError, httpx2.TimeoutException):
-        raise ProviderError(ErrorCode.LLM_TIMEOUT, is_retryable=True) from None
+        raise ProviderError(ErrorCode.LLM_TIMEOUT) from None
     except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError):
         raise (cut_off() if is_streaming else _unreachable()) from None
     except openai.APIResponseValidationError:
@@ -253,7 +247,6 @@ def _unreachable() -> ProviderError:
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service could not be reached; nothing is lost, check the connection and retry.",
         hint="See that it runs, and that its address is right: F6 shows it, STORYENGINE_BASE_URL may set it.",
-        is_retryable=True,
     )
 
 
@@ -262,5 +255,4 @@ def _unreadable() -> ProviderError:
         ErrorCode.LLM_SERVER_ERROR,
         "The model's service sent something that is not a stream of chat chunks; nothing is lost, retry.",
         hint="When it happens again, check STORYENGINE_BASE_URL.",
-        is_retryable=True,
     )

@@ -24,14 +24,14 @@ from core.providers.scripted.synthetic import json_from_schema, synthesize_reply
 _TOKEN = re.compile(r"\s*\S+|\s+\Z")
 _CHARACTERS_PER_TOKEN = 4
 _RATE_LIMIT_SECONDS = 1.0
-_ERRORS: dict[Fault, tuple[ErrorCode, bool]] = {
-    Fault.TIME_OUT: (ErrorCode.LLM_TIMEOUT, True),
-    Fault.RATE_LIMITED: (ErrorCode.LLM_RATE_LIMITED, True),
-    Fault.AUTH: (ErrorCode.LLM_AUTH_ERROR, False),
-    Fault.CREDIT_EXHAUSTED: (ErrorCode.LLM_CREDIT_EXHAUSTED, False),
-    Fault.SERVER_ERROR: (ErrorCode.LLM_SERVER_ERROR, True),
-    Fault.REQUEST_ERROR: (ErrorCode.LLM_REQUEST_ERROR, False),
-    Fault.CONTEXT_OVERFLOW: (ErrorCode.LLM_CONTEXT_OVERFLOW, False),
+_ERRORS: dict[Fault, ErrorCode] = {
+    Fault.TIME_OUT: ErrorCode.LLM_TIMEOUT,
+    Fault.RATE_LIMITED: ErrorCode.LLM_RATE_LIMITED,
+    Fault.AUTH: ErrorCode.LLM_AUTH_ERROR,
+    Fault.CREDIT_EXHAUSTED: ErrorCode.LLM_CREDIT_EXHAUSTED,
+    Fault.SERVER_ERROR: ErrorCode.LLM_SERVER_ERROR,
+    Fault.REQUEST_ERROR: ErrorCode.LLM_REQUEST_ERROR,
+    Fault.CONTEXT_OVERFLOW: ErrorCode.LLM_CONTEXT_OVERFLOW,
 }
 _LITTER = "\x1b[2J\x1b]0;title\x07\x1b[31m{}\x00\x08\x9b0m\u202e [/x] "
 
@@ -125,17 +125,16 @@ async def _wait(seconds: float, limit: float) -> None:
     if seconds > 0:
         await asyncio.sleep(min(seconds, limit))
     if seconds > limit:
-        raise ProviderError(ErrorCode.LLM_TIMEOUT, is_retryable=True)
+        raise ProviderError(ErrorCode.LLM_TIMEOUT)
 
 
 def _raise_fault(entry: Entry) -> None:
     if entry.fault is None or entry.fault not in _ERRORS:
         return
-    code, is_retryable = _ERRORS[entry.fault]
     retry_after = entry.retry_after
     if retry_after is None and entry.fault is Fault.RATE_LIMITED:
         retry_after = _RATE_LIMIT_SECONDS
-    raise ProviderError(code, is_retryable=is_retryable, retry_after=retry_after)
+    raise ProviderError(_ERRORS[entry.fault], retry_after=retry_after)
 
 
 def _text_of(entry: Entry, request: ModelRequest) -> str:
@@ -187,5 +186,4 @@ def _last_piece(entry: Entry, request: ModelRequest, text: str) -> Piece:
         has_reasoning=entry.fault is Fault.REASONING_ONLY,
         finish_reason=finish.get(entry.fault, "stop") if entry.fault else "stop",
         usage=Usage(sent // _CHARACTERS_PER_TOKEN + 1, len(text) // _CHARACTERS_PER_TOKEN),
-        response_id=f"scripted-{fingerprint(request)[:16]}",
     )

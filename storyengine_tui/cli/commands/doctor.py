@@ -15,7 +15,7 @@ from core.config.models import AgentRole
 from core.config.paths import find_paths
 from core.config.private_files import NotPrivateError, refuse_open
 from core.domain.errors import StoryEngineError
-from storyengine_tui.bootstrap import Configuration, configure, running_store
+from storyengine_tui.bootstrap import Configuration, configure, running_catalog
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, run, say
 from storyengine_tui.cli.words import shown
@@ -105,8 +105,8 @@ def _directory(subject: str, path: Path, absent: str = "it is made at the first 
 async def _database(configuration: Configuration) -> Finding:
     kind = "your server" if configuration.settings.database_url else "private server"
     try:
-        async with running_store(configuration) as store:
-            count = len(await store.sessions())
+        async with running_catalog(configuration) as catalog:
+            count = len(await catalog.sessions())
     except StoryEngineError as error:
         return Finding("database", error.message, error.hint or "See the log in the data directory.")
     return Finding(
@@ -128,7 +128,7 @@ async def _model(configuration: Configuration) -> Finding:
         case "scripted":
             from core.providers.factory import make_provider
 
-            await asyncio.to_thread(make_provider, profile, configuration.paths, configuration.consent)
+            await asyncio.to_thread(make_provider, profile, configuration.paths)
             return Finding("model", "replies come from a file; no model is called")
         case "local":
             return Finding("model", await _started(configuration))
@@ -171,7 +171,7 @@ async def _started(configuration: Configuration) -> str:
     from core.providers.local.weights import find_weights
 
     profile = configuration.settings.active()
-    provider = make_provider(profile, configuration.paths, configuration.consent)
+    provider = make_provider(profile, configuration.paths)
     try:
         if isinstance(provider, LocalProvider):
             await provider.start()

@@ -8,16 +8,13 @@ from typing import Annotated
 import typer
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
-from core.domain.errors import ErrorCode, RowRefusedError, StoryEngineError
-from core.domain.ids import SessionId, new_uuid
-from core.domain.session import SessionSummary
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import SessionId
 from core.domain.transcript import render_all
-from core.engine.clock import utc_now
-from core.engine.save_points.service import SavePoints
+from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
-from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
-from core.store import Store
-from storyengine_tui.bootstrap import running_store
+from core.exchange.session_export import ImportRefusedError, from_json
+from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, print_bytes, run, say
@@ -69,9 +66,9 @@ def _format(name: str) -> ExportFormat:
 
 
 async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
-    async with running_store(await unlocked()) as store:
-        session_id = await find_session(store, name)
-        content = await _content(store, session_id, format_)
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, name)
+        content = await _content(catalog, session_id, format_)
     if out is None:
         print_bytes(content)
         return
@@ -79,17 +76,16 @@ async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
     say(f"Written to {out}")
 
 
-async def _content(store: Store, session_id: SessionId, format_: ExportFormat) -> bytes:
+async def _content(catalog: SessionCatalog, session_id: SessionId, format_: ExportFormat) -> bytes:
     match format_:
         case ExportFormat.JSON:
-            body = await read_body(store, session_id)
-            return await asyncio.to_thread(to_json, body)
+            return await catalog.export(session_id)
         case ExportFormat.TRANSCRIPT:
-            snapshot = await store.load(session_id)
-            events = await store.events(session_id)
+            snapshot = await catalog.reader(session_id).load()
+            events = await catalog.reader(session_id).canon()
             return (render_all(events, snapshot.session).text + "\n").encode()
         case ExportFormat.CHAPTER:
-            drafts = await store.drafts(session_id)
+            drafts = await catalog.reader(session_id).drafts()
             if not drafts:
                 raise StoryEngineError(
                     ErrorCode.ILLEGAL_COMMAND,
@@ -122,19 +118,9 @@ async def _import(file: Path) -> None:
     configuration = await unlocked()
     document = await asyncio.to_thread(read_file, file)
     body = await asyncio.to_thread(from_json, document)
-    session_id = SessionId(new_uuid())
-    async with running_store(configuration) as store:
-        if any(known.id == body.session.id and known.is_readable for known in await _all_sessions(store)):
-            await SavePoints(store, utc_now).take(body.session.id, "before an export of it was imported")
-        try:
-            await store.create(as_new_session(body, session_id))
-        except RowRefusedError as error:
-            raise ImportRefusedError(f"the database refuses what is in it ({error.hint})") from error
+    async with running_catalog(configuration) as catalog:
+        session_id = await catalog.import_body(body)
     say(f"Imported as session {session_id}")
-
-
-async def _all_sessions(store: Store) -> list[SessionSummary]:
-    return [*await store.sessions(), *await store.sessions(is_archived=True)]
 
 
 def read_file(file: Path) -> bytes:

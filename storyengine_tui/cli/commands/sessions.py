@@ -21,8 +21,8 @@ from core.domain.memory import BlockType
 from core.domain.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.transcript import render_all
-from core.store import Store
-from storyengine_tui.bootstrap import running_engine, running_store
+from core.engine.catalog import SessionCatalog
+from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
@@ -46,9 +46,9 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
-async def find_session(store: Store, name: str, *, is_archived: bool = False) -> SessionId:
+async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool = False) -> SessionId:
     """Return the session that `name` means; raise StoryEngineError when no session or several match."""
-    listed = list(await store.sessions(is_archived=is_archived))
+    listed = list(await catalog.sessions(is_archived=is_archived))
     if name == "last" and (readable := [summary for summary in listed if summary.is_readable]):
         return readable[0].id
     wanted = name.strip().lower()
@@ -73,8 +73,8 @@ def sessions(
 
 
 async def _sessions(*, is_archived: bool) -> None:
-    async with running_store(await unlocked()) as store:
-        listed = await store.sessions(is_archived=is_archived)
+    async with running_catalog(await unlocked()) as catalog:
+        listed = await catalog.sessions(is_archived=is_archived)
     if not listed:
         say("There is no archived chapter." if is_archived else "There is no chapter yet.")
         return
@@ -135,12 +135,12 @@ def show(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _show(name: str) -> None:
-    async with running_store(await unlocked()) as store:
-        session_id = await find_session(store, name)
-        snapshot = await store.load(session_id)
-        events = await store.events(session_id)
-        drafts = await store.drafts(session_id)
-        blocks = await store.blocks(session_id)
+    async with running_catalog(await unlocked()) as catalog:
+        reader = catalog.reader(await find_session(catalog, name))
+        snapshot = await reader.load()
+        events = await reader.canon()
+        drafts = await reader.drafts()
+        blocks = await reader.memory_blocks()
     session = snapshot.session
     say(f"Session {session.id}")
     said = f"{session.prompt_index} prompts, {session.boundary} of them in memory"
@@ -172,8 +172,8 @@ def context(
 
 async def _context(name: str, number: int, prompt: str, *, is_whole: bool) -> None:
     async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine.store, name)
-        slots = (await engine.store.load(session_id)).session.slots
+        session_id = await find_session(engine, name)
+        slots = (await engine.reader(session_id).load()).session.slots
         if number not in slots:
             raise StoryEngineError(
                 ErrorCode.ILLEGAL_COMMAND, f"--slot is 1 to {max(slots)} here, not {number}."
@@ -223,7 +223,7 @@ async def _correct(name: str, text: str) -> None:
     if text == "-":
         text = await asyncio.to_thread(_standard_input)
     async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine.store, name)
+        session_id = await find_session(engine, name)
         await engine.correct_canon(session_id, text)
     say("Stored. Every later call is given it after the memory that there is now; what is written stays.")
 
@@ -246,17 +246,17 @@ def archive(session: SessionArgument, debug: Debug = False) -> None:
 
 
 async def _archive(name: str) -> None:
-    async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine.store, name)
-        await engine.archive(session_id)
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, name)
+        await catalog.archive(session_id)
     say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
 
 
 async def restore_chapter(name: str) -> None:
     """Bring an archived chapter back and say so; raise StoryEngineError."""
-    async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine.store, name, is_archived=True)
-        await engine.restore(session_id)
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, name, is_archived=True)
+        await catalog.restore(session_id)
     say(f"Restored {session_id}.")
 
 
@@ -271,13 +271,13 @@ def purge(
 
 async def _purge(name: str, *, is_sure: bool) -> None:
     configuration = await unlocked()
-    async with running_engine(configuration) as engine:
-        session_id: UUID = await find_session(engine.store, name, is_archived=True)
+    async with running_catalog(configuration) as catalog:
+        session_id: UUID = await find_session(catalog, name, is_archived=True)
         if not is_sure and not confirm(
             f"Delete {session_id} for good? It cannot be brought back.", otherwise="Add --yes to delete it."
         ):
             say("Nothing was deleted.")
             return
-        await engine.purge(SessionId(session_id))
+        await catalog.purge(SessionId(session_id))
         KeptText.correction_of(SessionId(session_id), configuration.paths.data).forget()
     say(f"Deleted {session_id}.")

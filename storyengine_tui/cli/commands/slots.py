@@ -11,10 +11,9 @@ from rich.text import Text
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
-from core.engine.clock import utc_now
+from core.engine.catalog import SessionCatalog
 from core.engine.save_points.service import SavePoints
-from core.store import Store
-from storyengine_tui.bootstrap import running_store
+from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, run, say
@@ -96,16 +95,16 @@ async def _drop(name: str, number: int) -> None:
 @asynccontextmanager
 async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
     """Yield the save points and the id of their chapter."""
-    async with running_store(await unlocked()) as store:
-        yield SavePoints(store, utc_now), await _find(store, name)
+    async with running_catalog(await unlocked()) as catalog:
+        yield catalog.save_slots, await _find(catalog, name)
 
 
-async def _find(store: Store, name: str) -> SessionId:
+async def _find(catalog: SessionCatalog, name: str) -> SessionId:
     """Return the session; one that was reset is archived, and its slots are what one then looks for."""
     try:
-        return await find_session(store, name)
+        return await find_session(catalog, name)
     except StoryEngineError as refused:
         try:
-            return await find_session(store, name, is_archived=True)
+            return await find_session(catalog, name, is_archived=True)
         except StoryEngineError:
             raise refused from None

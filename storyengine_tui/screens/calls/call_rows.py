@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.domain.ids import RequestId
-from core.domain.request import Artifact, Request, RequestKind
+from core.domain.prompt_range import PromptRange
+from core.domain.request import (
+    Artifact,
+    NarrativeRequest,
+    ReplyRequest,
+    Request,
+    SummaryRequest,
+    TrialRequest,
+)
 from core.domain.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line
@@ -44,16 +52,19 @@ def agent_of(call: Call, session: Session) -> str:
 
 def prompt_of(call: Call) -> str:
     """Return the prompt that a reply became, the prompts that a summary covers, or `test`."""
-    if _is_test(call):
+    if isinstance(call.request, TrialRequest):
         return "test"
-    if call.request is None or call.request.prompts is None:
-        is_whole = call.request is not None and call.request.kind is RequestKind.NARRATIVE
-        return "all" if is_whole else UNKNOWN
-    return str(call.request.prompts)
+    match call.request:
+        case NarrativeRequest():
+            return "all"
+        case SummaryRequest(prompts=prompts) | ReplyRequest(prompts=PromptRange() as prompts):
+            return str(prompts)
+        case _:
+            return UNKNOWN
 
 
 def _is_test(call: Call) -> bool:
-    return call.request is not None and call.request.kind is RequestKind.TEST
+    return isinstance(call.request, TrialRequest)
 
 
 def tokens_of(call: Call) -> str:

@@ -364,11 +364,9 @@ class ChapterScreen(StatusScreen):
 
         A summary is tried again by itself, and must not ask for the weights each time.
         """
-        from core.domain.request import RequestKind
-
         if self._session is None or self._session.is_read_only:
             return False
-        is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and request.kind is not RequestKind.SUMMARY
+        is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and not request.spec.retry.is_automatic
         return is_refused or error.code is ErrorCode.CONSENT_REQUIRED
 
     async def _repair(self, request_id: RequestId) -> None:

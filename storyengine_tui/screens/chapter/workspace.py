@@ -160,5 +160,5 @@ class Workspace:
         if session is None or not session.can(Command.EDIT_TAB1):
             return False
         await self._chapter.flush()
-        tab1 = session.snapshot.tab1
-        return tab1.is_blank and not any(text.strip() for text in tab1.identities.values())
+        snapshot = session.snapshot
+        return snapshot.tab1.is_blank and not any(one.has_identity for one in snapshot.cast.values())

@@ -19,15 +19,14 @@ from core.config.settings import (
     ProviderName,
     load_settings,
 )
+from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.request import Request
+from core.domain.request import TrialRequest
 from core.domain.slot import Slot
-from core.engine.clock import utc_now
-from core.engine.queue.model_call import Caller, CallResult, Cancellation
-from core.engine.queue.rate_limit import RateLimiter
-from core.engine.queue.trial import call_for_test, new_test
+from core.engine.kinds.trial import call_for_test, new_test
 from core.engine.session_handle import SessionHandle
+from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import Changes, Key, change_settings
@@ -191,23 +190,18 @@ async def _tried_out(
     from core.providers.factory import make_provider
 
     provider = make_provider(
-        profile,
-        configuration.paths,
-        configuration.consent,
-        profile_name=connection.profile_name(configuration),
+        profile, configuration.paths, profile_name=connection.profile_name(configuration)
     )
-    choices = choose_models(profile)
+    gateway = ModelGateway(provider, choose_models(profile), configuration.consent, utc_now)
     test = new_test(session.id if session is not None else NO_SESSION, utc_now())
     try:
-        result = await call_for_test(
-            Caller(provider, RateLimiter(choices), utc_now), choices, test, cancellation
-        )
+        result = await call_for_test(gateway, test, cancellation)
     finally:
         await provider.aclose()
     return Trial(result, await _record(session, test, result))
 
 
-async def _record(session: SessionHandle | None, test: Request, result: CallResult) -> str:
+async def _record(session: SessionHandle | None, test: TrialRequest, result: CallResult) -> str:
     """Store a test call and return why it could not be; nothing when it is stored."""
     if session is None:
         return "This test is not recorded: no chapter is open."

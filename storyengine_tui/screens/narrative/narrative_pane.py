@@ -15,7 +15,7 @@ from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.limits import Limits
-from core.domain.request import Request, RequestKind
+from core.domain.request import NarrativeRequest, Request
 from core.domain.session import SessionState, title_from
 from core.domain.state_machine import Command
 from core.engine.sync.notifications import (
@@ -143,13 +143,13 @@ class NarrativePane(RememberingPane):
                 self.query_one("#build-banner", Banner).hide()
                 self._delivery.say(f"Version {draft.version} is stored.")
                 self._show_state()
-            case CallStarted(request) if request.kind is RequestKind.NARRATIVE:
+            case CallStarted(NarrativeRequest() as request):
                 self._begin_call(notification)
             case TextArrived(request_id, text) if request_id == self._request_id:
                 self._draft.stream(text)
             case StreamRestarted(request_id) if request_id == self._request_id:
                 self._draft.restart()
-            case RequestFailed(request, _) if request.kind is RequestKind.NARRATIVE:
+            case RequestFailed(NarrativeRequest() as request):
                 self._draft.fail()
                 self._show_failure(request)
                 self._show_state()

@@ -1,7 +1,7 @@
 """What tab 3 says about a session: pure, from its snapshot to words (design 5 and 10)."""
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import NarrativeRequest, Request
 from core.domain.session import SessionState
 from core.store import Snapshot
 
@@ -33,21 +33,13 @@ def why_no_build(snapshot: Snapshot, *, is_read_only: bool) -> str:
 
 def open_narrative(snapshot: Snapshot) -> Request | None:
     """Return the build that waits or runs."""
-    return _narrative(snapshot, RequestState.PENDING, RequestState.PROCESSING)
+    return next((one for one in snapshot.open_requests if isinstance(one, NarrativeRequest)), None)
 
 
 def failed_narrative(snapshot: Snapshot) -> Request | None:
     """Return the build that failed and may be tried again."""
-    return None if open_narrative(snapshot) else _narrative(snapshot, RequestState.FAILED)
-
-
-def _narrative(snapshot: Snapshot, *states: RequestState) -> Request | None:
-    found = [
-        request
-        for request in snapshot.requests
-        if request.kind is RequestKind.NARRATIVE and request.state in states
-    ]
-    return found[-1] if found else None
+    failed = snapshot.failed(NarrativeRequest)
+    return failed[-1] if failed and not open_narrative(snapshot) else None
 
 
 def failure_of(request: Request, draft_count: int) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Request
+from core.domain.request import ReplyRequest, Request, SummaryRequest
 from storyengine_tui.screens.play.play_status import PlayStatus, reply_failure, summary_failure
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 
@@ -27,18 +27,18 @@ class FailureBanners(Vertical):
     class RetryRequested(Message):
         """The GM wants this call tried again."""
 
-        request: Request
+        request: ReplyRequest | SummaryRequest
 
     @dataclass
     class EditRequested(Message):
         """The GM wants to change the text of this prompt first."""
 
-        request: Request
+        request: ReplyRequest
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._reply: Request | None = None
-        self._summary: Request | None = None
+        self._reply: ReplyRequest | None = None
+        self._summary: SummaryRequest | None = None
         self._shown: dict[str, object] = {}
         self._due: tuple[datetime, float] | None = None
         """When the summary is tried by itself, as the engine says it and on this program's own clock."""
@@ -50,7 +50,7 @@ class FailureBanners(Vertical):
         yield Static(id="left-out", markup=False)
 
     @property
-    def failed(self) -> Request | None:
+    def failed(self) -> ReplyRequest | SummaryRequest | None:
         """What the retry key tries again: the prompt before the summary."""
         return self._reply or self._summary
 
@@ -124,11 +124,8 @@ class FailureBanners(Vertical):
     @on(Banner.ActionChosen)
     def _do(self, event: Banner.ActionChosen) -> None:
         event.stop()
-        request = self._summary if event.action == "retry-summary" else self._reply
-        if request is None:
-            return
-        if event.action == "edit":
+        if event.action == "edit" and self._reply is not None:
             self.put_aside("reply-failed")
-            self.post_message(self.EditRequested(request))
-        else:
+            self.post_message(self.EditRequested(self._reply))
+        elif request := (self._summary if event.action == "retry-summary" else self._reply):
             self.post_message(self.RetryRequested(request))

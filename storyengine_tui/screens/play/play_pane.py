@@ -10,7 +10,7 @@ from textual.containers import Horizontal
 from textual.widgets import Button, Static
 
 from core.domain.ids import SessionId
-from core.domain.request import Request, RequestKind
+from core.domain.request import ReplyRequest, SummaryRequest
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.engine.sync.notifications import (
@@ -105,14 +105,14 @@ class PlayPane(PromptingPane):
         """Show what is stored; texts of this session that are only here stay."""
         is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
         status = status_of(self.session.snapshot)
-        self._returned = {request.id: request.slot or Slot.RED for request in status.failed_replies}
+        self._returned = {request.id: request.slot for request in status.failed_replies}
         if status.is_playable:
             await self.show_cast(is_new=is_new)
         elif is_new:
             await self.composer.dismiss_cast()
         self.query_one(FailureBanners).show_left_out(())
         session = self.session
-        played = await self.perform(session.newest_events())
+        played = await self.perform(session.newest_canon())
         if not self.shows(session):
             return  # Another one was opened meanwhile.
         self._reading.load(played or (), session.snapshot.session)
@@ -142,24 +142,24 @@ class PlayPane(PromptingPane):
                 return
             case StreamRestarted(request_id):
                 self._reading.restart(request_id)
-            case CallStarted(request=request) if request.kind is RequestKind.REPLY:
+            case CallStarted(request=ReplyRequest() as request):
                 self.go_again(request)
                 self._reading.begin(request, session)
                 self.query_one(FailureBanners).show_left_out(notification.left_out)
-            case CallStarted(request=request) if request.kind is RequestKind.SUMMARY:
+            case CallStarted(request=SummaryRequest()):
                 work = self._expect(self.session, notification)
                 self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
-            case RequestBegun(request) if request.kind is RequestKind.REPLY and self.session.is_read_only:
+            case RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
                 self._reading.begin(request, session)
-            case RequestQueued(request):
+            case RequestQueued(ReplyRequest() as request):
                 self.go_again(request)
             case EventsAppended(events):
                 self._reading.append(events, session)
                 self.move_on(events[-1].slot)
-            case RequestFailed(request=request) if request.kind is RequestKind.REPLY:
+            case RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id)
                 self.fail(request)
-            case RequestSettled(request=request) if request.kind is RequestKind.REPLY:
+            case RequestSettled(ReplyRequest() as request):
                 self._reading.discard(request.id)
             case SessionChanged() | MemoryAppended():
                 self._reading.redraw(session)
@@ -276,8 +276,8 @@ class PlayPane(PromptingPane):
         if failed is not None:
             self._retry(failed)
 
-    def _retry(self, request: Request) -> None:
-        if request.kind is RequestKind.REPLY:
+    def _retry(self, request: ReplyRequest | SummaryRequest) -> None:
+        if isinstance(request, ReplyRequest):
             self.send_again(request)
         else:
             self.do(self.session.retry(request.id))
@@ -288,10 +288,10 @@ class PlayPane(PromptingPane):
         if queued:
             self.do(self._take_back(self.session, queued[-1]))
 
-    async def _take_back(self, session: "SessionHandle", request: Request) -> None:
+    async def _take_back(self, session: "SessionHandle", request: ReplyRequest) -> None:
         await session.withdraw(request.id)
         if self.shows(session):
-            self.give_back(request.slot or Slot.RED, request.text)
+            self.give_back(request.slot, request.text)
 
     def action_next_panel(self) -> None:
         """Write to the next character."""
@@ -335,7 +335,7 @@ class PlayPane(PromptingPane):
     def _handle_edit(self, event: FailureBanners.EditRequested) -> None:
         event.stop()
         self.heed_pick()
-        self.composer.show(event.request.slot or Slot.RED, takes_focus=True)
+        self.composer.show(event.request.slot, takes_focus=True)
 
     @on(PromptQueue.TakeBackRequested)
     def _handle_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
@@ -355,5 +355,5 @@ class PlayPane(PromptingPane):
         self.notify(f"{event.length:,} characters copied", timeout=2, markup=False)
 
 
-def _style(request: Request) -> str:
-    return f"$slot-{(request.slot or Slot.RED).colour}"
+def _style(request: ReplyRequest) -> str:
+    return f"$slot-{request.slot.colour}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
 from core.store import Snapshot, WriterInfo
@@ -28,12 +28,12 @@ class PlayStatus:
     """What runs, what waits and what went wrong."""
 
     session: Session
-    running: Request | None
+    running: ReplyRequest | SummaryRequest | None
     """The reply or the summary that is with a model, or is about to be."""
-    queued: tuple[Request, ...]
+    queued: tuple[ReplyRequest, ...]
     """Prompts that wait for their turn, in the order in which they go."""
-    failed_replies: tuple[Request, ...]
-    failed_summary: Request | None
+    failed_replies: tuple[ReplyRequest, ...]
+    failed_summary: SummaryRequest | None
 
     @property
     def is_playable(self) -> bool:
@@ -48,28 +48,22 @@ class PlayStatus:
 
 def status_of(snapshot: Snapshot) -> PlayStatus:
     """Return what tab 2 shows of `snapshot`."""
-    replies = _of_kind(snapshot.requests, RequestKind.REPLY)
-    summaries = _of_kind(snapshot.requests, RequestKind.SUMMARY)
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
-    running = [request for request in replies if request.state is RequestState.PROCESSING]
-    running += [request for request in summaries if is_summarising and request.state.is_open]
-    failed = [request for request in summaries if request.state is RequestState.FAILED]
+    running: list[ReplyRequest | SummaryRequest] = [one for one in snapshot.open_prompts if one.is_processing]
+    if is_summarising:
+        running += [one for one in snapshot.open_requests if isinstance(one, SummaryRequest)]
+    failed = snapshot.failed(SummaryRequest)
     return PlayStatus(
         session=snapshot.session,
         running=next(iter(running), None),
-        queued=tuple(request for request in replies if request.state is RequestState.PENDING),
-        failed_replies=tuple(request for request in replies if request.state is RequestState.FAILED),
+        queued=tuple(request for request in snapshot.open_prompts if not request.is_processing),
+        failed_replies=snapshot.failed(ReplyRequest),
         failed_summary=None if is_summarising else next(iter(failed), None),
     )
 
 
-def _of_kind(requests: Sequence[Request], kind: RequestKind) -> list[Request]:
-    return sorted((request for request in requests if request.kind is kind), key=lambda one: one.order)
-
-
-def numbered(session: Session, slot: Slot | None) -> str:
+def numbered(session: Session, slot: Slot) -> str:
     """Return a character as its entry shows it, such as `2 Mira`."""
-    slot = slot or Slot.RED
     return f"{int(slot)} {session.name_of(slot)}"
 
 
@@ -78,19 +72,19 @@ def doing(status: PlayStatus) -> str:
     running = status.running
     if running is None:
         return ""
-    if running.kind is RequestKind.SUMMARY:
+    if isinstance(running, SummaryRequest):
         if status.session.is_ending:
             # Short, and what comes of it first: in 80 columns it stands beside the time and the counter.
-            return "Ending" + (f"; summary of {running.prompts}" if running.prompts else "")
-        return "Summarising" + (f" {_prompts(running.prompts)}" if running.prompts else "")
-    return f"{_short(status.session.name_of(running.slot or Slot.RED), 24)} is writing"
+            return f"Ending; summary of {running.prompts}"
+        return f"Summarising {_prompts(running.prompts)}"
+    return f"{_short(status.session.name_of(running.slot), 24)} is writing"
 
 
-def queue_line(status: PlayStatus, request: Request) -> str:
+def queue_line(status: PlayStatus, request: ReplyRequest) -> str:
     """Return what waits, and for what."""
     if status.failed_replies:
         behind = "waits behind the prompt that failed"
-    elif status.running is not None and status.running.kind is RequestKind.SUMMARY:
+    elif isinstance(status.running, SummaryRequest):
         behind = "waits for the summary"
     else:
         behind = "waits its turn"
@@ -112,9 +106,9 @@ def reply_failure(status: PlayStatus) -> tuple[str, str]:
     return what, hint
 
 
-def summary_failure(status: PlayStatus, request: Request) -> tuple[str, str]:
+def summary_failure(status: PlayStatus, request: SummaryRequest) -> tuple[str, str]:
     """Return what happened to the summary, and what that means for the play."""
-    what = f"The summary of {_prompts(request.prompts)} was not made. " if request.prompts else ""
+    what = f"The summary of {_prompts(request.prompts)} was not made. "
     if status.session.is_ending:
         return what + _reason(request), "Retry ends the chapter; a new prompt goes on with it."
     if request.retry_after is None:
@@ -132,7 +126,7 @@ def has_short_chunk(session: Session) -> bool:
 def opening_scene(snapshot: Snapshot) -> str:
     """Return where the story begins and what to do, as long as nothing was played or waits for a reply."""
     session = snapshot.session
-    if session.prompt_index or _of_kind(snapshot.requests, RequestKind.REPLY):
+    if session.prompt_index or any(isinstance(one, ReplyRequest) for one in snapshot.requests):
         return ""
     scene = clean_line(snapshot.tab1.chapter or snapshot.tab1.world)
     first = numbered(session, session.next_slot)

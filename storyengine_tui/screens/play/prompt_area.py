@@ -11,7 +11,7 @@ from textual.message import Message
 
 from core.domain.limits import Limits
 from core.domain.slot import Slot
-from storyengine_tui.screens.play.unsent_text import joined, merged, without
+from core.text.composer_text import joined, merged, without
 from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
 

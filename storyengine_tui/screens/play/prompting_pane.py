@@ -7,7 +7,7 @@ from textual import on
 
 from core.domain.errors import SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestKind
+from core.domain.request import ReplyRequest
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.prompt_area import PromptArea
@@ -109,9 +109,9 @@ class PromptingPane(SessionTab):
             return
         self._submit(event.slot, event.text, self.session.submit_prompt(event.slot, event.text))
 
-    def send_again(self, request: Request) -> None:
+    def send_again(self, request: ReplyRequest) -> None:
         """Send a failed prompt again, with the edits made in its panel."""
-        slot = request.slot or Slot.RED
+        slot = request.slot
         area = self.composer.area(slot)
         if not area.resend(request.text):
             if not area.is_blank:
@@ -158,24 +158,22 @@ class PromptingPane(SessionTab):
         if self.composer.shown is None or self.composer.shown.is_blank:
             self.composer.show(slot)
 
-    def fail(self, request: Request) -> None:
+    def fail(self, request: ReplyRequest) -> None:
         """Give the text of a failed prompt back."""
         if not self.session.is_read_only:
-            self._returned[request.id] = request.slot or Slot.RED
-            self.give_back(request.slot or Slot.RED, request.text)
+            self._returned[request.id] = request.slot
+            self.give_back(request.slot, request.text)
 
-    def go_again(self, request: Request) -> None:
+    def go_again(self, request: ReplyRequest) -> None:
         """A returned prompt is sent again: its text no longer waits in the panel."""
-        slot = self._returned.pop(request.id, None)
-        if slot is not None and not self.session.is_read_only:
-            self.composer.area(slot).remove_text(request.text)
+        if self._returned.pop(request.id, None) is not None and not self.session.is_read_only:
+            self.composer.area(request.slot).remove_text(request.text)
 
     def move_on(self, replier: Slot | None) -> None:
         """After a reply the next panel shows, unless the GM is writing, has chosen one, or is ahead."""
         snapshot, shown = self.session.snapshot, self.composer.shown
-        is_waiting = any(one.kind is RequestKind.REPLY and one.state.is_open for one in snapshot.requests)
         is_done_here = shown is None or (shown.is_blank and shown.slot is replier)
-        if self.session.is_read_only or (is_done_here and not is_waiting and not self._has_picked):
+        if self.session.is_read_only or (is_done_here and not snapshot.open_prompts and not self._has_picked):
             self.composer.show(snapshot.session.next_slot)
 
     @on(Composer.Picked)

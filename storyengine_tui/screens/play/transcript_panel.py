@@ -12,9 +12,8 @@ from textual.widgets import Static
 from core.domain.event import Event
 from core.domain.ids import RequestId
 from core.domain.limits import Limits
-from core.domain.request import Request, RequestKind
+from core.domain.request import ReplyRequest
 from core.domain.session import Session
-from core.domain.slot import Slot
 from core.domain.transcript import Window
 from storyengine_tui.screens.play.event_window import PlayedEvents
 from storyengine_tui.screens.play.play_status import PlayStatus, doing
@@ -95,13 +94,14 @@ class TranscriptPanel(Vertical):
         if self._drawn != _drawn(session):
             self.transcript.show_window(self._window(session))
 
-    def begin(self, request: Request, session: Session) -> None:
+    def begin(self, request: ReplyRequest, session: Session) -> None:
         """A reply begins."""
         if request.session_id != self._played.session_id:
             return
-        slot = request.slot or Slot.RED
         self._live = request.id
-        self.transcript.begin_reply(slot, session.name_of(slot), f"{self._played.next_index}) {request.text}")
+        speaker = session.name_of(request.slot)
+        prompt = f"{self._played.next_index}) {request.text}"
+        self.transcript.begin_reply(request.slot, speaker, prompt)
 
     def stream(self, request_id: RequestId, text: str) -> None:
         """The reply goes on."""
@@ -128,9 +128,8 @@ class TranscriptPanel(Vertical):
             self._busy_with = None
         elif self._busy_with != (running.id, running.attempts):
             self._busy_with = (running.id, running.attempts)
-            style = f"$slot-{running.slot.colour}" if running.slot else ""
-            cancel = "Esc cancels" if can_cancel else ""
-            busy.begin(doing(status), style=style if running.kind is RequestKind.REPLY else "", cancel=cancel)
+            style = f"$slot-{running.slot.colour}" if isinstance(running, ReplyRequest) else ""
+            busy.begin(doing(status), style=style, cancel="Esc cancels" if can_cancel else "")
 
     def expect(self, request_id: RequestId, expected: str) -> None:
         """Say how long it may take, if it still runs."""

@@ -8,8 +8,8 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Static
 
+from core.domain.cast import Character
 from core.domain.limits import Limits
-from core.domain.slot import Slot
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.line_field import LineField
@@ -26,19 +26,21 @@ class AgentPanel(Vertical):
 
         panel: "AgentPanel"
 
-    def __init__(self, slot: Slot, limits: Limits, name: str, identity: str, *, is_read_only: bool) -> None:
+    def __init__(self, limits: Limits, stored: Character, *, is_read_only: bool) -> None:
+        self.slot = slot = stored.slot
         super().__init__(classes=f"-agent-{slot.colour}")
-        self.slot = slot
         self._is_read_only = is_read_only
-        self._name_field = LineField(name, limit=limits.name, placeholder=slot.default_name, classes="name")
+        self._name_field = LineField(
+            stored.given_name, limit=limits.name, placeholder=slot.default_name, classes="name"
+        )
         self._name_field.soft_wrap = False
         self._identity_area = CappedTextArea(
-            identity,
+            stored.identity,
             limit=limits.identity,
             placeholder="Who this character is: nature, history, voice, wishes, secrets.",
             classes="identity",
         )
-        self._counter = CharCounter(limits.identity, length=len(identity))
+        self._counter = CharCounter(limits.identity, length=len(stored.identity))
         self._clash = ""
 
     def compose(self) -> ComposeResult:
@@ -65,12 +67,12 @@ class AgentPanel(Vertical):
         """The identity as it was typed."""
         return self._identity_area.text
 
-    def show_stored(self, name: str, identity: str) -> None:
+    def show_stored(self, stored: Character) -> None:
         """Show what is stored where it differs, and leave the cursor alone where it does not."""
-        if self._name_field.text != name:
-            self._name_field.load_text(name)
-        if self._identity_area.text != identity:
-            self._identity_area.load_text(identity)
+        if self._name_field.text != stored.given_name:
+            self._name_field.load_text(stored.given_name)
+        if self._identity_area.text != stored.identity:
+            self._identity_area.load_text(stored.identity)
         self._counter.show(self._identity_area.length)
 
     def set_read_only(self, is_read_only: bool) -> None:

@@ -60,13 +60,14 @@ class LockModal(TextDialog):
     def _consequences(self) -> Content:
         snapshot = self._session.snapshot
         session, tab1 = snapshot.session, snapshot.tab1
-        names = ", ".join(name for _, name in session.roster)
-        blank = [name for slot, name in session.roster if not tab1.identities.get(slot, "").strip()]
+        playing = snapshot.cast.playing
+        names = ", ".join(one.name for one in playing)
+        blank = [one.name for one in playing if not one.has_identity]
         lines = [
             "From then on they can be read and copied, and no longer changed:",
             f"  • the world, {len(tab1.world):,} characters",
             f"  • the chapter, {len(tab1.chapter):,} characters",
-            f"  • {_agents(len(session.roster))}: {names}",
+            f"  • {_agents(len(playing))}: {names}",
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]

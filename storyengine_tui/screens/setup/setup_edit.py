@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import LockRequest, Request
 from core.domain.session import SessionState
 from core.domain.slot import Slot, first_slots
 from core.engine.commands import Tab1Edit
@@ -46,10 +46,10 @@ class TypedSetup:
 
     def entries(self, snapshot: Snapshot) -> list[PanelEntry]:
         """Return the entries that switch between the characters' panels; `✎` marks one with an identity."""
-        entries = []
+        entries, cast = [], snapshot.cast
         for slot in first_slots(self.agent_count):
-            name = self.names.get(slot, snapshot.session.names.get(slot, "")).strip()
-            has_identity = self.identities.get(slot, snapshot.tab1.identities.get(slot, "")).strip()
+            name = self.names.get(slot, cast[slot].given_name).strip()
+            has_identity = self.identities.get(slot, cast[slot].identity).strip()
             entries.append(
                 PanelEntry(
                     key=slot.colour,
@@ -95,5 +95,4 @@ def failed_lock(snapshot: Snapshot) -> Request | None:
     """Return the lock that was tried and failed, while the chapter is still being set up."""
     if snapshot.session.state is not SessionState.DRAFT_TAB1:
         return None
-    locks = (request for request in snapshot.requests if request.kind is RequestKind.LOCK)
-    return next((request for request in locks if request.state is RequestState.FAILED), None)
+    return next(iter(snapshot.failed(LockRequest)), None)

@@ -14,7 +14,7 @@ from textual.widgets import Button, Select, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.limits import Limits
-from core.domain.request import Request, RequestKind
+from core.domain.request import LockRequest, Request
 from core.domain.session import SessionState
 from core.domain.slot import Slot, first_slots, following
 from core.domain.state_machine import Command
@@ -131,7 +131,7 @@ class SetupPane(SessionTab):
                 if isinstance(notification, SessionChanged) and self.session.is_read_only:
                     self.call_later(self._show_stored)
                 self.call_later(self._show_state)
-            case RequestFailed(request, _) if request.kind is RequestKind.LOCK:
+            case RequestFailed(LockRequest() as request):
                 self._show_lock_failure(request)
             case _:
                 pass
@@ -210,8 +210,9 @@ class SetupPane(SessionTab):
             if area.text != text:
                 area.load_text(text)
         self._count.value = len(snapshot.session.slots)
+        cast = snapshot.cast
         for slot, panel in self._panels.items():
-            panel.show_stored(snapshot.session.names.get(slot, ""), snapshot.tab1.identities.get(slot, ""))
+            panel.show_stored(cast[slot])
         self._show_counters()
         await self._show_panel(self._slot)
 
@@ -246,10 +247,8 @@ class SetupPane(SessionTab):
         if self._slot not in self._panels:
             snapshot = self.session.snapshot
             panel = AgentPanel(
-                self._slot,
                 snapshot.session.limits,
-                snapshot.session.names.get(self._slot, ""),
-                snapshot.tab1.identities.get(self._slot, ""),
+                snapshot.cast[self._slot],
                 is_read_only=not self._is_editable,
             )
             self._panels[self._slot] = panel

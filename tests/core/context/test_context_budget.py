@@ -14,13 +14,24 @@ from core.context.memory_digest import STEP, MemoryDigester
 from core.context.tokens import estimate_tokens
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId
-from core.domain.memory import BlockType, MemoryBlock, correction_payload, corrections_length
+from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.store import recent_from
 from core.text.delimiters import SegmentName
-from tests.core.samples import TAB1, choice, choices, delta_block, event, lock_block, memory, play, session
+from tests.core.samples import (
+    TAB1,
+    choice,
+    choices,
+    delta_block,
+    event,
+    known,
+    lock_block,
+    memory,
+    play,
+    session,
+)
 
 
 def builder(budget: int, style: PromptStyle = PromptStyle.FULL) -> ContextBuilder:
@@ -34,7 +45,7 @@ def text_of(context: Context, name: SegmentName) -> str:
 def reply(build: ContextBuilder, prompts: int, deltas: int, prompt: str = "What now?") -> Context:
     mine = session(prompts=prompts, boundary=deltas * 7)
     recent = play(recent_from(mine) + 1, prompts)
-    return build.character(mine, TAB1, memory(deltas), recent, Slot.RED, prompt)
+    return build.character(known(mine, memory(deltas), recent), prompt)
 
 
 def test_within_the_budget_nothing_is_left_out() -> None:
@@ -65,7 +76,7 @@ def test_then_the_oldest_recent_context_goes_that_is_in_memory() -> None:
         mine = session(prompts=27, boundary=21)
         recent = play(15, 27, words=60)
         try:
-            context = builder(budget).character(mine, TAB1, memory(3), recent, Slot.RED, "What now?")
+            context = builder(budget).character(known(mine, memory(3), recent), "What now?")
         except StoryEngineError:
             continue
         kept = text_of(context, SegmentName.RECENT_CONTEXT)
@@ -84,7 +95,7 @@ def test_then_the_oldest_recent_context_goes_that_is_in_memory() -> None:
 def test_then_the_longest_texts_that_are_not_in_memory_are_shortened_with_a_note() -> None:
     mine = session(prompts=9, boundary=7)
     recent = [*play(8, 9, words=20), event(9, " ".join(f"long{n}" for n in range(9_000)), Slot.RED, 2)]
-    context = builder(5_000).character(mine, TAB1, memory(1), recent, Slot.RED, "What now?")
+    context = builder(5_000).character(known(mine, memory(1), recent), "What now?")
     text = text_of(context, SegmentName.RECENT_CONTEXT)
     assert context.tokens <= 5_000
     assert context.is_shortened
@@ -95,7 +106,7 @@ def test_then_the_longest_texts_that_are_not_in_memory_are_shortened_with_a_note
 
 def test_then_the_oldest_prompts_that_are_not_in_memory_go_and_are_named() -> None:
     mine = session(prompts=200)
-    context = builder(4_000).character(mine, TAB1, memory(0), play(1, 200), Slot.RED, "What now?")
+    context = builder(4_000).character(known(mine, memory(0), play(1, 200)), "What now?")
     assert context.tokens <= 4_000
     assert context.left_out[0].startswith("Prompts 1–")
     assert "200) gm200w0" in text_of(context, SegmentName.RECENT_CONTEXT)
@@ -104,7 +115,7 @@ def test_then_the_oldest_prompts_that_are_not_in_memory_go_and_are_named() -> No
 def test_then_nothing_more_but_a_sentence_that_names_the_setting() -> None:
     mine = session(prompts=27, boundary=21)
     with pytest.raises(StoryEngineError) as caught:
-        builder(1_000).character(mine, TAB1, memory(3), play(15, 27, words=60), Slot.RED, "What now?")
+        builder(1_000).character(known(mine, memory(3), play(15, 27, words=60)), "What now?")
     assert caught.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
     assert "1,000" in caught.value.message
     assert "nothing is lost" in caught.value.message
@@ -115,7 +126,7 @@ def test_a_reply_of_five_million_characters_that_is_stored_already_can_be_played
     vast = event(3, "A word of it. " * 360_000, Slot.RED)
     recent = [*play(1, 2), event(3, "Tell all."), vast]
     build = builder(24_000)
-    before = build.character(session(prompts=3), TAB1, memory(0), recent, Slot.RED, "On.")
+    before = build.character(known(session(prompts=3), memory(0), recent), "On.")
     assert before.tokens <= 24_000
     assert "characters left out" in text_of(before, SegmentName.RECENT_CONTEXT)
     chunk = build.fitting_chunk(session(prompts=3), memory(0), PromptRange(1, 3), recent)
@@ -124,7 +135,7 @@ def test_a_reply_of_five_million_characters_that_is_stored_already_can_be_played
     assert rest.tokens <= 24_000
     assert rest.left_out == ("The middle of long texts in prompts 3 (not yet in memory; no room)",)
     mine = session(prompts=7, boundary=7)
-    after = build.character(mine, TAB1, memory(1), [*recent, *play(4, 7)], Slot.RED, "On.")
+    after = build.character(known(mine, memory(1), [*recent, *play(4, 7)]), "On.")
     assert after.left_out == ("Recent context of prompts 1–3 (they are in memory)",)
     assert "event1w0" in text_of(after, SegmentName.STRUCTURED_MEMORY)
 
@@ -133,7 +144,7 @@ def test_what_goes_after_a_text_beyond_all_measure_is_named_together_with_it() -
     vast = event(3, "A word of it. " * 3_000, Slot.RED)
     recent = [*play(1, 2), event(3, "Tell all."), vast, *play(4, 7, words=150)]
     mine = session(prompts=7, boundary=7)
-    context = builder(4_000).character(mine, TAB1, memory(1), recent, Slot.RED, "On.")
+    context = builder(4_000).character(known(mine, memory(1), recent), "On.")
     assert context.left_out[-1] == "Recent context of prompts 1–5 (they are in memory)"
 
 
@@ -167,7 +178,7 @@ def test_any_length_of_story_stays_within_the_budget(prompts: int, style: Prompt
 
 def test_unsummarised_prompts_are_never_left_out_however_many() -> None:
     mine = session(prompts=60, boundary=7)
-    context = builder(13_000).character(mine, TAB1, memory(1), play(1, 60), Slot.RED, "What now?")
+    context = builder(13_000).character(known(mine, memory(1), play(1, 60)), "What now?")
     assert all(f"{prompt}) gm{prompt}w0" in context.messages[1].content for prompt in range(8, 61))
     assert context.left_out[-1] == "Recent context of prompts 1–7 (they are in memory)"
 
@@ -175,10 +186,10 @@ def test_unsummarised_prompts_are_never_left_out_however_many() -> None:
 def test_cost_does_not_grow_with_the_story_beyond_a_sum() -> None:
     build, blocks = builder(48_000), memory(1_000)
     mine, recent = session(prompts=7_003, boundary=7_000), play(6_994, 7_003)
-    build.character(mine, TAB1, blocks, recent, Slot.RED, "What now?")
+    build.character(known(mine, blocks, recent), "What now?")
     began = time.perf_counter()
     for _ in range(5):
-        build.character(mine, TAB1, blocks, recent, Slot.RED, "What now?")
+        build.character(known(mine, blocks, recent), "What now?")
     assert (time.perf_counter() - began) / 5 < 0.15
 
 
@@ -305,7 +316,7 @@ def test_tab_1_at_its_limits_fits_the_defaults() -> None:
 def test_a_builder_may_serve_some_roles_only() -> None:
     build = ContextBuilder(ModelAssignments({AgentRole.CHARACTER: choice()}))
     blocks: tuple[MemoryBlock, ...] = ()
-    assert build.character(session(), TAB1, blocks, (), Slot.RED, "Go?").tokens > 0
+    assert build.character(known(session(), blocks, ()), "Go?").tokens > 0
 
 
 def test_memory_is_made_compact_once_for_as_many_inputs_as_take_turns() -> None:
@@ -338,7 +349,7 @@ def test_an_input_of_exactly_the_budget_is_sent_and_one_token_more_is_refused() 
 
 
 def test_what_an_identity_leaves_to_play_is_a_thousand_tokens_and_not_one_less() -> None:
-    made = builder(48_000).character(session(), TAB1, (), (), Slot.RED, "").tokens
+    made = builder(48_000).character(known(session(), (), ()), "").tokens
     alone = replace(session(), slots=(Slot.RED,))
     builder(made + 1_000).require_room(alone, TAB1)
     with pytest.raises(StoryEngineError, match=f"{made + 1_000:,}"):
@@ -356,32 +367,6 @@ def test_memory_has_its_share_of_what_is_left_and_never_more_than_is_free(
     assert capped.memory_budget(100, 0) == 40
 
 
-def test_corrections_are_as_long_as_their_texts_together_and_other_memory_counts_nothing() -> None:
-    correction = replace(
-        delta_block(1), type=BlockType.CANON_CORRECTION, payload=correction_payload("Iron is soft.", 7, None)
-    )
-    delta = delta_block(2)
-    other = replace(delta, payload={**delta.payload, "correction": "A key that a model added."})
-    assert corrections_length([lock_block(), other]) == 0
-    assert corrections_length([lock_block(), correction, other, correction]) == 26
-
-
-@pytest.mark.parametrize(
-    ("style", "line"),
-    [
-        (PromptStyle.FULL, '"correction":"Iron is soft."'),
-        (PromptStyle.SMALL, "GM correction: Iron is soft. This GM correction replaces what memory"),
-    ],
-)
-def test_a_correction_is_json_for_a_large_model_and_a_sentence_for_a_small_one(
-    style: PromptStyle, line: str
-) -> None:
-    correction = replace(
-        delta_block(1), type=BlockType.CANON_CORRECTION, payload=correction_payload("Iron is soft.", 7, None)
-    )
-    assert line in MemoryDigester(style).digest([lock_block(), correction], 4_000).text
-
-
 def test_where_texts_are_shortened_no_prompt_is_left_that_is_in_memory() -> None:
     mine = session(prompts=9, boundary=7)
     events = [
@@ -390,7 +375,7 @@ def test_where_texts_are_shortened_no_prompt_is_left_that_is_in_memory() -> None
         event(8, "reply " * 4_000, Slot.RED),
         *play(9, 9),
     ]
-    made = builder(6_000).character(mine, TAB1, memory(1), events, Slot.RED, "On.")
+    made = builder(6_000).character(known(mine, memory(1), events), "On.")
     recent = text_of(made, SegmentName.RECENT_CONTEXT)
     assert not any(f"{prompt}) gm" in recent for prompt in range(1, 8))
     assert "9) gm9w0" in recent

@@ -14,13 +14,13 @@ from core.config.settings import AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.memory import corrections_length
-from core.domain.request import RequestKind
+from core.domain.request import SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
-from core.engine.outcome import LockMade, ReplyMade, SummaryMade
-from core.engine.transitions import may_summarise_early
+from core.engine.kinds.outcome import LockMade, ReplyMade, SummaryMade
+from core.engine.moves import may_summarise_early
 from tests.core.samples import lock_payload
 from tests.core.simulation import Simulation
 
@@ -101,15 +101,12 @@ class Chapter:
 
     def context(self, text: str) -> Context:
         snapshot = self.sim.snapshot
-        return self.builder.character(
-            snapshot.session, snapshot.tab1, snapshot.blocks, snapshot.recent, Slot.RED, text
-        )
+        return self.builder.character(snapshot.known_to(Slot.RED), text)
 
     def summarise(self, *, is_lost: bool = False) -> None:
         while self.sim.state is SessionState.SUMMARIZING:
             snapshot = self.sim.snapshot
-            chunk = self.sim.only(RequestKind.SUMMARY).prompts
-            assert chunk is not None
+            chunk = self.sim.only(SummaryRequest).prompts
             part = self.builder.fitting_chunk(snapshot.session, snapshot.blocks, chunk, snapshot.recent)
             made = self.builder.summary(snapshot.session, snapshot.blocks, part, snapshot.recent)
             assert made.tokens <= made.max_input_tokens

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestKind
+from core.domain.request import SummaryRequest
 from core.domain.session import SessionState
 from core.engine.queue.worker import next_retry
 from tests.core.simulation import BACKOFF, Simulation, active, with_limits
@@ -40,7 +40,7 @@ def test_its_next_failure_waits_by_the_new_clock() -> None:
     simulation.submit("On")
     simulation.settle()
     simulation.fail()
-    again = simulation.only(RequestKind.SUMMARY)
+    again = simulation.only(SummaryRequest)
     assert again.attempts == 2
     due = next_retry(simulation.snapshot, simulation.now)
     assert due == again.retry_after == simulation.now + timedelta(seconds=2 * BACKOFF)

@@ -6,7 +6,8 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState, SummaryRequest
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
@@ -262,7 +263,7 @@ def test_an_end_that_failed_is_taken_back_by_a_new_prompt_with_its_short_summary
     simulation = active()
     simulation.play(9)
     simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
-    short = simulation.only(RequestKind.SUMMARY)
+    short = simulation.only(SummaryRequest)
     simulation.fail()
     assert simulation.snapshot.session.is_ending
     simulation.submit("No, wait")
@@ -276,7 +277,7 @@ def test_an_end_that_failed_is_taken_back_by_a_new_prompt_with_its_short_summary
 def test_a_full_summary_that_failed_at_the_end_is_kept_when_the_end_is_taken_back() -> None:
     simulation = active()
     simulation.play(7, with_summaries=False)
-    full = simulation.only(RequestKind.SUMMARY)
+    full = simulation.only(SummaryRequest)
     simulation.fail()
     simulation.store(commands.end_chapter(simulation.snapshot, simulation.now))
     simulation.fail()
@@ -287,7 +288,7 @@ def test_a_full_summary_that_failed_at_the_end_is_kept_when_the_end_is_taken_bac
 def test_an_end_gives_up_failed_prompts_and_no_summary() -> None:
     simulation = active()
     simulation.play(7, with_summaries=False)
-    summary = simulation.only(RequestKind.SUMMARY)
+    summary = simulation.only(SummaryRequest)
     simulation.fail()
     failed = simulation.submit("Last words")
     simulation.begin()

@@ -21,9 +21,9 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.engine import Engine
-from core.engine.outcome import BUG
 from core.engine.queue.worker import Runner
 from core.engine.sync.notifications import SessionChanged, StorageTrouble, WriterChanged
+from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault
 from core.store import Changes
@@ -142,8 +142,8 @@ async def test_a_session_gives_everything_that_is_stored_of_it() -> None:
         assert len(artifacts) == 3
         texts = await session.contents([artifacts[0].input_ref])
         assert texts[artifacts[0].input_ref].startswith("[[")
-        assert next(event.text for event in await session.events()) == "One"
-        assert len(await session.newest_events()) == 2
+        assert next(event.text for event in await session.canon()) == "One"
+        assert len(await session.newest_canon()) == 2
         assert [block.last for block in await session.memory_blocks()] == [0, 1]
         with pytest.raises(IllegalCommandError, match="no such call"):
             await session.wait(RequestId(new_uuid()))

@@ -9,13 +9,14 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.config.models import ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode
-from core.domain.request import Request, RequestKind
+from core.domain.request import ReplyRequest, Request
 from core.domain.slot import Slot
-from core.engine.outcome import CallRecords, Failed, LockMade, Outcome, ReplyMade, SummaryMade
+from core.engine.kinds.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade
+from core.engine.kinds.trial import new_test
 from core.engine.queue.executor import Executor
-from core.engine.queue.model_call import Caller, Cancellation
-from core.engine.queue.rate_limit import RateLimiter
 from core.engine.sync.notifications import Notification, StreamRestarted
+from core.gateway.call_records import CallRecords
+from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from core.store import Changes, Snapshot
@@ -42,9 +43,9 @@ class Bench:
             roles = {role: replace(choice, **more) for role, choice in self.choices.items()}
             self.choices = ModelAssignments(roles)
         model = ScriptedProvider(Script(reply=entries))
-        caller = Caller(model, RateLimiter(self.choices), lambda: NOW)
+        gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
-        self.executor = Executor(MemoryStore(self.snapshot), caller, builder, self.choices, save)
+        self.executor = Executor(MemoryStore(self.snapshot), gateway, builder, save)
         self.notifications: list[Notification] = []
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:
@@ -166,21 +167,11 @@ async def test_where_the_second_try_for_memory_breaks_its_error_counts_and_the_f
     assert codes == [ErrorCode.LLM_INVALID_JSON, ErrorCode.LLM_SERVER_ERROR]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"kind": RequestKind.REPLY, "slot": None}, "belongs to a slot"),
-        ({"kind": RequestKind.SUMMARY, "prompts": None}, "covers prompts"),
-        ({"kind": RequestKind.TEST}, "never queued"),
-    ],
-)
-async def test_a_request_that_cannot_be_is_a_bug_and_reaches_no_model(
-    change: dict[str, Any], reason: str
-) -> None:
-    simulation, request = asking()
+async def test_a_test_call_is_never_queued() -> None:
+    simulation, _ = asking()
     bench = Bench(simulation)
-    with pytest.raises(ValueError, match=reason):
-        await bench.run(replace(request, **change))
+    with pytest.raises(ValueError, match="never queued"):
+        await bench.run(new_test(simulation.snapshot.session.id, NOW))
     assert not bench.notifications
 
 
@@ -188,18 +179,14 @@ async def test_a_prompt_needs_room_only_where_what_is_not_in_memory_would_be_sho
     simulation = active()
     simulation.play(6, with_summaries=False)
     simulation.submit("Go on")
-    request = simulation.begin()
+    simulation.begin()
+    request = simulation.only(ReplyRequest)
     wide = Bench(simulation)
     assert not wide.executor.needs_room(simulation.snapshot, request)
-    assert not wide.executor.needs_room(simulation.snapshot, replace(request, slot=None))
     needed = (
         ContextBuilder(wide.choices)
         .character(
-            simulation.snapshot.session,
-            simulation.snapshot.tab1,
-            simulation.snapshot.blocks,
-            simulation.snapshot.recent,
-            request.slot or simulation.snapshot.session.next_slot,
+            simulation.snapshot.known_to(request.slot),
             request.text,
         )
         .tokens

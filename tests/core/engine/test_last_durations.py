@@ -12,7 +12,7 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.request import Artifact
 from core.domain.session import SessionState, SessionSummary
 from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
-from core.store import Store
+from core.store import SessionStore
 from tests.core.engine.test_transitions import a_trail
 from tests.core.samples import NOW, SESSION_ID
 from tests.core.simulation import active
@@ -57,7 +57,7 @@ class Chapters:
 
 
 async def found(calls: dict[SessionId, list[Artifact]], *listed: SessionSummary) -> float | None:
-    return await find_last_duration(cast("Store", Chapters(calls, listed)), SESSION_ID, 1, "m")
+    return await find_last_duration(cast("SessionStore", Chapters(calls, listed)), SESSION_ID, 1, "m")
 
 
 def test_the_newest_work_counts_in_seconds_with_all_its_calls() -> None:

@@ -12,12 +12,19 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.event import Role
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import (
+    AnyRequest,
+    LockRequest,
+    NarrativeRequest,
+    ReplyRequest,
+    RequestState,
+    SummaryRequest,
+)
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
+from core.engine.moves import may_summarise_early
 from core.engine.queue.worker import next_request, next_retry
-from core.engine.transitions import may_summarise_early
 from core.store import recent_from
 from tests.core.simulation import Simulation, failure, with_limits
 
@@ -90,11 +97,10 @@ class Play(RuleBasedStateMachine):
             self.words.pop()  # It was refused: the script still has it.
 
     @rule(data=st.data())
-    @precondition(lambda self: bool(self.failed(RequestKind.REPLY)))
+    @precondition(lambda self: bool(self.failed(ReplyRequest)))
     def retry_a_prompt(self, data: st.DataObject) -> None:
-        request = data.draw(st.sampled_from(self.failed(RequestKind.REPLY)))
-        slot = request.slot or Slot.RED
-        self.unless_refused(lambda: self.sim.submit(request.text, slot, is_typed=False))
+        request = data.draw(st.sampled_from(self.failed(ReplyRequest)))
+        self.unless_refused(lambda: self.sim.submit(request.text, request.slot, is_typed=False))
 
     @rule(data=st.data())
     @precondition(lambda self: bool(self.sim.snapshot.requests))
@@ -106,7 +112,7 @@ class Play(RuleBasedStateMachine):
 
     @rule()
     @precondition(lambda self: may_summarise_early(self.sim.snapshot, self.sim.now))
-    @precondition(lambda self: bool(self.open(RequestKind.REPLY)))
+    @precondition(lambda self: bool(self.open(ReplyRequest)))
     def summarise_early(self) -> None:
         was_active = self.sim.state is SessionState.ACTIVE
         self.unless_refused(lambda: self.sim.store(commands.summarise_early(self.sim.snapshot, self.sim.now)))
@@ -161,19 +167,11 @@ class Play(RuleBasedStateMachine):
         self.sim.crash_and_open()
         assert not any(request.state is RequestState.PROCESSING for request in self.sim.snapshot.requests)
 
-    def failed(self, kind: RequestKind) -> list[Request]:
-        return [
-            request
-            for request in self.sim.snapshot.requests
-            if request.kind is kind and request.state is RequestState.FAILED
-        ]
+    def failed(self, kind: type[AnyRequest]) -> tuple[AnyRequest, ...]:
+        return self.sim.snapshot.failed(kind)
 
-    def open(self, kind: RequestKind) -> list[Request]:
-        return [
-            request
-            for request in self.sim.snapshot.requests
-            if request.kind is kind and request.state.is_open
-        ]
+    def open(self, kind: type[AnyRequest]) -> list[AnyRequest]:
+        return [request for request in self.sim.snapshot.open_requests if isinstance(request, kind)]
 
     def is_kept(self, word: str) -> bool:
         snapshot = self.sim.snapshot
@@ -181,7 +179,7 @@ class Play(RuleBasedStateMachine):
             word in text
             for text in (
                 *(event.text for event in self.sim.events),
-                *(request.text for request in snapshot.requests),
+                *(request.text for request in snapshot.requests if isinstance(request, ReplyRequest)),
                 *snapshot.unsent.values(),
             )
         )
@@ -223,12 +221,12 @@ class Play(RuleBasedStateMachine):
         requests = self.sim.snapshot.requests
         assert sum(request.state is RequestState.PROCESSING for request in requests) <= 1
         state = self.sim.state
-        assert len(self.open(RequestKind.LOCK)) == (state is SessionState.LOCKING)
-        assert len(self.open(RequestKind.SUMMARY)) == (state is SessionState.SUMMARIZING)
-        assert len(self.open(RequestKind.NARRATIVE)) == (state is SessionState.NARRATING)
-        if any(request.state is RequestState.PROCESSING for request in self.open(RequestKind.REPLY)):
+        assert len(self.open(LockRequest)) == (state is SessionState.LOCKING)
+        assert len(self.open(SummaryRequest)) == (state is SessionState.SUMMARIZING)
+        assert len(self.open(NarrativeRequest)) == (state is SessionState.NARRATING)
+        if any(request.state is RequestState.PROCESSING for request in self.open(ReplyRequest)):
             assert state is SessionState.ACTIVE, "its reply could not be stored"
-        if self.open(RequestKind.REPLY):
+        if self.open(ReplyRequest):
             assert state in (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
     @invariant()

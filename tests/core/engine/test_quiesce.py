@@ -8,9 +8,9 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId
 from core.domain.request import RequestState
 from core.engine import commands
-from core.engine.outcome import CallRecords
 from core.engine.quiesce import apply_when_idle
 from core.engine.transitions import settle
+from core.gateway.call_records import CallRecords
 from core.store import Changes, Snapshot
 from tests.core.memory_store import AWAY
 from tests.core.samples import NOW

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Content, RequestKind, RequestState
+from core.domain.request import Content, LockRequest, NarrativeRequest, RequestState, SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.outcome import UNKNOWN_CALL
 from core.engine.recovery import INTERRUPTED, recover, withdraw_doubtful_prompts
+from core.gateway.call_records import UNKNOWN_CALL
 from tests.core.simulation import BACKOFF, Simulation, active
 
 
@@ -58,7 +58,7 @@ def test_a_prompt_that_waited_behind_a_summary_comes_back_and_the_summary_goes_o
     assert simulation.request(queued).state is RequestState.FAILED
     assert simulation.snapshot.unsent == {Slot.RED: "Eighth"}
     assert simulation.state is SessionState.SUMMARIZING
-    summary = simulation.only(RequestKind.SUMMARY)
+    summary = simulation.only(SummaryRequest)
     assert summary.state is RequestState.PENDING
     simulation.settle()
     assert simulation.snapshot.session.boundary == 7
@@ -80,7 +80,7 @@ def test_an_interrupted_lock_returns_to_the_draft() -> None:
     simulation.begin()
     simulation.crash_and_open()
     assert simulation.state is SessionState.DRAFT_TAB1
-    assert simulation.only(RequestKind.LOCK).state is RequestState.FAILED
+    assert simulation.only(LockRequest).state is RequestState.FAILED
 
 
 def test_an_interrupted_narrative_returns_to_the_ended_chapter() -> None:
@@ -91,7 +91,7 @@ def test_an_interrupted_narrative_returns_to_the_ended_chapter() -> None:
     simulation.begin()
     simulation.crash_and_open()
     assert simulation.state is SessionState.ENDED
-    assert simulation.only(RequestKind.NARRATIVE).state is RequestState.FAILED
+    assert simulation.only(NarrativeRequest).state is RequestState.FAILED
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_summary_that_is_due_but_was_never_asked_for_is_asked_for() -> None:
     simulation.play(7, with_summaries=False)
     simulation.snapshot = replace(simulation.snapshot, requests=())
     simulation.crash_and_open()
-    assert str(simulation.only(RequestKind.SUMMARY).prompts) == "1–7"
+    assert str(simulation.only(SummaryRequest).prompts) == "1–7"
 
 
 def resetting(simulation: Simulation) -> Simulation:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import ReplyRequest, RequestState
 from core.domain.slot import Slot
 from core.store import Changes, Snapshot
 from tests.core.samples import NOW, SESSION_ID, TAB1, delta_block, lock_block, play, session
@@ -14,11 +14,10 @@ BEFORE = Snapshot(
 )
 
 
-def asked(number: int, state: RequestState) -> Request:
-    return Request(
+def asked(number: int, state: RequestState) -> ReplyRequest:
+    return ReplyRequest(
         id=RequestId(UUID(int=number)),
         session_id=SESSION_ID,
-        kind=RequestKind.REPLY,
         state=state,
         slot=Slot.RED,
         text=f"Prompt {number}",

@@ -8,14 +8,13 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.engine.queue.executor import Executor
-from core.engine.queue.model_call import Caller
-from core.engine.queue.rate_limit import RateLimiter
 from core.engine.queue.worker import Runner
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged
+from core.gateway.model_gateway import ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.samples import NOW, choices
 from tests.core.scene import ELSEWHERE, Scene
@@ -35,8 +34,8 @@ class Task(Protocol):
 
 def runner(scene: Scene) -> Runner:
     made = choices()
-    caller = Caller(ScriptedProvider(), RateLimiter(made), lambda: NOW)
-    executor = Executor(scene.store, caller, ContextBuilder(made), made, scene.writer.apply_patiently)
+    gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
+    executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently)
     return Runner(scene.writer, executor, lambda: NOW, 5.0)
 
 

@@ -9,12 +9,14 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.event import Role
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.memory import BlockType
-from core.domain.request import Artifact, Content, RequestKind, RequestState
+from core.domain.request import Artifact, Content, RequestRecord, RequestState, SummaryRequest
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
-from core.engine.outcome import CallRecords, NarrativeMade, ReplyMade
+from core.engine.kinds.outcome import NarrativeMade, ReplyMade
 from core.engine.transitions import settle
+from core.gateway.call_records import CallRecords
 from core.store import recent_from
 from tests.core.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
 
@@ -55,7 +57,7 @@ def test_a_reply_is_stored_with_everything_that_follows_from_it_in_one_transacti
     assert changes.session.prompt_index == 7
     assert changes.session.next_slot is Slot.RED
     assert changes.session.state is SessionState.SUMMARIZING
-    done, due = changes.requests
+    done, due = map(RequestRecord.of, changes.requests)
     assert (done.state, done.prompts and (done.prompts.first, done.prompts.last)) == (
         RequestState.DONE,
         (7, 7),
@@ -173,7 +175,7 @@ def test_a_failed_summary_is_made_up_with_its_own_range_before_the_next_one() ->
     simulation.pass_time(BACKOFF)
     simulation.store(commands.retry_summary(simulation.snapshot, simulation.now))
     simulation.settle()
-    assert str(simulation.only(RequestKind.SUMMARY).prompts) == "8–14", "the second chunk is due at once"
+    assert str(simulation.only(SummaryRequest).prompts) == "8–14", "the second chunk is due at once"
     simulation.settle()
     assert simulation.state is SessionState.ACTIVE
     assert [(block.first, block.last) for block in simulation.snapshot.blocks] == [(0, 0), (1, 7), (8, 14)]
@@ -212,7 +214,7 @@ def waits(codes: list[ErrorCode], retry_after: float | None = None) -> list[floa
     seconds: list[float | None] = []
     for code in codes:
         simulation.fail(code, retry_after)
-        due = simulation.only(RequestKind.SUMMARY).retry_after
+        due = simulation.only(SummaryRequest).retry_after
         seconds.append(None if due is None else (due - simulation.now) / timedelta(seconds=1))
         simulation.store(commands.retry_summary(simulation.snapshot, simulation.now))
     return seconds

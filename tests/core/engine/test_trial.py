@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestRecord, RequestState
+from core.domain.request_kinds import RequestKind
+from core.engine.kinds.trial import TEST_VERSION, new_test, record_of_test
 from core.engine.queue.duration_history import last_duration
-from core.engine.queue.model_call import CallResult
-from core.engine.queue.trial import TEST_VERSION, new_test, record_of_test
+from core.gateway.model_gateway import CallResult
 from tests.core.engine.test_transitions import a_trail
 from tests.core.simulation import START, active
 
@@ -28,7 +29,7 @@ def test_a_test_call_is_on_record_and_changes_nothing_of_the_session(
     before = simulation.snapshot
     test = new_test(before.session.id, START)
     changes = record_of_test(test, CallResult("ready", "m", error, call_records), START)
-    [request] = changes.requests
+    [request] = map(RequestRecord.of, changes.requests)
     assert (request.kind, request.state, request.attempts) == (RequestKind.TEST, state, 1)
     assert (request.slot, request.text, request.prompts) == (None, "", None)
     assert request.error_code is (error and error.code)

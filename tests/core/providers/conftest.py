@@ -1,12 +1,10 @@
 """A fault server and a provider that talks to it over real HTTP."""
 
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from core.config.consent import Consent
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import KEY
 from tests.http_faults import FaultServer
@@ -19,22 +17,14 @@ async def server(anyio_backend: str) -> AsyncIterator[FaultServer]:
 
 
 @pytest.fixture
-def consent(tmp_path: Path) -> Consent:
-    return Consent((), tmp_path / "consent.json")
-
-
-@pytest.fixture
-async def make(server: FaultServer, consent: Consent) -> AsyncIterator[Callable[..., OpenAIProvider]]:
+async def make(server: FaultServer) -> AsyncIterator[Callable[..., OpenAIProvider]]:
     made: list[OpenAIProvider] = []
 
     def build(
         base_url: str = "",
         find_key: Callable[[], SecretStr | None] = lambda: SecretStr(KEY),
-        with_consent: Consent = consent,
     ) -> OpenAIProvider:
-        provider = OpenAIProvider(
-            base_url=base_url or server.base_url, consent=with_consent, find_key=find_key
-        )
+        provider = OpenAIProvider(base_url=base_url or server.base_url, find_key=find_key)
         made.append(provider)
         return provider
 

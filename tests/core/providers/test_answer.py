@@ -26,12 +26,12 @@ STOP = Piece(finish_reason="stop")
 
 def test_what_the_service_said_last_of_model_usage_and_reason_counts() -> None:
     made = ended(
-        Piece(text="I ", model="first", response_id="r1", usage=Usage(1, 1)),
+        Piece(text="I ", model="first", usage=Usage(1, 1)),
         Piece(text="nod.", model="second", usage=Usage(2, 2)),
         Piece(finish_reason="length"),
         Piece(),
     )
-    assert (made.model, made.response_id) == ("second", "r1")
+    assert made.model == "second"
     assert (made.usage, made.finish_reason) == (Usage(2, 2), "length")
     assert ended(Piece(text="x"), STOP).model == "asked"
 
@@ -70,15 +70,12 @@ def test_a_model_that_declines_is_quoted_up_to_two_hundred_characters(length: in
 
 
 @pytest.mark.parametrize(
-    ("pieces", "code", "is_retryable"),
+    ("pieces", "code"),
     [
-        ([Piece(text="I n")], ErrorCode.LLM_SERVER_ERROR, True),
-        ([Piece(text="x", finish_reason="content_filter")], ErrorCode.LLM_CONTENT_FILTERED, False),
-        ([Piece(text="x", finish_reason="error")], ErrorCode.LLM_SERVER_ERROR, True),
+        ([Piece(text="I n")], ErrorCode.LLM_SERVER_ERROR),
+        ([Piece(text="x", finish_reason="content_filter")], ErrorCode.LLM_CONTENT_FILTERED),
+        ([Piece(text="x", finish_reason="error")], ErrorCode.LLM_SERVER_ERROR),
     ],
 )
-def test_an_answer_that_was_broken_off_or_withheld_is_an_error(
-    pieces: list[Piece], code: ErrorCode, is_retryable: bool
-) -> None:
-    error = refused(*pieces)
-    assert (error.code, error.is_retryable) == (code, is_retryable)
+def test_an_answer_that_was_broken_off_or_withheld_is_an_error(pieces: list[Piece], code: ErrorCode) -> None:
+    assert refused(*pieces).code is code

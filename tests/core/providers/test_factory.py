@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.config.consent import Consent, InvalidAddressError
+from core.config.consent import InvalidAddressError
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
 from core.domain.errors import StoryEngineError
@@ -17,13 +17,12 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys
 from pathlib import Path
-from core.config.consent import Consent
 from core.config.paths import Paths
 from core.providers.factory import make_provider
 from core.config.settings import ProfileSettings
 home = Path("unused")
 for name in ("local", "openai", "scripted"):
-    made = make_provider(ProfileSettings(provider=name), Paths(home, home, home, home), Consent((), home))
+    made = make_provider(ProfileSettings(provider=name), Paths(home, home, home, home))
     print(made.name, made.base_url)
 print(sorted({"openai", "xllamacpp", "keyring", "httpx2"} & set(sys.modules)))
 """
@@ -49,10 +48,10 @@ def test_making_one_imports_no_heavy_library() -> None:
 def test_an_address_that_cannot_be_used_is_said_at_once(paths: Paths) -> None:
     profile = ProfileSettings(provider="openai", base_url="http://127.0.0.1@evil.example")
     with pytest.raises(InvalidAddressError):
-        make_provider(profile, paths, Consent((), paths.consent_file))
+        make_provider(profile, paths)
 
 
 def test_a_script_that_cannot_be_used_is_said_at_once(paths: Paths) -> None:
     profile = ProfileSettings(provider="scripted", script=paths.data / "absent.toml")
     with pytest.raises(StoryEngineError, match=r"absent\.toml"):
-        make_provider(profile, paths, Consent((), paths.consent_file))
+        make_provider(profile, paths)

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from core.config.consent import Consent
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
 from core.domain.errors import ErrorCode
@@ -48,7 +47,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
 @pytest.fixture(scope="module")
 async def shared(anyio_backend: str, paths: Paths) -> AsyncIterator[tuple[LocalProvider, LocalServer]]:
     server = LocalServer(paths.logs, alias="small", context_window=4_096)
-    provider = LocalProvider(paths, Consent((), paths.consent_file), server=server)
+    provider = LocalProvider(paths, server=server)
     yield provider, server
     await provider.aclose()
 
@@ -163,7 +162,6 @@ async def test_a_child_that_died_is_started_again(provider: LocalProvider, serve
         async for _ in items:
             pass
     assert caught.value.code is ErrorCode.LLM_SERVER_ERROR
-    assert caught.value.is_retryable
     assert "local model stopped" in caught.value.message
     assert server.pid is None
     assert (await ask(provider, short()))[0]
@@ -202,7 +200,7 @@ async def test_the_child_goes_with_a_parent_that_was_killed(tmp_path: Path) -> N
 
 async def test_closing_ends_the_child(tmp_path: Path, paths: Paths) -> None:
     server = LocalServer(tmp_path, alias="small", context_window=512)
-    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    provider = LocalProvider(paths, server=server)
     await ask(provider, short())
     child = server.pid
     assert child is not None
@@ -224,10 +222,9 @@ DEATHS = {
 @pytest.mark.parametrize("program", DEATHS)
 async def test_a_start_that_fails_gives_a_sentence(tmp_path: Path, paths: Paths, program: str) -> None:
     server = LocalServer(tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program))
-    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    provider = LocalProvider(paths, server=server)
     error = await fail(provider, ErrorCode.LLM_SERVER_ERROR)
     assert DEATHS[program] in error.message
-    assert error.is_retryable == (program == "import os; os._exit(1)"), "what is missing stays missing"
     assert "STORYENGINE_PROVIDER" in error.hint
     await provider.aclose()
     assert not server.is_running
@@ -249,7 +246,7 @@ async def test_a_start_that_hangs_can_be_cancelled_and_leaves_nothing(tmp_path: 
     server = LocalServer(
         tmp_path, alias="x", context_window=512, command=(sys.executable, "-c", program, str(note))
     )
-    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    provider = LocalProvider(paths, server=server)
     asking = asyncio.create_task(ask(provider))
     await eventually(lambda: note.exists() and bool(note.read_text()))
     child = int(note.read_text())
@@ -266,10 +263,9 @@ async def test_a_start_that_takes_too_long_is_given_up(
     monkeypatch.setattr(local_server, "_START_SECONDS", 0.5)
     command = (sys.executable, "-c", "import sys; sys.stdin.read()")
     server = LocalServer(tmp_path, alias="x", context_window=512, command=command)
-    provider = LocalProvider(paths, Consent((), tmp_path / "consent.json"), server=server)
+    provider = LocalProvider(paths, server=server)
     error = await fail(provider, ErrorCode.LLM_SERVER_ERROR)
     assert "in time" in error.message
-    assert error.is_retryable
     await provider.aclose()
     assert not server.is_running
 
@@ -290,7 +286,7 @@ async def test_a_gguf_that_is_none_inside_gives_a_sentence(tmp_path: Path, paths
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\x00" * 1_000)
     profile = ProfileSettings(model_path=broken)
-    provider = make_provider(profile, paths, Consent((), tmp_path / "consent.json"))
+    provider = make_provider(profile, paths)
     assert "could not read" in (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).message
     await provider.aclose()
 

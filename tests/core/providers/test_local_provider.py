@@ -5,7 +5,6 @@ from typing import cast
 
 import pytest
 
-from core.config.consent import Consent
 from core.config.paths import Paths
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
@@ -15,7 +14,7 @@ from tests.core.providers.asking import ask, fail, request
 from tests.http_faults import FaultServer, error_reply
 
 pytestmark = pytest.mark.anyio
-DEATH = ProviderError(ErrorCode.LLM_SERVER_ERROR, "It has died.", is_retryable=True)
+DEATH = ProviderError(ErrorCode.LLM_SERVER_ERROR, "It has died.")
 
 
 class Running:
@@ -43,8 +42,7 @@ def running(server: FaultServer) -> Running:
 
 def local(running: Running, tmp_path: Path, model_path: Path | None = None) -> LocalProvider:
     paths = Paths(tmp_path / "data", tmp_path / "config", tmp_path / "logs", tmp_path)
-    consent = Consent((), tmp_path / "consent.json")
-    return LocalProvider(paths, consent, model_path=model_path, server=cast("LocalServer", running))
+    return LocalProvider(paths, model_path=model_path, server=cast("LocalServer", running))
 
 
 async def test_the_bundled_model_is_kept_from_repeating_itself(

@@ -104,24 +104,24 @@ def test_what_the_schema_fixes_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "is_retryable"),
+    ("fault", "code"),
     [
-        (Fault.TIME_OUT, ErrorCode.LLM_TIMEOUT, True),
-        (Fault.RATE_LIMITED, ErrorCode.LLM_RATE_LIMITED, True),
-        (Fault.AUTH, ErrorCode.LLM_AUTH_ERROR, False),
-        (Fault.CREDIT_EXHAUSTED, ErrorCode.LLM_CREDIT_EXHAUSTED, False),
-        (Fault.SERVER_ERROR, ErrorCode.LLM_SERVER_ERROR, True),
-        (Fault.REQUEST_ERROR, ErrorCode.LLM_REQUEST_ERROR, False),
-        (Fault.CONTEXT_OVERFLOW, ErrorCode.LLM_CONTEXT_OVERFLOW, False),
-        (Fault.CUT, ErrorCode.LLM_SERVER_ERROR, True),
-        (Fault.EMPTY, ErrorCode.LLM_ERROR, True),
-        (Fault.WHITE_SPACE, ErrorCode.LLM_ERROR, True),
-        (Fault.REASONING_ONLY, ErrorCode.LLM_ERROR, True),
-        (Fault.CONTENT_FILTERED, ErrorCode.LLM_CONTENT_FILTERED, False),
+        (Fault.TIME_OUT, ErrorCode.LLM_TIMEOUT),
+        (Fault.RATE_LIMITED, ErrorCode.LLM_RATE_LIMITED),
+        (Fault.AUTH, ErrorCode.LLM_AUTH_ERROR),
+        (Fault.CREDIT_EXHAUSTED, ErrorCode.LLM_CREDIT_EXHAUSTED),
+        (Fault.SERVER_ERROR, ErrorCode.LLM_SERVER_ERROR),
+        (Fault.REQUEST_ERROR, ErrorCode.LLM_REQUEST_ERROR),
+        (Fault.CONTEXT_OVERFLOW, ErrorCode.LLM_CONTEXT_OVERFLOW),
+        (Fault.CUT, ErrorCode.LLM_SERVER_ERROR),
+        (Fault.EMPTY, ErrorCode.LLM_ERROR),
+        (Fault.WHITE_SPACE, ErrorCode.LLM_ERROR),
+        (Fault.REASONING_ONLY, ErrorCode.LLM_ERROR),
+        (Fault.CONTENT_FILTERED, ErrorCode.LLM_CONTENT_FILTERED),
     ],
 )
-async def test_faults_on_demand(fault: Fault, code: ErrorCode, is_retryable: bool) -> None:
-    assert (await fail(scripted({"fault": fault}), code)).is_retryable is is_retryable
+async def test_faults_on_demand(fault: Fault, code: ErrorCode) -> None:
+    await fail(scripted({"fault": fault}), code)
 
 
 async def test_faults_that_are_answers() -> None:

@@ -27,8 +27,6 @@ from storyengine_tui.shell.run_loop import MOST_BUGS, run_until_left
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).resolve().parents[3]

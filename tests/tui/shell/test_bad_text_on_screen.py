@@ -26,8 +26,6 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, BadText, acts
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

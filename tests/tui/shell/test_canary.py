@@ -24,8 +24,6 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from tests.http_faults import FaultServer, error_reply
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 
@@ -58,7 +56,7 @@ def engine_of(desktop: Desktop) -> Any:
     async def start(configuration: Configuration) -> AsyncIterator[Engine]:
         store = await open_store(desktop.url)
         profile = configuration.settings.active()
-        provider = make_provider(profile, configuration.paths, configuration.consent)
+        provider = make_provider(profile, configuration.paths)
         engine = Engine(store, provider, configuration.choices, label="canary", clock=desktop.clock)
         try:
             yield engine

@@ -34,8 +34,6 @@ from storyengine_tui.widgets.reading.line_view import MOST_STRIPS
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.widget_app import WIDGET_STYLES
 
 ROOT = Path(__file__).parents[3]

@@ -9,8 +9,6 @@ from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.engine.windows import end_writers
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import at_window
 
 pytestmark = pytest.mark.anyio

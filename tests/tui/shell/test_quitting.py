@@ -10,8 +10,6 @@ from textual.widgets import Button, Input
 from core.domain.slot import Slot
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, make_draft, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,6 @@ from textual.events import Key
 
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import at_window
 
 pytestmark = pytest.mark.anyio

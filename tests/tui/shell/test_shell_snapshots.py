@@ -33,8 +33,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, tab1, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 Prepare = Callable[[Engine], Awaitable[object]]

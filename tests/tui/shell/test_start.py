@@ -34,8 +34,6 @@ from storyengine_tui.shell.run_loop import run_until_left
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,6 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
 from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import Table, at_window
 
 pytestmark = pytest.mark.anyio

@@ -16,8 +16,6 @@ from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
 from storyengine_tui.textual_ext.style_cache import MOST_STATES, CachingStylesheet
 from storyengine_tui.theme import STORY_THEME
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,6 @@ from textual.widgets import Input, Static
 
 from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -16,8 +16,6 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import StoryPalette
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -30,51 +30,45 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize(
-    ("reply", "code", "is_retryable"),
+    ("reply", "code"),
     [
-        (error_reply(401), ErrorCode.LLM_AUTH_ERROR, False),
-        (error_reply(403), ErrorCode.LLM_AUTH_ERROR, False),
-        (error_reply(402), ErrorCode.LLM_CREDIT_EXHAUSTED, False),
-        (error_reply(429, code="insufficient_quota"), ErrorCode.LLM_CREDIT_EXHAUSTED, False),
-        (error_reply(400, "Your credit balance is too low"), ErrorCode.LLM_CREDIT_EXHAUSTED, False),
-        (error_reply(404, code="model_not_found"), ErrorCode.LLM_REQUEST_ERROR, False),
-        (error_reply(400), ErrorCode.LLM_REQUEST_ERROR, False),
-        (error_reply(422), ErrorCode.LLM_REQUEST_ERROR, False),
-        (error_reply(400, code="context_length_exceeded"), ErrorCode.LLM_CONTEXT_OVERFLOW, False),
-        (error_reply(400, kind="exceed_context_size_error"), ErrorCode.LLM_CONTEXT_OVERFLOW, False),
+        (error_reply(401), ErrorCode.LLM_AUTH_ERROR),
+        (error_reply(403), ErrorCode.LLM_AUTH_ERROR),
+        (error_reply(402), ErrorCode.LLM_CREDIT_EXHAUSTED),
+        (error_reply(429, code="insufficient_quota"), ErrorCode.LLM_CREDIT_EXHAUSTED),
+        (error_reply(400, "Your credit balance is too low"), ErrorCode.LLM_CREDIT_EXHAUSTED),
+        (error_reply(404, code="model_not_found"), ErrorCode.LLM_REQUEST_ERROR),
+        (error_reply(400), ErrorCode.LLM_REQUEST_ERROR),
+        (error_reply(422), ErrorCode.LLM_REQUEST_ERROR),
+        (error_reply(400, code="context_length_exceeded"), ErrorCode.LLM_CONTEXT_OVERFLOW),
+        (error_reply(400, kind="exceed_context_size_error"), ErrorCode.LLM_CONTEXT_OVERFLOW),
         (
             error_reply(400, "This model's maximum context length is 4096 tokens."),
             ErrorCode.LLM_CONTEXT_OVERFLOW,
-            False,
         ),
-        (error_reply(413), ErrorCode.LLM_CONTEXT_OVERFLOW, False),
-        (error_reply(400, code="content_filter"), ErrorCode.LLM_CONTENT_FILTERED, False),
-        (
-            error_reply(403, "Your input was flagged by moderation"),
-            ErrorCode.LLM_CONTENT_FILTERED,
-            False,
-        ),
-        (error_reply(408), ErrorCode.LLM_TIMEOUT, True),
-        (error_reply(429, code="rate_limit_exceeded"), ErrorCode.LLM_RATE_LIMITED, True),
-        (error_reply(429, "Request too large for the context window"), ErrorCode.LLM_RATE_LIMITED, True),
-        (error_reply(500), ErrorCode.LLM_SERVER_ERROR, True),
-        (error_reply(503), ErrorCode.LLM_SERVER_ERROR, True),
-        (error_reply(529), ErrorCode.LLM_SERVER_ERROR, True),
-        (error_reply(418), ErrorCode.LLM_ERROR, False),
-        (Reply((b"<html>oops",), 502, {"Content-Type": "text/html"}), ErrorCode.LLM_SERVER_ERROR, True),
-        (Reply((b'{"error": "plain words"}',), 400), ErrorCode.LLM_REQUEST_ERROR, False),
-        (Reply((b'{"detail": "of FastAPI"}',), 422), ErrorCode.LLM_REQUEST_ERROR, False),
-        (Reply((b"[]",), 500), ErrorCode.LLM_SERVER_ERROR, True),
-        (Reply((b'{"error":', CUT), 500), ErrorCode.LLM_SERVER_ERROR, True),
-        (Reply((CUT,)), ErrorCode.LLM_SERVER_ERROR, True),
+        (error_reply(413), ErrorCode.LLM_CONTEXT_OVERFLOW),
+        (error_reply(400, code="content_filter"), ErrorCode.LLM_CONTENT_FILTERED),
+        (error_reply(403, "Your input was flagged by moderation"), ErrorCode.LLM_CONTENT_FILTERED),
+        (error_reply(408), ErrorCode.LLM_TIMEOUT),
+        (error_reply(429, code="rate_limit_exceeded"), ErrorCode.LLM_RATE_LIMITED),
+        (error_reply(429, "Request too large for the context window"), ErrorCode.LLM_RATE_LIMITED),
+        (error_reply(500), ErrorCode.LLM_SERVER_ERROR),
+        (error_reply(503), ErrorCode.LLM_SERVER_ERROR),
+        (error_reply(529), ErrorCode.LLM_SERVER_ERROR),
+        (error_reply(418), ErrorCode.LLM_ERROR),
+        (Reply((b"<html>oops",), 502, {"Content-Type": "text/html"}), ErrorCode.LLM_SERVER_ERROR),
+        (Reply((b'{"error": "plain words"}',), 400), ErrorCode.LLM_REQUEST_ERROR),
+        (Reply((b'{"detail": "of FastAPI"}',), 422), ErrorCode.LLM_REQUEST_ERROR),
+        (Reply((b"[]",), 500), ErrorCode.LLM_SERVER_ERROR),
+        (Reply((b'{"error":', CUT), 500), ErrorCode.LLM_SERVER_ERROR),
+        (Reply((CUT,)), ErrorCode.LLM_SERVER_ERROR),
     ],
 )
 async def test_a_status_becomes_a_code(
-    server: FaultServer, provider: OpenAIProvider, reply: Reply, code: ErrorCode, is_retryable: bool
+    server: FaultServer, provider: OpenAIProvider, reply: Reply, code: ErrorCode
 ) -> None:
     server.script(reply)
-    error = await fail(provider, code)
-    assert error.is_retryable is is_retryable
+    await fail(provider, code)
     assert len(server.requests) == 1, "the provider never retries by itself"
 
 
@@ -124,7 +118,7 @@ async def test_a_broken_stream_is_no_answer(
     server: FaultServer, provider: OpenAIProvider, steps: tuple[bytes, ...]
 ) -> None:
     server.script(Reply(steps))
-    assert (await fail(provider, ErrorCode.LLM_SERVER_ERROR)).is_retryable
+    await fail(provider, ErrorCode.LLM_SERVER_ERROR)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +139,6 @@ async def test_a_blank_reply_is_a_failed_call(
     server.script(Reply((*steps, chunk(finish="stop"), usage_chunk(reasoning=0), DONE)))
     error = await fail(provider, ErrorCode.LLM_ERROR)
     assert words in error.message
-    assert error.is_retryable
     assert error.usage == Usage(11, 7, 3, 0)
 
 
@@ -168,7 +161,7 @@ async def test_withheld_answers(server: FaultServer, provider: OpenAIProvider) -
 async def test_silence_is_a_time_out(server: FaultServer, provider: OpenAIProvider, before: bytes) -> None:
     await _warm(server, provider)
     server.script(Reply((before, asyncio.Event())))
-    assert (await fail(provider, ErrorCode.LLM_TIMEOUT, request(timeout=0.3))).is_retryable
+    await fail(provider, ErrorCode.LLM_TIMEOUT, request(timeout=0.3))
     await asyncio.wait_for(server.requests[-1].left.wait(), 10)
 
 
@@ -184,7 +177,6 @@ async def test_no_one_there(make: Callable[..., OpenAIProvider]) -> None:
     # The address may come from the field beside which this is said, or from the environment.
     assert "F6" in error.hint
     assert "STORYENGINE_BASE_URL may" in error.hint
-    assert error.is_retryable
 
 
 @pytest.mark.parametrize(

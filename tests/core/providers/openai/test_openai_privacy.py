@@ -3,53 +3,17 @@
 import asyncio
 import socket
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
-from core.config.consent import Consent, InvalidAddressError
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.config.consent import InvalidAddressError
+from core.domain.errors import ErrorCode
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import KEY, ask, fail, request
 from tests.http_faults import FaultServer, Reply, error_reply
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_no_request_without_consent(make: Callable[..., OpenAIProvider]) -> None:
-    def find_key() -> SecretStr | None:
-        raise AssertionError("not even the key may be looked for")
-
-    provider = make("https://api.example.com/v1", find_key)
-    with pytest.raises(StoryEngineError) as caught:
-        await ask(provider)
-    assert caught.value.code is ErrorCode.CONSENT_REQUIRED
-    assert provider.base_url == "https://api.example.com/v1"
-
-
-class RevokedAfter(Consent):
-    """Consent that is taken back after so many checks."""
-
-    def __init__(self, checks: int) -> None:
-        super().__init__((), Path("unused"))
-        self.checks = checks
-
-    def check(self, url: str) -> None:
-        self.checks -= 1
-        if self.checks < 0:
-            raise StoryEngineError(ErrorCode.CONSENT_REQUIRED)
-
-
-async def test_consent_is_checked_before_every_request_and_every_fall_back(
-    server: FaultServer, make: Callable[..., OpenAIProvider]
-) -> None:
-    server.refuse("stream_options", "temperature")
-    with pytest.raises(StoryEngineError) as caught:
-        await ask(make(with_consent=RevokedAfter(2)), request(temperature=1.0))
-    assert caught.value.code is ErrorCode.CONSENT_REQUIRED
-    assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -84,13 +48,11 @@ def at_home(host: object, *rest: Any, **more: Any) -> Any:
 async def test_what_goes_to_a_plain_http_address_goes_through_no_proxy(
     server: FaultServer,
     make: Callable[..., OpenAIProvider],
-    consent: Consent,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", at_home)
     address = server.base_url.replace("127.0.0.1", "service.invalid")
     assert "service.invalid" in address
-    consent.grant(address)
     async with FaultServer() as proxy:
         for name in PROXIES:
             monkeypatch.setenv(name, proxy.base_url.removesuffix("/v1"))
@@ -100,7 +62,7 @@ async def test_what_goes_to_a_plain_http_address_goes_through_no_proxy(
 
 
 async def test_a_proxy_for_an_https_address_is_told_its_name_and_nothing_that_it_could_read(
-    make: Callable[..., OpenAIProvider], consent: Consent, monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., OpenAIProvider], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[bytes] = []
 
@@ -115,7 +77,6 @@ async def test_a_proxy_for_an_https_address_is_told_its_name_and_nothing_that_it
     monkeypatch.setattr(socket, "getaddrinfo", at_home)
     for name in PROXIES:
         monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
-    consent.grant("https://service.invalid/v1")
     async with proxy:
         await fail(make("https://service.invalid/v1"), ErrorCode.LLM_SERVER_ERROR, request("A secret plan."))
     first, tunnelled = heard

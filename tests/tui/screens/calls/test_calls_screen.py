@@ -23,8 +23,6 @@ from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.chapter import NOON, SESSION
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import MEMORY
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ from textual.widgets import DataTable
 
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestKind
-from core.engine.queue.trial import TEST_PROMPT
+from core.domain.request_kinds import RequestKind
+from core.engine.kinds.trial import TEST_PROMPT
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
@@ -21,8 +21,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.http_faults import FaultServer, Reply, error_reply, text_reply
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.screens.models.test_connection import ring as ring
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +58,7 @@ async def test_a_test_is_listed_with_the_calls_of_the_chapter_also_when_it_fails
         await pilot.press("f8")
         await until(pilot, lambda: "answered “ready”" in result_of(app))
         await pilot.press("f8")
-        await until(pilot, lambda: "wants a key" in result_of(app))
+        await until(pilot, lambda: "requires a key" in result_of(app))
         assert "not recorded" not in result_of(app)
         assert app.session is not None
         assert await outcomes(app.session) == [None, ErrorCode.LLM_AUTH_ERROR]

@@ -24,8 +24,6 @@ from storyengine_tui.textual_ext.compositor import FrontCompositor, difference
 from storyengine_tui.textual_ext.screen_buffer import ScreenBuffer
 from storyengine_tui.widgets.reading.line_view import LineView
 from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,6 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.narrative.narrative_status import open_narrative
 from storyengine_tui.widgets.busy_line import BusyLine
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import SCRIPT, chapter_page, make_ended
 from tests.tui.play_table import Gate, at_table
 from tests.tui.play_table import gate as gate

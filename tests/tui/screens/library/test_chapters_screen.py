@@ -19,8 +19,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.store.servers import plain_url
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

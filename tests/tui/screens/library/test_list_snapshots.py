@@ -11,9 +11,7 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.engine_app import desktop as desktop
 from tests.tui.engine_app import make_active, make_draft, until
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.shell.test_shell_snapshots import SIZES, Shown
 from tests.tui.shell.test_shell_snapshots import shown as shown
 

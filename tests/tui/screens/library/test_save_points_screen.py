@@ -16,8 +16,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])

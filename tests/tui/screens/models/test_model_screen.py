@@ -28,8 +28,6 @@ from tests.core.config.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.screens.models.test_connection import REMOTE, configuration
 from tests.tui.screens.models.test_connection import ring as ring
 from tests.tui.shell.test_canary import engine_of

@@ -20,8 +20,6 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import HELD, SCRIPT, ChapterPage, Gate, chapter_page, make_ended, session_page
 from tests.tui.narrative_desk import gate as gate
 

@@ -25,8 +25,6 @@ from storyengine_tui.widgets.reading.memory_outline import (
 )
 from tests.core.samples import delta_block, delta_payload, lock_block, lock_payload
 from tests.tui.engine_app import Desktop, make_draft
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import DELTA, SCRIPT, chapter_page, make_ended
 from tests.tui.widget_app import WidgetApp
 

@@ -20,8 +20,6 @@ from storyengine_tui.screens.narrative.draft_view import LiveDraft
 from storyengine_tui.screens.narrative.narrative_status import NOTHING_PLAYED, READ_ONLY, why_no_build
 from tests.core.samples import session as sample_session
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import (
     HELD,
     PROSE,

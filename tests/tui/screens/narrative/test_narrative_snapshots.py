@@ -15,8 +15,6 @@ from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.conftest import SnapCompare, settled
 from tests.tui.engine_app import Desktop, make_draft, opened
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import HELD, SCRIPT, ChapterPage, Gate, failing, make_ended
 from tests.tui.narrative_desk import gate as gate
 

@@ -7,14 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from tests.engine.test_faults import TWO_CALLS
 from tests.tui.engine_app import Desktop, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.narrative_desk import NARRATIVE, chapter_page, make_ended
 from tests.tui.play_table import Table, at_table
 from tests.tui.play_table import gate as gate

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.widgets import Button, Static
 
+from core.domain.errors import ErrorCode
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
@@ -19,8 +20,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.engine_app import Desktop, make_draft, screen_text
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import Gate, Table, at_table, at_window
 from tests.tui.play_table import gate as gate
 
@@ -237,7 +236,7 @@ async def test_without_consent_the_dialog_asks_and_the_prompt_goes_then(
     monkeypatch.setitem(
         __import__("core.providers.scripted.provider", fromlist=["_ERRORS"])._ERRORS,
         Fault.SERVER_ERROR,
-        (__import__("core.domain.errors", fromlist=["ErrorCode"]).ErrorCode.CONSENT_REQUIRED, False),
+        ErrorCode.CONSENT_REQUIRED,
     )
     async with at_window(desktop) as table:
         await table.send("Hello")

@@ -7,8 +7,6 @@ from textual.widgets import Button
 from core.domain.slot import Slot
 from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import Gate, at_table, at_window
 from tests.tui.play_table import gate as gate
 

@@ -10,8 +10,6 @@ from core.text.cleaning import clean
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.transcript_panel import MoreBelow
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import Gate, Table, at_table
 from tests.tui.play_table import gate as gate
 

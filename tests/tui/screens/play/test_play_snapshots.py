@@ -13,8 +13,6 @@ from core.store import WriterInfo
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import Desktop, make_active, opened
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import SCRIPT, Gate, Table
 from tests.tui.play_table import gate as gate
 

@@ -6,15 +6,13 @@ import pytest
 from textual.widgets import Button
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.request import RequestState
+from core.domain.request import RequestRecord, RequestState
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Match, Script
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import Gate, Table, at_table
 from tests.tui.play_table import gate as gate
 
@@ -113,9 +111,8 @@ async def test_a_failure_says_what_happened_and_the_key_tries_again(desktop: Des
         assert table.banner() == ""
         assert table.text(Slot.ORANGE) == ""
         assert table.slot() is Slot.YELLOW
-        [request] = [
-            one for one in await table.session._store.requests(table.session.id) if one.text == "FAIL"
-        ]
+        stored = map(RequestRecord.of, await table.session._store.requests(table.session.id))
+        [request] = [one for one in stored if one.text == "FAIL"]
         assert (request.state, request.attempts) == (RequestState.DONE, 2)
 
 

@@ -7,12 +7,13 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
-from core.domain.request import RequestKind, RequestState
+from core.domain.request import RequestState
+from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
+from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.event_window import PlayedEvents
 from storyengine_tui.screens.play.play_status import ending_consequences, status_of, summary_failure
-from storyengine_tui.screens.play.unsent_text import joined, merged, without
 from tests.core.simulation import active
 from tests.tui.chapter import events, session
 

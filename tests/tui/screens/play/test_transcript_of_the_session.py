@@ -24,8 +24,6 @@ from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
 from tests.tui.conftest import settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 from tests.tui.play_table import PlayApp
 from tests.tui.widget_app import WidgetApp
 
@@ -92,7 +90,7 @@ class Reader:
         view = self.app.chapter.query_one(TranscriptView)
         lines = TranscriptLines()
         lines.set_width(view.scrollable_content_region.width)
-        window = render_window(await session.events(), session.snapshot.session)
+        window = render_window(await session.canon(), session.snapshot.session)
         lines.show([paragraph_of(piece) for piece in window.pieces])
         top = round(view.scroll_y)
         assert painted(self.app, view) == [_row(lines, top + y) for y in range(view.size.height)]
@@ -170,7 +168,7 @@ async def test_events_that_are_read_for_a_session_that_was_left_meanwhile_are_no
         left = await engine.open(await make_active(engine, 3))
         wanted = await engine.open(await make_active(engine, 1))
         arrived, gate = asyncio.Event(), asyncio.Event()
-        at_once = SessionHandle.newest_events
+        at_once = SessionHandle.newest_canon
 
         async def late(session: SessionHandle) -> Sequence[Event]:
             if session is left:
@@ -178,7 +176,7 @@ async def test_events_that_are_read_for_a_session_that_was_left_meanwhile_are_no
                 await gate.wait()
             return await at_once(session)
 
-        monkeypatch.setattr(SessionHandle, "newest_events", late)
+        monkeypatch.setattr(SessionHandle, "newest_canon", late)
         app = PlayApp(wanted)
         async with app.run_test(size=SIZE) as pilot:
             await until(pilot, lambda: app.has_begun)

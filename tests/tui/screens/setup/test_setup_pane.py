@@ -19,8 +19,6 @@ from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.line_field import LineField
 from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

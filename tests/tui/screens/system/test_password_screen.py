@@ -15,8 +15,6 @@ from core.engine.engine import Engine
 from storyengine_tui.screens.system.password_screen import PasswordScreen
 from tests.tui.conftest import SnapCompare
 from tests.tui.engine_app import Desktop, make_active, opened, until
-from tests.tui.engine_app import desktop as desktop
-from tests.tui.engine_app import screen_template as screen_template
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from core.config.models import (
     defaults_for,
 )
 from core.config.settings import AgentSettings, ProfileSettings
-from core.engine.queue.rate_limit import RateLimiter
+from core.gateway.rate_limit import RateLimiter
 
 AGENT_IDS = {
     AgentRole.WORLD_LOCK: (0,),

@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from core.config.models import AgentRole, ModelAssignments
+from core.config.models import AgentRole
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.request import Request, RequestKind, RequestState
+from core.domain.request import RequestState, TrialRequest
 from core.domain.slot import Slot
-from core.engine.queue.model_call import Caller, CallResult, Cancellation
+from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.store import Changes
 from core.text.cleaning import clean
 from core.text.delimiters import SegmentName
@@ -21,12 +21,11 @@ TEST_VERSION: Final = "test@1"
 """What an artifact names in place of the version of a system prompt."""
 
 
-def new_test(session_id: SessionId, now: datetime) -> Request:
+def new_test(session_id: SessionId, now: datetime) -> TrialRequest:
     """Return the request of a test call; it is stored with its outcome, and never before."""
-    return Request(
+    return TrialRequest(
         id=RequestId(new_uuid()),
         session_id=session_id,
-        kind=RequestKind.TEST,
         state=RequestState.DONE,
         attempts=1,
         created_at=now,
@@ -34,10 +33,9 @@ def new_test(session_id: SessionId, now: datetime) -> Request:
     )
 
 
-async def call_for_test(
-    caller: Caller, choices: ModelAssignments, test: Request, cancellation: Cancellation
-) -> CallResult:
+async def call_for_test(gateway: ModelGateway, test: TrialRequest, cancellation: Cancellation) -> CallResult:
     """Make one tiny call to the model of the first character that has none of its own."""
+    choices = gateway.choices
     slot = next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
     choice = choices.of(AgentRole.CHARACTER, slot)
     choice = replace(choice, max_output_tokens=min(TEST_TOKENS, choice.max_output_tokens))
@@ -49,10 +47,10 @@ async def call_for_test(
         segments=(plain(SegmentName.USER_PROMPT, TEST_PROMPT, choice.style, "user"),),
         max_input_tokens=choice.max_input_tokens,
     )
-    return await caller.call(context, choice, test, 1, cancellation, lambda _: None)
+    return await gateway.call(context, choice, test, 1, cancellation, lambda _: None)
 
 
-def record_of_test(test: Request, result: CallResult, now: datetime) -> Changes:
+def record_of_test(test: TrialRequest, result: CallResult, now: datetime) -> Changes:
     """Return what stores a test call; a failed one is given up at once, as nothing tries it again."""
     settled = replace(test, updated_at=now)
     if result.error is not None:

@@ -10,17 +10,16 @@ from core.config.models import AgentRole, PromptStyle
 from core.context.segments import Context, plain
 from core.domain.errors import ErrorCode
 from core.domain.request import Content, Request, Usage
-from core.engine.outcome import BUG
-from core.engine.queue.model_call import (
-    Caller,
+from core.engine.kinds.trial import new_test
+from core.gateway.call_records import BUG
+from core.gateway.model_gateway import (
     CallResult,
     Cancellation,
+    ModelGateway,
     input_contents,
     input_hash,
     model_request,
 )
-from core.engine.queue.rate_limit import RateLimiter
-from core.engine.queue.trial import new_test
 from core.providers.base import Completion, ModelRequest, OutputSchema, ProviderError, TextDelta
 from core.text.delimiters import SegmentName
 from tests.core.samples import NOW, SESSION_ID, choice, choices
@@ -87,11 +86,11 @@ async def call(
     cancellation: Cancellation | None = None,
     **changed: float,
 ) -> CallResult:
-    caller = Caller(model, RateLimiter(choices()), lambda: NOW)
+    gateway = ModelGateway(model, choices(), None, lambda: NOW)
     chosen = replace(CHOICE, **changed)  # type: ignore[arg-type]  # each is a number of its field
     heard = [] if heard is None else heard
     stop = cancellation or Cancellation()
-    return await caller.call(CONTEXT, chosen, asked(), 2, stop, heard.append)
+    return await gateway.call(CONTEXT, chosen, asked(), 2, stop, heard.append)
 
 
 async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what_it_took() -> None:
@@ -230,9 +229,9 @@ async def test_a_call_that_nobody_waits_for_any_more_is_ended() -> None:
 
 @pytest.mark.parametrize(("name", "is_local"), [("local", True), ("openai", False), ("scripted", False)])
 def test_only_the_program_s_own_server_is_on_this_machine(name: str, is_local: bool) -> None:
-    caller = Caller(StepModel(name=name), RateLimiter(choices()), lambda: NOW)
-    assert caller.is_local is is_local
-    assert (caller.answering("gpt") == "gpt") is (name != "scripted")
+    gateway = ModelGateway(StepModel(name=name), choices(), None, lambda: NOW)
+    assert gateway.is_local is is_local
+    assert (gateway.model_label("gpt") == "gpt") is (name != "scripted")
 
 
 SCHEMA = OutputSchema("turn_delta", {"type": "object"})

@@ -1,6 +1,12 @@
-"""Texts that come back to a composer, and what was typed there meanwhile: joined, never lost (design 6)."""
+"""What a composer holds: a text that comes back is joined with what was typed there, never lost (design 6).
 
-from core.engine.transitions import BETWEEN
+The engine stores it, and a screen shows it, by these rules.
+"""
+
+from typing import Final
+
+BETWEEN: Final = "\n\n"
+"""What stands between a text that came back and what was typed since."""
 
 
 def joined(front: str, behind: str) -> str:

@@ -1,77 +1,24 @@
-"""What came of a request, before it is settled."""
+"""The provenance of the calls of one attempt, before it is stored (design 4)."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
-from core.agents import context_summary, narrative, world_lock
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.ids import ArtifactId, BlockId, new_uuid
-from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, Request, RequestKind
+from core.domain.ids import ArtifactId, new_uuid
+from core.domain.request import Artifact, Content, ReplyRequest, Request
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
 
-UNKNOWN_CALL = 0
+UNKNOWN_CALL: Final = 0
 """The number of the artifact of an attempt that made no call, or whose call is unknown."""
-_NOTHING_KNOWN = Content.of("[]")
-_AGENTS = {
-    RequestKind.LOCK: world_lock.AGENT_ID,
-    RequestKind.SUMMARY: context_summary.AGENT_ID,
-    RequestKind.NARRATIVE: narrative.AGENT_ID,
-}
-BUG = "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
-
-
-@dataclass(frozen=True, slots=True)
-class LockMade:
-    """Agent 0's memory validated; the fields are those of `MemoryBlock`."""
-
-    payload: Mapping[str, object]
-    json_text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyMade:
-    """A character answered."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class SummaryMade:
-    """Agent 8's delta validated; the fields are those of `MemoryBlock`.
-
-    `prompts` are those that it covers, None for all that were asked for.
-    """
-
-    payload: Mapping[str, object]
-    json_text: str = ""
-    prompts: PromptRange | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NarrativeMade:
-    """The chapter's prose, whole, and what shaped it."""
-
-    text: str
-    model: str
-    definition: str
-    target_words: int | None
-    block_ids: tuple[BlockId, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """No usable answer; `retry_after` is in seconds, where the service named a time."""
-
-    error: StoryEngineError
-    retry_after: float | None = None
-
-
-Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | Failed
+_NOTHING_KNOWN: Final = Content.of("[]")
+BUG: Final = (
+    "Something in the program went wrong with this call; nothing is lost, retry, and please report the log."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +51,7 @@ def failure_of(error: BaseException, what: str) -> StoryEngineError:
     return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
 
 
-def trail_without_call(request: Request, error: StoryEngineError, now: datetime) -> CallRecords:
+def records_without_call(request: Request, error: StoryEngineError, now: datetime) -> CallRecords:
     """Return the provenance of an attempt that failed without a call: every attempt is on record."""
     artifact = Artifact(
         id=ArtifactId(new_uuid()),
@@ -112,7 +59,7 @@ def trail_without_call(request: Request, error: StoryEngineError, now: datetime)
         request_id=request.id,
         attempt=request.attempts,
         call=UNKNOWN_CALL,
-        agent_id=_AGENTS.get(request.kind, int(request.slot or 0)),
+        agent_id=request.slot if isinstance(request, ReplyRequest) else request.spec.agent_id or 0,
         provider="",
         model="",
         prompt_version="",

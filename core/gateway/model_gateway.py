@@ -1,4 +1,7 @@
-"""One call of a model: what goes out and what comes back, written down whatever happens (design 4 and 8)."""
+"""The one way to a model: what goes out and what comes back, written down whatever happens (design 4 and 8).
+
+Every call passes here: consent first, before anything is sent, then our own limit of calls per minute.
+"""
 
 import asyncio
 import json
@@ -7,13 +10,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from core.agents.context_builder import Context
-from core.config.models import SCRIPT, ModelConfig, setting_of
+from core.config.consent import Consent, no_consent
+from core.config.models import SCRIPT, ModelAssignments, ModelConfig, setting_of
+from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.request import Artifact, Content, Request, Usage
-from core.engine.clock import Clock
-from core.engine.outcome import CallRecords, failure_of
-from core.engine.queue.rate_limit import RateLimiter
+from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.rate_limit import RateLimiter
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
 
@@ -68,12 +72,19 @@ class _Progress:
     completion: Completion | None = None
 
 
-class Caller:
-    """Calls the provider and makes an artifact of every call."""
+class ModelGateway:
+    """Calls the provider for whom it may be called, and makes an artifact of every call.
 
-    def __init__(self, provider: Provider, limiter: RateLimiter, clock: Clock) -> None:
+    Without `consent`, nothing is sent to a provider that is not on this machine.
+    """
+
+    def __init__(
+        self, provider: Provider, choices: ModelAssignments, consent: Consent | None, clock: Clock
+    ) -> None:
+        self.choices = choices
         self._provider = provider
-        self._limiter = limiter
+        self._consent = consent
+        self._limiter = RateLimiter(choices)
         self._clock = clock
 
     @property
@@ -81,7 +92,7 @@ class Caller:
         """Whether the model runs on this machine, in the program's own server."""
         return self._provider.name == "local"
 
-    def answering(self, model: str) -> str:
+    def model_label(self, model: str) -> str:
         """Return who answers where `model` is asked for."""
         return SCRIPT if self._provider.name == "scripted" else model
 
@@ -126,6 +137,9 @@ class Caller:
         progress: _Progress,
         on_text: Callable[[str], None],
     ) -> None:
+        address = self._provider.base_url
+        if address is not None and not (self._consent and self._consent.is_granted(address)):
+            raise no_consent(address)
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -136,7 +150,7 @@ class Caller:
                     if isinstance(item, Completion):
                         progress.completion = item
                         break
-                    text = self._take(item, progress, round((loop.time() - began) * 1000))
+                    text = self._keep(item, progress, round((loop.time() - began) * 1000))
                     if piece := cleaner.feed(text):
                         on_text(piece)
                     if len(text) < len(item.text):
@@ -145,7 +159,7 @@ class Caller:
             on_text(piece)
 
     @staticmethod
-    def _take(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
+    def _keep(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
         """Keep what there is room for of the next piece, and return it."""
         if progress.first_token_ms is None:
             progress.first_token_ms = elapsed_ms
@@ -179,7 +193,7 @@ class Caller:
             call=number,
             agent_id=context.agent_id,
             provider=self._provider.name,
-            model=clean_line(completion.model) if completion else self.answering(outgoing.model),
+            model=clean_line(completion.model) if completion else self.model_label(outgoing.model),
             prompt_version=context.prompt_version,
             input_hash=input_hash(outgoing),
             input_ref=manifest.hash,

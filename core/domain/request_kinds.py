@@ -1,0 +1,95 @@
+"""The kinds of requests, and the facts of each that need neither a model nor a clock (design 6).
+
+What carries a kind out, and what its outcome makes of a session, is its handler in `core.engine.kinds`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from core.domain.errors import ErrorCode
+from core.domain.retry_policy import RetryPolicy
+from core.domain.session import SessionState
+from core.domain.state_machine import Command
+
+
+class RequestKind(StrEnum):
+    """What a model is asked for."""
+
+    LOCK = "lock"
+    REPLY = "reply"
+    SUMMARY = "summary"
+    NARRATIVE = "narrative"
+    TEST = "test"
+    """A test call: made outside the queue, and stored once it is settled."""
+
+
+_BY_HAND: Final = RetryPolicy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindSpec:
+    """The facts of one kind of request."""
+
+    priority: int
+    """Lower goes first: a due summary is made before a queued prompt is sent."""
+    agent_id: int | None
+    """The agent that does the work; None where it is the character in the request's slot."""
+    runs_in: frozenset[SessionState] = frozenset()
+    """The states in which a request may begin."""
+    waits_in: frozenset[SessionState] = frozenset()
+    """The states in which a request may wait besides those."""
+    may_precede_lock: bool = False
+    failed: Command | None = None
+    """What a failure does to the session; None for a kind that is no part of the story."""
+    retry: RetryPolicy = _BY_HAND
+    resumes: bool = False
+    """Whether a request that a crash interrupted waits for its turn again; otherwise it has failed."""
+    when_stopped: str = ""
+    """What the GM hears when the program is quit while such a request runs; `{name}` is the character's."""
+
+    @property
+    def open_in(self) -> frozenset[SessionState]:
+        """The states in which a request may wait or run."""
+        return self.runs_in | self.waits_in
+
+
+KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
+    RequestKind.LOCK: KindSpec(
+        priority=0,
+        agent_id=0,
+        runs_in=frozenset({SessionState.LOCKING}),
+        may_precede_lock=True,
+        failed=Command.LOCK_FAILED,
+        when_stopped="The lock is stopped; world, chapter and cast are kept as you wrote them.",
+    ),
+    RequestKind.SUMMARY: KindSpec(
+        priority=10,
+        agent_id=8,
+        runs_in=frozenset({SessionState.SUMMARIZING}),
+        failed=Command.SUMMARY_FAILED,
+        retry=RetryPolicy(
+            is_automatic=True,
+            waits_for_the_gm=frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED}),
+        ),
+        resumes=True,
+        when_stopped="The summary is stopped; all prompts are kept, and it is made with the next one.",
+    ),
+    RequestKind.REPLY: KindSpec(
+        priority=20,
+        agent_id=None,
+        runs_in=frozenset({SessionState.ACTIVE}),
+        waits_in=frozenset({SessionState.SUMMARIZING}),
+        failed=Command.REPLY_FAILED,
+        when_stopped="The reply of {name} is stopped; your prompt is kept in its panel.",
+    ),
+    RequestKind.NARRATIVE: KindSpec(
+        priority=30,
+        agent_id=9,
+        runs_in=frozenset({SessionState.NARRATING}),
+        failed=Command.NARRATIVE_FAILED,
+        when_stopped="The writing of the chapter is stopped; the finished parts are kept for Retry.",
+    ),
+    RequestKind.TEST: KindSpec(priority=40, agent_id=None, may_precede_lock=True),
+}

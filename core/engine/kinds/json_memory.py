@@ -1,0 +1,65 @@
+"""Gets JSON that validates from a model: one call, and one more that shows it its error (design 7)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.agents.context_builder import Context, repair_context
+from core.agents.json_output import InvalidMemoryError, ParsedMemory
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.engine.kinds.base import Calls
+from core.engine.kinds.outcome import Failed
+from core.gateway.call_records import CallRecords
+
+Parse = Callable[[str], ParsedMemory]
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """What one call for memory gave; `problems` is what the model can be asked to correct."""
+
+    made: ParsedMemory | Failed
+    call_records: CallRecords
+    text: str = ""
+    problems: tuple[str, ...] = ()
+
+    @property
+    def rejected(self) -> CallRecords:
+        """The trail, with the problems as the error of its call."""
+        return self.call_records.marked(
+            StoryEngineError(ErrorCode.LLM_INVALID_JSON), "; ".join(self.problems)
+        )
+
+
+async def make_memory(
+    context: Context, calls: Calls, parse: Parse
+) -> tuple[ParsedMemory | Failed, CallRecords]:
+    """Get JSON that validates: one call, and one more that shows the model its error (design 7).
+
+    Memory that is valid but too long is asked for once more too, and kept when no other comes of it.
+    """
+    first = await _try(context, calls, parse)
+    if not first.problems:
+        return first.made, first.call_records
+    second = await _try(repair_context(context, first.text, first.problems), calls, parse)
+    if isinstance(second.made, Failed):
+        last = second.rejected if second.problems else second.call_records
+        is_cancelled = second.made.error.code is ErrorCode.LLM_CANCELLED
+        if isinstance(first.made, ParsedMemory) and not is_cancelled:
+            return first.made, first.call_records + last
+        return second.made, first.rejected + last
+    return second.made, first.rejected + second.call_records
+
+
+async def _try(context: Context, calls: Calls, parse: Parse) -> _Try:
+    result = await calls.make(context)
+    if result.error is not None:
+        return _Try(Failed(result.error, result.retry_after), result.call_records)
+    if result.finish_reason == "length":
+        error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
+        return _Try(Failed(error), result.call_records.marked(error))
+    try:
+        made = parse(result.text)
+    except InvalidMemoryError as invalid:
+        error = StoryEngineError(ErrorCode.LLM_INVALID_JSON)
+        return _Try(Failed(error), result.call_records, result.text, invalid.problems)
+    return _Try(made, result.call_records, result.text, made.too_long)

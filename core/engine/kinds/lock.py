@@ -1,0 +1,55 @@
+"""Locking tab 1: agent 0 makes the first block of memory (design 5 and 7)."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from core.agents import world_lock
+from core.domain.ids import BlockId, new_uuid
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.request import LockRequest
+from core.domain.state_machine import Command
+from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.json_memory import make_memory
+from core.engine.kinds.outcome import Failed, LockMade
+from core.engine.moves import move
+from core.gateway.call_records import CallRecords
+from core.store import Changes, Snapshot
+
+
+class LockHandler(KindHandler[LockRequest, LockMade]):
+    """Agent 0 at work."""
+
+    async def run(self, job: Job, request: LockRequest) -> tuple[LockMade | Failed, CallRecords]:
+        """Make the first block."""
+        snapshot = job.snapshot
+        job.builder.require_room(snapshot.session, snapshot.tab1)
+        context = job.builder.world_lock(snapshot.session, snapshot.tab1)
+        style = job.calls.config_of(context).style
+        made, call_records = await make_memory(
+            context, job.calls, lambda text: world_lock.parse(text, snapshot.session, style)
+        )
+        return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), call_records
+
+    def settle(self, snapshot: Snapshot, done: LockRequest, made: LockMade, now: datetime) -> Changes:
+        """Store the block; the first slot speaks next."""
+        session = replace(snapshot.session, tab1_locked=True, next_slot=min(snapshot.session.slots))
+        block = MemoryBlock(
+            id=BlockId(new_uuid()),
+            session_id=session.id,
+            type=BlockType.WORLD_CHAPTER_LOCK,
+            first=0,
+            last=0,
+            payload=made.payload,
+            json_text=made.json_text,
+            created_at=now,
+        )
+        return Changes(
+            session_id=session.id,
+            session=move(snapshot, session, Command.LOCK_STORED, now),
+            blocks=(block,),
+            requests=(done,),
+        )
+
+    def is_done(self, request: LockRequest, changes: Changes) -> bool:
+        """Whether tab 1 is locked."""
+        return changes.session is not None and changes.session.tab1_locked

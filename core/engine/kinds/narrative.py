@@ -1,0 +1,124 @@
+"""Building the chapter's prose: in one call, or part by part when a model cannot hold the whole."""
+
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from core.config.models import PromptStyle
+from core.domain.draft import NarrativeDraft, SourceSnapshot
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import DraftId, new_uuid
+from core.domain.request import NarrativeRequest
+from core.domain.state_machine import Command
+from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.outcome import Failed, NarrativeMade
+from core.engine.moves import move
+from core.gateway.call_records import CallRecords
+from core.gateway.model_gateway import CallResult, input_hash, model_request
+from core.store import Changes, SessionStore, Snapshot
+from core.text.cleaning import cut_in_words, to_last_sentence
+
+_NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing to write."
+
+
+class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
+    """Agent 9 at work."""
+
+    stores_its_calls = True
+
+    async def run(self, job: Job, request: NarrativeRequest) -> tuple[NarrativeMade | Failed, CallRecords]:
+        """Return the whole text.
+
+        The provenance of each part is stored as soon as it is there, so that a later attempt uses
+        again, and does not pay again for, every part whose input is still the same.
+        """
+        session = job.snapshot.session
+        events = await job.store.canon(session.id)
+        blocks = await job.store.blocks(session.id)
+        plan = job.builder.plan_narrative(session, blocks, events, session.definition, session.target_words)
+        if not plan:
+            raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
+        written = await _written_parts(job.store, request)
+        texts: list[str] = []
+        model = ""
+        for part in plan:
+            context = job.builder.narrative_part(
+                session, blocks, part, session.definition, texts[-1] if texts else ""
+            )
+            choice = job.calls.config_of(context)
+            earlier = written.get(input_hash(model_request(context, choice)))
+            if earlier is not None:
+                text, model = earlier
+                texts.append(_prose(text, choice.style))
+                continue
+            result = await job.calls.make(context)
+            error = _error_in(result, choice.style)
+            if error is not None:
+                return Failed(error, result.retry_after), result.call_records.marked(error)
+            prose = _prose(result.text, choice.style)
+            cut = cut_in_words("after its last whole sentence", result.text.strip(), prose)
+            await job.save(partial(_provenance, request, result.call_records.noting(cut)))
+            texts.append(prose)
+            model = result.model
+        block_ids = tuple(block.id for block in blocks)
+        whole = "\n\n".join(texts)
+        return NarrativeMade(whole, model, session.definition, session.target_words, block_ids), CallRecords()
+
+    def settle(
+        self, snapshot: Snapshot, done: NarrativeRequest, made: NarrativeMade, now: datetime
+    ) -> Changes:
+        """Store the text as the next version of the draft."""
+        session = move(snapshot, snapshot.session, Command.NARRATIVE_STORED, now)
+        draft = NarrativeDraft(
+            id=DraftId(new_uuid()),
+            session_id=session.id,
+            version=snapshot.draft_count + 1,
+            request_id=done.id,
+            definition=made.definition,
+            target_words=made.target_words,
+            source=SourceSnapshot(session.prompt_index, made.block_ids),
+            model=made.model,
+            text=made.text,
+            created_at=now,
+        )
+        return Changes(session_id=session.id, session=session, drafts=(draft,), requests=(done,))
+
+    def is_done(self, request: NarrativeRequest, changes: Changes) -> bool:
+        """Whether one of the new drafts was made by the request."""
+        return any(draft.request_id == request.id for draft in changes.drafts)
+
+
+def _error_in(result: CallResult, style: PromptStyle) -> StoryEngineError | None:
+    """Return what makes a text no chapter, as one that was cut is none.
+
+    The very small model alone is measured by its room: it does not end by itself, so what it wrote counts
+    up to its last whole sentence.
+    """
+    if result.error is None and result.finish_reason == "length":
+        return None if style is PromptStyle.SMALL else StoryEngineError(ErrorCode.LLM_TRUNCATED)
+    return result.error
+
+
+def _prose(text: str, style: PromptStyle) -> str:
+    text = text.strip()
+    return to_last_sentence(text) if style is PromptStyle.SMALL else text
+
+
+async def _written_parts(store: SessionStore, request: NarrativeRequest) -> dict[str, tuple[str, str]]:
+    """Return what earlier attempts of this request wrote, and the model that did, by its input's hash."""
+    if request.attempts <= 1:
+        return {}
+    artifacts = await store.artifacts(request.session_id, request_id=request.id)
+    good = {
+        artifact.input_hash: (artifact.output_ref, artifact.model)
+        for artifact in artifacts
+        if artifact.error_code is None and artifact.output_ref is not None
+    }
+    texts = await store.contents(request.session_id, [reference for reference, _ in good.values()])
+    return {key: (texts[reference], model) for key, (reference, model) in good.items()}
+
+
+def _provenance(request: NarrativeRequest, call_records: CallRecords, _: Snapshot) -> Changes:
+    return Changes(
+        session_id=request.session_id, artifacts=call_records.artifacts, contents=call_records.contents
+    )

@@ -1,0 +1,26 @@
+"""Every kind of request and its handler: the one place where a new kind is added (with `KIND_SPECS`)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from core.domain.request import Request
+from core.domain.request_kinds import RequestKind
+from core.engine.kinds.base import KindHandler
+from core.engine.kinds.lock import LockHandler
+from core.engine.kinds.narrative import NarrativeHandler
+from core.engine.kinds.reply import ReplyHandler
+from core.engine.kinds.summary import SummaryHandler
+
+_HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
+    RequestKind.LOCK: LockHandler(),
+    RequestKind.REPLY: ReplyHandler(),
+    RequestKind.SUMMARY: SummaryHandler(),
+    RequestKind.NARRATIVE: NarrativeHandler(),
+}
+
+
+def handler_of(request: Request) -> KindHandler[Any, Any]:
+    """Return what handles a request; raise ValueError for a test call, which is never queued."""
+    if request.kind not in _HANDLERS:
+        raise ValueError(f"a {request.kind} request is never queued")
+    return _HANDLERS[request.kind]

@@ -1,0 +1,51 @@
+"""What is stored of one session, read without opening it: no lock is taken and nothing is written."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from core.domain.draft import NarrativeDraft
+from core.domain.event import Event
+from core.domain.ids import SessionId
+from core.domain.memory import MemoryBlock
+from core.domain.request import Artifact, Request
+from core.engine.queue.duration_history import find_last_duration
+from core.store import SessionStore, Snapshot
+
+
+class SessionReader:
+    """Reads of one session. Every method raises StorageError when the database cannot be reached."""
+
+    def __init__(self, store: SessionStore, session_id: SessionId) -> None:
+        self._store = store
+        self.id = session_id
+
+    async def load(self) -> Snapshot:
+        """Return the session as it is stored now, its memory not known yet."""
+        return await self._store.load(self.id)
+
+    async def canon(self, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last` that are the story."""
+        return await self._store.canon(self.id, first=first, last=last)
+
+    async def memory_blocks(self, *, after: int = -1) -> Sequence[MemoryBlock]:
+        """Return every memory block that ends beyond prompt `after`, whole and in order; -1 means all."""
+        return await self._store.blocks(self.id, after=after)
+
+    async def drafts(self) -> Sequence[NarrativeDraft]:
+        """Return every draft, oldest version first."""
+        return await self._store.drafts(self.id)
+
+    async def requests(self) -> Sequence[Request]:
+        """Return every request, oldest first, whatever its state."""
+        return await self._store.requests(self.id)
+
+    async def artifacts(self) -> Sequence[Artifact]:
+        """Return the provenance of every call, oldest first."""
+        return await self._store.artifacts(self.id)
+
+    async def last_duration(self, agent_id: int, model: str) -> float | None:
+        """Return the seconds that this agent took last time with this model; None when nothing tells."""
+        return await find_last_duration(self._store, self.id, agent_id, model)
+
+    async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
+        """Return the texts behind these hashes: what went out, and what came back."""
+        return await self._store.contents(self.id, hashes)

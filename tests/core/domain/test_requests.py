@@ -1,0 +1,71 @@
+"""A request has the fields of its kind, and no others."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from core.domain.ids import RequestId
+from core.domain.prompt_range import PromptRange
+from core.domain.request import RequestRecord
+from core.domain.request_kinds import KIND_SPECS, RequestKind
+from core.domain.slot import Slot
+from core.engine.kinds.registry import handler_of
+from tests.core.samples import NOW, SESSION_ID
+
+OWN: dict[RequestKind, dict[str, Any]] = {
+    RequestKind.LOCK: {},
+    RequestKind.REPLY: {"slot": Slot.RED, "text": "And now?", "prompts": PromptRange(3, 3)},
+    RequestKind.SUMMARY: {"prompts": PromptRange(1, 7)},
+    RequestKind.NARRATIVE: {},
+    RequestKind.TEST: {},
+}
+
+
+def record(kind: RequestKind, **fields: Any) -> RequestRecord:
+    return RequestRecord(
+        id=RequestId(UUID(int=1)), session_id=SESSION_ID, kind=kind, created_at=NOW, updated_at=NOW, **fields
+    )
+
+
+@pytest.mark.parametrize("kind", RequestKind)
+def test_a_request_of_each_kind_is_read_as_it_was_written(kind: RequestKind) -> None:
+    written = record(kind, attempts=2, error_message="No.", **OWN[kind])
+    request = written.request()
+    assert request.kind is kind
+    assert request.spec is KIND_SPECS[kind]
+    assert request.priority == KIND_SPECS[kind].priority
+    assert RequestRecord.of(request) == written
+
+
+def test_the_priority_that_is_stored_counts_and_not_that_of_the_kind_today() -> None:
+    assert record(RequestKind.LOCK).request(priority=7).order[0] == 7
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (RequestKind.REPLY, {"text": "To nobody"}),
+        (RequestKind.LOCK, {"text": "x"}),
+        (RequestKind.LOCK, {"slot": Slot.RED}),
+        (RequestKind.TEST, {"prompts": PromptRange(1, 2)}),
+        (RequestKind.NARRATIVE, {"prompts": PromptRange(1, 2)}),
+        (RequestKind.SUMMARY, {}),
+        (RequestKind.SUMMARY, {"prompts": PromptRange(1, 7), "text": "x"}),
+    ],
+)
+def test_a_field_of_another_kind_or_one_that_is_missing_is_refused(
+    kind: RequestKind, fields: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match="a call"):
+        record(kind, **fields).request()
+
+
+def test_every_kind_but_a_test_call_has_a_handler() -> None:
+    for kind, own in OWN.items():
+        request = record(kind, **own).request()
+        if kind is RequestKind.TEST:
+            with pytest.raises(ValueError, match="never queued"):
+                handler_of(request)
+        else:
+            assert handler_of(request)
