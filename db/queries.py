@@ -21,7 +21,7 @@ from db import mapping
 from db.errors import LOAD, driver_error
 from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
 
-KEPT: Final = ("pending", "processing", "failed")
+KEPT_STATES: Final = ("pending", "processing", "failed")
 """States of the requests in a snapshot; the partial index `ix_llm_request_kept` has the same."""
 _BATCH: Final = 256
 _TITLE_CHARS: Final = 500
@@ -76,7 +76,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
     recent = await connection.execute(events_between(session_id, recent_from(session) + 1, None))
     requests = await connection.execute(
         rows_of(LLM_REQUEST, session_id)
-        .where(LLM_REQUEST.c.state.in_(KEPT))
+        .where(LLM_REQUEST.c.state.in_(KEPT_STATES))
         .order_by(LLM_REQUEST.c.request_id)
     )
     drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)

@@ -84,7 +84,7 @@ class PostgresStore:
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Take the writer's lock, or return who has it. Does not wait."""
         async with guarded(LOAD):
-            lease = await writer_lock.take(self._url, session_id, label, self._leases.discard)
+            lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard)
         if isinstance(lease, WriterLease):
             self._leases.add(lease)
         return lease

@@ -98,7 +98,7 @@ class WriterLease:
         await close_quietly(self._connection)
 
 
-async def take(
+async def acquire(
     url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None]
 ) -> WriterLease | WriterInfo:
     """Take the lock, or return who has it; raise StorageError when there is no such session."""

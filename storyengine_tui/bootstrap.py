@@ -115,12 +115,12 @@ async def running_database(configuration: Configuration) -> AsyncIterator[Databa
         yield Database(url.get_secret_value(), None)
         return
     from db.embedded.server import EmbeddedServer
-    from db.embedded.watchdog import kept
+    from db.embedded.watchdog import keep_alive
 
     server = EmbeddedServer(configuration.paths.server)
     address = await asyncio.to_thread(server.acquire, START_TIMEOUT)
     try:
-        async with kept(server):
+        async with keep_alive(server):
             yield Database(address, server)
     finally:
         await asyncio.to_thread(server.release)

@@ -102,7 +102,7 @@ class MemoryDigester:
         for cut in _cuts(len(deltas), least):
             for block in deltas[done:cut]:
                 details -= block.tokens
-                canon.take(block)
+                canon.add(block)
             done = cut
             if fixed + canon.tokens + details <= budget:
                 break
@@ -172,7 +172,7 @@ class _Canon:
         self._first = self._last = 0
         self._tokens = 0
 
-    def take(self, block: CompactBlock) -> None:
+    def add(self, block: CompactBlock) -> None:
         self._first = self._first or block.first
         self._last = block.last
         for lock in block.canon:

@@ -32,7 +32,7 @@ AUTOMATIC: Final = range(10)
 NAMED: Final = range(10, 15)
 """Numbers of the slots that the GM names; nothing but the GM ever writes into them."""
 LONGEST_LABEL: Final = 60
-NOTHING: Final = "0" * 64
+EMPTY_CHAIN: Final = "0" * 64
 """The chain of no rows at all."""
 
 Growing = Event | MemoryBlock | NarrativeDraft
@@ -60,9 +60,9 @@ class Chains:
 
     version: int = 1
     """Which fields a link stands for: a key of `_LINK_FIELDS`. What was stored without it has version 1."""
-    events: str = NOTHING
-    blocks: str = NOTHING
-    drafts: str = NOTHING
+    events: str = EMPTY_CHAIN
+    blocks: str = EMPTY_CHAIN
+    drafts: str = EMPTY_CHAIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,7 @@ class SessionCatalog:
         """
         known = [*await self.sessions(), *await self.sessions(is_archived=True)]
         if any(one.id == body.session.id and one.is_readable for one in known):
-            await self.save_slots.take(body.session.id, "before an export of it was imported")
+            await self.save_slots.create(body.session.id, "before an export of it was imported")
         session_id = SessionId(new_uuid())
         try:
             await self.store.create(as_new_session(body, session_id))

@@ -9,12 +9,12 @@ from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.catalog import SessionCatalog
 from core.engine.queue.executor import Executor
-from core.engine.queue.worker import Runner
+from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
-from core.engine.sync.session_writer import Writer
+from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.model_gateway import ModelGateway
 from core.providers.base import Provider
@@ -61,7 +61,7 @@ class Engine(SessionCatalog):
         return opened
 
     def _opened(self, snapshot: Snapshot, taken: Lease | WriterInfo) -> SessionHandle:
-        writer = Writer(
+        writer = SessionWriter(
             store=self.store,
             listeners=Listeners(),
             label=self._label,
@@ -72,7 +72,7 @@ class Engine(SessionCatalog):
         )
         builder = ContextBuilder(self.choices)
         executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
-        runner = Runner(writer, executor, self._clock, self._backoff)
+        runner = RequestWorker(writer, executor, self._clock, self._backoff)
         follower = Follower(self.store, writer)
         watch = LeaseWatch(self.store, writer)
         keeper = AutoSaver(writer, self.save_slots)

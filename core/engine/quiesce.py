@@ -9,7 +9,7 @@ from typing import Final
 
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
-from core.engine.sync.session_writer import Decide, Writer
+from core.engine.sync.session_writer import Decide, SessionWriter
 from core.store import Changes, Snapshot
 
 LONGEST_STOP: Final = 30.0
@@ -21,7 +21,7 @@ class _NotIdleError(Exception):
 
 
 async def apply_when_idle(
-    writer: Writer, cancel: Callable[[RequestId], Awaitable[None]], decide: Decide
+    writer: SessionWriter, cancel: Callable[[RequestId], Awaitable[None]], decide: Decide
 ) -> None:
     """Stop everything and store what is decided on a snapshot in which nothing is open.
 
@@ -47,7 +47,7 @@ def _decided(decide: Decide, snapshot: Snapshot) -> Changes:
     return decide(snapshot)
 
 
-async def _stop_everything(writer: Writer, cancel: Callable[[RequestId], Awaitable[None]]) -> None:
+async def _stop_everything(writer: SessionWriter, cancel: Callable[[RequestId], Awaitable[None]]) -> None:
     while running := writer.snapshot.open_requests:
         # Those that wait first, so that none of them begins when another ends.
         request = max(running, key=lambda request: request.order)

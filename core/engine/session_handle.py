@@ -27,7 +27,7 @@ from core.domain.state_machine import Command, facts_of, refusal
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
-from core.engine.queue.worker import Runner, next_request
+from core.engine.queue.worker import RequestWorker, next_request
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.save_points.auto_save import AutoSaver
@@ -35,13 +35,13 @@ from core.engine.session_reader import SessionReader
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
-from core.engine.sync.session_writer import Decide, Writer
+from core.engine.sync.session_writer import Decide, SessionWriter
 from core.engine.sync.subscriptions import Listener
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
 from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
 
-LONGEST_CLOSE = 5.0
+CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to wait for the store when a session is closed; what it misses is repaired at the next opening."""
 
 
@@ -55,9 +55,9 @@ class SessionHandle(SessionReader):
     def __init__(
         self,
         store: SessionStore,
-        writer: Writer,
+        writer: SessionWriter,
         builder: ContextBuilder,
-        runner: Runner,
+        runner: RequestWorker,
         follower: Follower,
         watch: LeaseWatch,
         keeper: AutoSaver,
@@ -278,7 +278,7 @@ class SessionHandle(SessionReader):
             return False
         await self._follower.aclose()
         try:
-            await self._writer.take(taken)
+            await self._writer.become_writer(taken)
         except BaseException:  # cancelled too: a window that does not write reads along
             self._follower.start()
             raise
@@ -321,22 +321,22 @@ class SessionHandle(SessionReader):
         self._is_closed = True
         await self._watch.aclose()
         # What a command that was given up by its caller still stores.
-        await self._writer.finish(LONGEST_CLOSE)
+        await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Those that wait before the one that runs, so that their texts come back in the order of play.
-        await self._mend_at_close(withdraw_queued_prompts(self.snapshot, self._clock()), self._unqueued)
+        await self._repair_at_close(withdraw_queued_prompts(self.snapshot, self._clock()), self._unqueued)
         await self._runner.aclose()
         # What was stored as begun while the runner ended.
-        await self._mend_at_close(recover(self.snapshot, self._clock(), self._backoff), self._recovered)
+        await self._repair_at_close(recover(self.snapshot, self._clock(), self._backoff), self._recovered)
         await self._follower.aclose()
         self._writer.listeners.close()
         await self._keeper.aclose()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
-    async def _mend_at_close(self, needed: Changes | None, decide: Decide) -> None:
+    async def _repair_at_close(self, needed: Changes | None, decide: Decide) -> None:
         if needed is None or self.is_read_only:
             return
         with suppress(StoryEngineError, TimeoutError):
-            async with asyncio.timeout(LONGEST_CLOSE):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                 await self._writer.apply(decide)
 
     def _recovered(self, snapshot: Snapshot) -> Changes:

@@ -148,7 +148,7 @@ def _fencing(last_epoch: int) -> str:
 def _new_draft(target: Path) -> Path:
     """Return a new empty file beside the target, for its owner alone."""
     if target.exists():
-        raise _taken(target)
+        raise _exists_already(target)
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
@@ -164,7 +164,7 @@ def _publish(draft: Path, target: Path) -> None:
         _name(draft, target)
         _flush(target.parent)
     except FileExistsError as error:
-        raise _taken(target) from error
+        raise _exists_already(target) from error
     except OSError as error:
         raise _refusal(f"{target} could not be written.", str(error.strerror)) from error
 
@@ -183,7 +183,7 @@ def _name(draft: Path, target: Path) -> None:
         os.rename(draft, target)
 
 
-def _taken(target: Path) -> StorageError:
+def _exists_already(target: Path) -> StorageError:
     return _refusal(f"There is a file {target} already; nothing was written.", "Choose another name.")
 
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def kept(server: EmbeddedServer, every: float = INTERVAL) -> AsyncIterator[None]:
+async def keep_alive(server: EmbeddedServer, every: float = INTERVAL) -> AsyncIterator[None]:
     """Keep a server that was acquired for the length of the block; end before it is released."""
     task = asyncio.create_task(_keep(server, every), name="keeper of the private server")
     try:

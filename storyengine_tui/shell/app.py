@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FUNCTION_KEY = re.compile(r"f\d+")
-LONGEST_CLOSE = 5.0
+CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds that may be spent on closing what a bug has left."""
 
 STARTING = 5.0
@@ -110,7 +110,7 @@ class StoryEngineApp(OverlayApp):
         if isinstance(configuration, Unread):
             self.unread = configuration
         else:
-            self._take(configuration)
+            self._apply_configuration(configuration)
         self._terminal = Terminal(self, partial(self.leave, is_forced=True))
         self._is_leaving = False
 
@@ -149,7 +149,7 @@ class StoryEngineApp(OverlayApp):
 
     def on_mount(self) -> None:
         """Paint, then start the engine."""
-        self._terminal.heed_hang_up()
+        self._terminal.note_hang_up()
         self.call_after_refresh(self._read_later_styles)
         self.set_timer(STARTING, _look_for_garbage)
         if self.unread is None:
@@ -164,12 +164,12 @@ class StoryEngineApp(OverlayApp):
     def _begin_reading(self, unread: Unread) -> None:
         self.do(self._read_settings(unread), group="settings")
 
-    def _take(self, configuration: Configuration) -> None:
+    def _apply_configuration(self, configuration: Configuration) -> None:
         self.configuration = self.chapter.configuration = configuration
 
     async def _read_settings(self, unread: Unread) -> None:
         try:
-            self._take(await unread.read())
+            self._apply_configuration(await unread.read())
         except StoryEngineError as error:
             self.refusal = error
             self.exit()
@@ -212,7 +212,7 @@ class StoryEngineApp(OverlayApp):
         await self.workspace.close(insists=True)
         self.workspace.engine = None
         await self._runtime.stop()
-        self._take(configuration)
+        self._apply_configuration(configuration)
         self.start_engine()
 
     @on(ChapterScreen.Replaced)
@@ -351,7 +351,7 @@ class StoryEngineApp(OverlayApp):
     async def close_in_time(self) -> None:
         """As `close_everything`, though parts of this app may not answer any more."""
         try:
-            async with asyncio.timeout(LONGEST_CLOSE):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                 await self.close_everything()
         except (StoryEngineError, TimeoutError) as error:
             log.error("after a bug something could not be closed: %s", error)

@@ -61,7 +61,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
         is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
         if is_new:
             self.chapter.touch()
-        if is_new and self._has_no_field_yet() and self.chapter.early.take(event):
+        if is_new and self._has_no_field_yet() and self.chapter.early.capture(event):
             self.chapter.show_early_text()
             return
         if isinstance(event, events.Key | events.Paste) and is_new and self._is_on_chapter:

@@ -33,7 +33,7 @@ class Terminal:
         """Show `title` in the window's frame, where the terminal has one."""
         set_window_title(self._app, clean_line(title)[:120])
 
-    def heed_hang_up(self) -> None:
+    def note_hang_up(self) -> None:
         """A dropped line or a polite kill ends the program as Ctrl+Q does: stored, settled, closed."""
         if self._app.is_headless:
             return

@@ -31,7 +31,7 @@ SILENCE: Final = 1.0
 """Seconds of silence after which as much of a paste as has come is handed on; the rest may still come."""
 LONGEST_READ: Final = 16_384
 """Bytes that are read at once."""
-MOMENT: Final = 0.1
+SPLIT_WAIT_SECONDS: Final = 0.1
 """Seconds after which the parser is asked whether something has waited long enough."""
 MOST_CELLS: Final = 2_000
 """Columns or rows beyond which no terminal is: to lay out more takes all memory."""
@@ -168,14 +168,14 @@ def read_terminal(
     with selectors.SelectSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while not is_over():
-            if not selector.select(MOMENT):
+            if not selector.select(SPLIT_WAIT_SECONDS):
                 messages = parser.tick()
             elif data := os.read(descriptor, LONGEST_READ):
                 messages = parser.feed(decode(data))
             else:
-                time.sleep(MOMENT)  # Its other end is closed, which does not wait to be read.
+                time.sleep(SPLIT_WAIT_SECONDS)  # Its other end is closed, which does not wait to be read.
                 messages = parser.tick()
             for message in messages:
                 take(message)
-        if selector.select(MOMENT):  # What is still on its way is not for the shell.
+        if selector.select(SPLIT_WAIT_SECONDS):  # What is still on its way is not for the shell.
             os.read(descriptor, LONGEST_READ)

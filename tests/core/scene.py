@@ -4,7 +4,7 @@ from core.domain.ids import RequestId
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.sync.notifications import Notification
-from core.engine.sync.session_writer import Writer
+from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.store import Changes, Snapshot
 from tests.core.memory_store import MemoryLease, MemoryStore
@@ -35,7 +35,7 @@ class Scene:
         self.store = MemoryStore(snapshot or active().snapshot)
         self.heard = Heard()
         self.lease = self.store.take(HERE)
-        self.writer = Writer(
+        self.writer = SessionWriter(
             store=self.store,
             listeners=self.heard,
             label=HERE,

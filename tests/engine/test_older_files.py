@@ -141,11 +141,11 @@ def test_a_field_that_is_added_leaves_the_document_of_a_save_slot_readable(file:
 
 def test_a_field_that_is_added_to_a_row_leaves_its_link_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     event = from_json((VERSIONS / "export-1-active.json").read_bytes()).events[0]
-    before = save_slot.chained(save_slot.NOTHING, [event])
+    before = save_slot.chained(save_slot.EMPTY_CHAIN, [event])
     fields = {EventOfTomorrow: save_slot._LINK_FIELDS_V1[Event]}
     monkeypatch.setattr(save_slot, "_LINK_FIELDS", {1: fields})
     grown = EventOfTomorrow(**{name: getattr(event, name) for name in Event.__dataclass_fields__}, take=2)
-    assert save_slot.chained(save_slot.NOTHING, [grown]) == before
+    assert save_slot.chained(save_slot.EMPTY_CHAIN, [grown]) == before
 
 
 def test_a_slot_with_links_of_a_later_version_is_refused_with_a_sentence() -> None:

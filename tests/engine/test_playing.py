@@ -13,7 +13,7 @@ from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
-from core.engine.queue.worker import Runner
+from core.engine.queue.worker import RequestWorker
 from core.engine.sync.notifications import (
     CallStarted,
     EventsAppended,
@@ -28,7 +28,7 @@ from core.engine.sync.notifications import (
     TextArrived,
     UnsentChanged,
 )
-from core.engine.sync.session_writer import Writer
+from core.engine.sync.session_writer import SessionWriter
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
@@ -158,7 +158,7 @@ async def test_a_prompt_that_is_stopped_before_it_reached_the_model_never_reache
 ) -> None:
     model = Recorder()
     async with chapter(store, model) as session:
-        late = Late(monkeypatch, Runner, "_work")
+        late = Late(monkeypatch, RequestWorker, "_work")
         request_id = await session.submit_prompt(Slot.RED, "One")
         await session.cancel(request_id)
         late.gate.set()
@@ -175,7 +175,7 @@ async def test_a_prompt_that_is_taken_back_in_the_moment_in_which_its_turn_comes
         await session.submit_prompt(Slot.RED, "One")
         second = await session.submit_prompt(Slot.RED, "Two")
         await ears.hear(TextArrived)
-        late = Late(monkeypatch, Writer, "apply_patiently", after=1)  # The first one's settlement.
+        late = Late(monkeypatch, SessionWriter, "apply_patiently", after=1)  # The first one's settlement.
         model.gate.set()
         await late.arrived.wait()
         await session.withdraw(second)

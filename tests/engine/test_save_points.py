@@ -200,7 +200,7 @@ async def test_the_ring_holds_ten_and_the_oldest_gives_way(store: PostgresStore)
         await slots.keep(session.id, "Mine")
         for number in range(14):
             await session.retitle(f"Title {number}")
-            await slots.take(session.id, f"occasion {number}")
+            await slots.create(session.id, f"occasion {number}")
         listed = await slots.listed(session.id)
     labels = {slot.label for slot in ring(listed)}
     assert labels == {f"occasion {number}" for number in range(4, 14)}
@@ -232,7 +232,7 @@ async def test_a_slot_that_is_restored_does_not_give_way_to_the_one_before_it(st
     async with chapter(store) as session:
         for number in range(10):
             await session.retitle(f"Title {number}")
-            await slots.take(session.id, f"occasion {number}")
+            await slots.create(session.id, f"occasion {number}")
         await session.retitle("Changed once more")
         listed = ring(await slots.listed(session.id))
         oldest = min(listed, key=lambda slot: slot.taken_at)
@@ -245,8 +245,8 @@ async def test_what_did_not_change_takes_no_second_automatic_slot(store: Postgre
     slots = slots_of(store)
     async with chapter(store) as session:
         await session.retitle("Anew")
-        assert await slots.take(session.id, "first") is not None
-        assert await slots.take(session.id, "second") is None
+        assert await slots.create(session.id, "first") is not None
+        assert await slots.create(session.id, "second") is None
 
 
 async def test_a_reset_keeps_a_slot_of_the_chapter_that_it_puts_away(store: PostgresStore) -> None:

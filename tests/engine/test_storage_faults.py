@@ -29,7 +29,7 @@ from core.engine.sync.notifications import StorageRecovered, StorageTrouble, Tex
 from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes, Lease, SessionStore
 from db.embedded.server import EmbeddedServer
-from db.embedded.watchdog import kept
+from db.embedded.watchdog import keep_alive
 from db.store import PostgresStore, open_store
 from tests.engine.windows import (
     CHOICES,
@@ -263,7 +263,7 @@ async def test_on_a_full_disk_nothing_is_lost_and_the_play_goes_on_once_there_is
         server = EmbeddedServer(disk / "postgres", grace=0.0)
         url = await server.acquire_async(PATIENCE)
         store = await open_store(url)
-        async with kept(server, every=0.1), asyncio.timeout(4 * PATIENCE):
+        async with keep_alive(server, every=0.1), asyncio.timeout(4 * PATIENCE):
             async with chapter(store) as session, listening(session) as ears:
                 await play(session, 1)
                 ballast = await asyncio.to_thread(fill, disk)

@@ -88,7 +88,7 @@ class PageApp(App[None]):
         page = self.query_one(self.PAGE)
         with self._session.listen() as listener:
             await page.attach(self._session)
-            page.shown()
+            page.on_tab_shown()
             self.has_begun = True
             async for notification in listener:
                 if isinstance(notification, WriterChanged) and notification.holder is None:

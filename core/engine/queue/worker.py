@@ -23,7 +23,7 @@ from core.engine.moves import may_summarise_early, retry_time
 from core.engine.queue.executor import Executor
 from core.engine.recovery import recover
 from core.engine.sync.notifications import StorageTrouble
-from core.engine.sync.session_writer import Writer
+from core.engine.sync.session_writer import SessionWriter
 from core.engine.transitions import settle
 from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
 from core.gateway.model_gateway import Cancellation
@@ -31,15 +31,15 @@ from core.store import Changes, Snapshot
 
 log = logging.getLogger(__name__)
 
-LONGEST_SLEEP = 60.0
-GRACE = 10.0
+MAX_SLEEP_SECONDS = 60.0
+SETTLE_TIMEOUT_SECONDS = 10.0
 """Seconds to settle a call that was stopped because the session is closed."""
 
 
-class Runner:
+class RequestWorker:
     """One task that works through what is pending; woken by new requests and by due retries."""
 
-    def __init__(self, writer: Writer, executor: Executor, clock: Clock, backoff: float) -> None:
+    def __init__(self, writer: SessionWriter, executor: Executor, clock: Clock, backoff: float) -> None:
         self._writer = writer
         self._executor = executor
         self._clock = clock
@@ -98,10 +98,10 @@ class Runner:
         if self._current is not None:
             self._current[1].request()
         self._wake.set()
-        done, _ = await asyncio.wait({self._task}, timeout=GRACE)
+        done, _ = await asyncio.wait({self._task}, timeout=SETTLE_TIMEOUT_SECONDS)
         if not done:
             self._task.cancel()
-            await asyncio.wait({self._task}, timeout=GRACE)
+            await asyncio.wait({self._task}, timeout=SETTLE_TIMEOUT_SECONDS)
 
     async def _run(self) -> None:
         while not self._is_closing:
@@ -113,13 +113,13 @@ class Runner:
                 continue
             if wait > 0:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(min(wait, LONGEST_SLEEP)):
+                    async with asyncio.timeout(min(wait, MAX_SLEEP_SECONDS)):
                         await self._wake.wait()
 
     async def _work(self) -> float:
         """Do the next piece of work, if there is any; return the seconds until there may be more."""
         if self._writer.lease is None:
-            return LONGEST_SLEEP
+            return MAX_SLEEP_SECONDS
         request = next_request(self._writer.snapshot)
         if request is not None:
             if not await self._summarises_early(request):
@@ -128,7 +128,7 @@ class Runner:
         now = self._clock()
         due = next_retry(self._writer.snapshot, now)
         if due is None:
-            return LONGEST_SLEEP
+            return MAX_SLEEP_SECONDS
         if due <= now:
             # Meanwhile the GM may have ended the chapter, or tried again by hand.
             with suppress(IllegalCommandError):

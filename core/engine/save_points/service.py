@@ -13,10 +13,10 @@ from core.domain.limits import LONGEST_TITLE
 from core.domain.memory import MemoryBlock
 from core.domain.save_point import (
     AUTOMATIC,
+    EMPTY_CHAIN,
     LINKS,
     LONGEST_LABEL,
     NAMED,
-    NOTHING,
     Chains,
     SavePoint,
     SavePointContent,
@@ -52,7 +52,7 @@ class SavePoints:
         """Return the slots of a session by their numbers."""
         return await self._store.save_slots(session_id)
 
-    async def take(
+    async def create(
         self, session_id: SessionId, occasion: str, *, spared: int | None = None
     ) -> SavePoint | None:
         """Take an automatic slot, the oldest but `spared` giving way; None when the newest says the same."""
@@ -99,7 +99,7 @@ class SavePoints:
         """
         slot = await self._found(session_id, number)
         body = await self._body(slot)
-        await self.take(session_id, f"before save slot {number} was restored", spared=number)
+        await self.create(session_id, f"before save slot {number} was restored", spared=number)
         fresh = SessionId(new_uuid())
         await self._store.create(as_new_session(body, fresh))
         return fresh
@@ -116,15 +116,15 @@ class SavePoints:
         session = snapshot.session
         known = _newest_content(taken)
         before = known.session.prompt_index if known else 0
-        events = known.chains.events if known else NOTHING
+        events = known.chains.events if known else EMPTY_CHAIN
         async for batch in self._events(session_id, before, session.prompt_index):
             events = await asyncio.to_thread(chained, events, batch)
         place = (
             (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
         new_blocks = await self._blocks(session, snapshot.corrections, after=place)
-        blocks = await asyncio.to_thread(chained, known.chains.blocks if known else NOTHING, new_blocks)
-        drafts = known.chains.drafts if known else NOTHING
+        blocks = await asyncio.to_thread(chained, known.chains.blocks if known else EMPTY_CHAIN, new_blocks)
+        drafts = known.chains.drafts if known else EMPTY_CHAIN
         if (seen := known.draft_count if known else 0) < snapshot.draft_count:
             new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
             drafts = await asyncio.to_thread(chained, drafts, new)
@@ -142,7 +142,7 @@ class SavePoints:
         content = content_of(slot)
         session = content.session
         version = content.chains.version
-        chain = NOTHING
+        chain = EMPTY_CHAIN
         events: list[Event] = []
         async for batch in self._events(slot.session_id, 0, session.prompt_index):
             chain = await asyncio.to_thread(chained, chain, batch, version)
@@ -152,8 +152,8 @@ class SavePoints:
         chains = Chains(
             version=version,
             events=chain,
-            blocks=await asyncio.to_thread(chained, NOTHING, blocks, version),
-            drafts=await asyncio.to_thread(chained, NOTHING, drafts, version),
+            blocks=await asyncio.to_thread(chained, EMPTY_CHAIN, blocks, version),
+            drafts=await asyncio.to_thread(chained, EMPTY_CHAIN, drafts, version),
         )
         if chains != content.chains:
             raise SlotDamagedError(slot.number, "the story up to it is not what it was")

@@ -5,7 +5,7 @@ import logging
 
 from core.domain.errors import StorageError
 from core.engine.sync.notifications import StorageTrouble
-from core.engine.sync.session_writer import Writer
+from core.engine.sync.session_writer import SessionWriter
 from core.store import SessionStore
 
 log = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ WAIT = 2.0
 class Follower:
     """One task that reads along; it tells the listeners what changed and never writes."""
 
-    def __init__(self, store: SessionStore, writer: Writer) -> None:
+    def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
         self._store = store
         self._writer = writer
         self._task: asyncio.Task[None] | None = None

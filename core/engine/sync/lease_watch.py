@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from core.domain.errors import StorageError
-from core.engine.sync.session_writer import Writer
+from core.engine.sync.session_writer import SessionWriter
 from core.store import SessionStore
 
 log = logging.getLogger(__name__)
@@ -19,7 +19,7 @@ class LeaseWatch:
     It does not take the lock again: the next change does, and a window that is gone must not keep others out.
     """
 
-    def __init__(self, store: SessionStore, writer: Writer) -> None:
+    def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
         self._store = store
         self._writer = writer
         self._task: asyncio.Task[None] | None = None

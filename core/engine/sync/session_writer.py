@@ -31,7 +31,7 @@ def _nothing() -> None:
 
 
 @dataclass(kw_only=True)
-class Writer:
+class SessionWriter:
     """Owns the snapshot of one session and its writer's lease.
 
     `label` names this window to others; no two windows share one. `on_adopted` is called after every
@@ -83,7 +83,7 @@ class Writer:
         """
         return await self._in_own_task(self._apply(decide, is_patient=True))
 
-    async def take(self, lease: Lease) -> None:
+    async def become_writer(self, lease: Lease) -> None:
         """Become the writer: read the session again, now that no other window can change it.
 
         Raises StorageError, and has given the lock back then.
@@ -112,7 +112,7 @@ class Writer:
 
     async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
         """Read the memory that inputs are made of, once it is needed, and return the snapshot with it."""
-        async with self._turn(is_patient=is_patient):
+        async with self._exclusive(is_patient=is_patient):
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
                 self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
@@ -141,7 +141,7 @@ class Writer:
         return await asyncio.shield(task)
 
     async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
-        async with self._turn(is_patient=is_patient):
+        async with self._exclusive(is_patient=is_patient):
             changes: Changes | None = None
             wait = FIRST_WAIT
             while True:
@@ -176,7 +176,7 @@ class Writer:
                     return changes
 
     @asynccontextmanager
-    async def _turn(self, *, is_patient: bool) -> AsyncIterator[None]:
+    async def _exclusive(self, *, is_patient: bool) -> AsyncIterator[None]:
         """Acquire exclusive access to the session.
 
         Who is not patient does not wait behind one who waits for a store that is away: an outage may be

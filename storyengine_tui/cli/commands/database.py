@@ -49,14 +49,14 @@ async def _url() -> None:
         say(shown_address(database))
 
 
-KEPT = 14
+BACKUPS_KEPT = 14
 """How many backups a directory keeps, unless told otherwise: two weeks of daily ones."""
 
 
 @app.command()
 def backup(
     target: Annotated[Path, typer.Argument(help="The file to write, or a directory to write it into.")],
-    keep: Annotated[int, typer.Option("--keep", min=1, help="How many a directory keeps.")] = KEPT,
+    keep: Annotated[int, typer.Option("--keep", min=1, help="How many a directory keeps.")] = BACKUPS_KEPT,
     debug: Debug = False,
 ) -> None:
     """Write a verified backup of everything with pg_dump; works while the program plays.

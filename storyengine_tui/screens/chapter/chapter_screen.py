@@ -96,7 +96,7 @@ class ChapterScreen(StatusScreen):
 
     def compose(self) -> ComposeResult:
         """Compose the tabs, and below them what concerns all of them."""
-        yield Static(id="standing", markup=False)
+        yield Static(id="status-line", markup=False)
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
                 yield PageTab(title, id=tab)
@@ -289,7 +289,7 @@ class ChapterScreen(StatusScreen):
         snapshot = self._session.snapshot
         session = snapshot.session
         title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
-        self.query_one("#standing", Static).update(Content(f"{STATE_LABELS[session.state]} · {title}"))
+        self.query_one("#status-line", Static).update(Content(f"{STATE_LABELS[session.state]} · {title}"))
         if title != self._title:
             self._title = title
             self.post_message(self.Retitled(title))
@@ -307,12 +307,12 @@ class ChapterScreen(StatusScreen):
 
     def may_do(self, tab: str, action: str) -> bool:
         """Whether the page of a tab can do this now."""
-        page = self._pages.attached(tab)
+        page = self._pages.get_page(tab)
         return page is not None and page.check_action(action, ()) is True
 
     def do_there(self, tab: str, action: str) -> None:
         """Go to a tab and do there what its key does."""
-        page = self._pages.attached(tab)
+        page = self._pages.get_page(tab)
         if page is not None:
             self._open_tab(tab)
             page.call_after_refresh(page.run_action, action)
@@ -328,9 +328,9 @@ class ChapterScreen(StatusScreen):
         self.refresh_bindings()
 
     def _show_pane(self) -> None:
-        page = self._pages.attached(self.active_tab)
+        page = self._pages.get_page(self.active_tab)
         if page is not None:
-            page.shown()
+            page.on_tab_shown()
 
     def on_setup_pane_lock_requested(self, event: "SetupPane.LockRequested") -> None:
         """Lock what is set up. By its name: `@on` would have the page imported before the first paint."""

@@ -28,7 +28,7 @@ class EarlyKeys:
         self.has_come = False
         """Whether anything was ever typed so early."""
 
-    def take(self, event: events.Event) -> bool:
+    def capture(self, event: events.Event) -> bool:
         """Keep what this types; return False when it types nothing, such as a function key."""
         match event:
             case events.Paste(text=text):

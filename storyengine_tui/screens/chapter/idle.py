@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-QUIET: Final = 0.5
+IDLE_SECONDS: Final = 0.5
 """Seconds without a key after which it is quiet."""
 
 
@@ -25,7 +25,7 @@ class IdleDetector:
         while not self._is_quiet:
             self._stirred.clear()
             try:
-                async with asyncio.timeout(QUIET):
+                async with asyncio.timeout(IDLE_SECONDS):
                     await self._stirred.wait()
             except TimeoutError:
                 self._is_quiet = True

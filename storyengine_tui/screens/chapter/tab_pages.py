@@ -27,7 +27,7 @@ TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
 _CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "NarrativePane"}
 """The page of each tab; that of `setup` is in `setup_pane`."""
 
-MOMENT: Final = 0.3
+PRERENDER_PAUSE_SECONDS: Final = 0.3
 """Seconds that the first page has for itself: to make another takes as long as some keys."""
 
 BEHIND: Final = "behind"
@@ -75,7 +75,7 @@ class TabPages:
         """Whether every page shows the session."""
         return len(self._attached) == len(TITLES)
 
-    def attached(self, tab: str) -> "SessionTab | None":
+    def get_page(self, tab: str) -> "SessionTab | None":
         """Return the page of a tab, if it shows a session; one that does not yet will at once."""
         if tab not in self._attached:
             self._is_wanted.set()
@@ -108,7 +108,7 @@ class TabPages:
         self._is_wanted.clear()
         if not self._screen.app.is_headless:
             with suppress(TimeoutError):
-                async with asyncio.timeout(MOMENT):
+                async with asyncio.timeout(PRERENDER_PAUSE_SECONDS):
                     await self._is_wanted.wait()
         for tab in TITLES:
             if is_open() and tab not in self._attached:
@@ -118,7 +118,7 @@ class TabPages:
         """Pre-render hidden tabs while the user is idle."""
         for tab in TITLES:
             await self.quiet.come()
-            if is_open() and (page := self.attached(tab)) is not None:
+            if is_open() and (page := self.get_page(tab)) is not None:
                 await page.prepare()
             await self.quiet.come()
             if is_open():
@@ -129,7 +129,7 @@ class TabPages:
 
         What is painted stays as it is: the page in sight covers it. Nothing in it can take the focus.
         """
-        pane, page = self._screen.query_one(f"#{tab}", PageTab), self.attached(tab)
+        pane, page = self._screen.query_one(f"#{tab}", PageTab), self.get_page(tab)
         if page is None or pane.display or self._screen.app.screen is not self._screen:
             return
         page.is_behind, pane.can_focus_children = True, False

@@ -22,7 +22,7 @@ WHY = (
     "not here yet: {size} MB from the package registry that this Python is set up for, kept in\n{folder}\n\n"
     "Without them nothing can be locked or played. Another model can be connected instead (F6)."
 )
-KEPT = "Nothing that you wrote is touched, and Esc stops it at any time."
+SAFE_TEXT = "Nothing that you wrote is touched, and Esc stops it at any time."
 GO_ON = "Try again, or go back and connect another model (F6)."
 
 
@@ -61,7 +61,7 @@ class FetchModal(TextDialog):
     def _begin(self, event: Button.Pressed) -> None:
         event.stop()
         self.query_one("#title", Static).update("Fetching the small local model")
-        self.query_one("#text", Static).update(Content(KEPT))
+        self.query_one("#text", Static).update(Content(SAFE_TEXT))
         progress = self.query_one("#progress", BusyLine)
         progress.begin("asking the registry")
         progress.display = True

@@ -10,7 +10,7 @@ from storyengine_tui.bootstrap import Configuration
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
+class ModelLabel:
     """The model of one role, and the address that text goes to; None when nothing leaves the machine."""
 
     model: str
@@ -19,16 +19,16 @@ class Answering:
     """Where the model is, as the end of a sentence."""
 
 
-def answering(configuration: Configuration, role: AgentRole) -> Answering:
+def model_label_for(configuration: Configuration, role: AgentRole) -> ModelLabel:
     """Return who answers for `role`."""
     profile = configuration.settings.active()
     match profile.provider:
         case "openai":
-            return Answering(configuration.choices[role].model, profile.base_url, f"at {profile.base_url}")
+            return ModelLabel(configuration.choices[role].model, profile.base_url, f"at {profile.base_url}")
         case "local":
-            return Answering(configuration.choices[role].model, None, "on this machine; nothing leaves it")
+            return ModelLabel(configuration.choices[role].model, None, "on this machine; nothing leaves it")
         case "scripted":
-            return Answering(SCRIPT, None, "on this machine, in place of a model")
+            return ModelLabel(SCRIPT, None, "on this machine, in place of a model")
 
 
 def models_named(choices: ModelAssignments, names: Mapping[Slot, str]) -> str:

@@ -25,7 +25,7 @@ UNFINISHED = -2
 NONE = -1
 """Stands in the picker while there is nothing to pick."""
 NO_VERSION = ((Content("No version yet"), NONE),)
-NOTHING = "Nothing is written yet. Build Narrative writes the chapter here."
+EMPTY_TEXT = "Nothing is written yet. Build Narrative writes the chapter here."
 
 
 class DraftCell(Vertical):
@@ -61,7 +61,7 @@ class DraftCell(Vertical):
             yield Static(classes="gap")
             yield Static("", id="draft-words", markup=False)
         with Vertical(classes="cell"):
-            yield Static(NOTHING, id="draft-empty", markup=False)
+            yield Static(EMPTY_TEXT, id="draft-empty", markup=False)
             yield DraftView(id="draft-view")
             with Horizontal(classes="foot"):
                 yield GuardedSelect[int](NO_VERSION, id="versions", compact=True, allow_blank=False)
@@ -166,7 +166,7 @@ class DraftCell(Vertical):
         text = draft.text if draft else self._live.text if self._live else ""
         empty = self.query_one("#draft-empty", Static)
         empty.display = not text
-        empty.update("The first words are still to come …" if self._live else NOTHING)
+        empty.update("The first words are still to come …" if self._live else EMPTY_TEXT)
         self.view.display = bool(text)
         self.view.show_text(text, from_top=from_top)
         if not from_top and self._live is not None:

@@ -21,10 +21,10 @@ from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, Names, all_text, passages_of
 from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView, pattern_of
 
-NOTHING = (
+EMPTY_TEXT = (
     "Nothing yet. The first block comes when world, chapter and cast are locked; then one every {} prompts."
 )
-READING = "Reading the memory …"
+LOADING_TEXT = "Reading the memory …"
 SEARCH_STEP = 20
 """Blocks that are searched before anything else on the page may go on."""
 ENTRIES = (
@@ -84,7 +84,7 @@ class MemoryCell(Vertical):
             yield Button("Later →", id="later", compact=True)
             yield Static("", id="memory-count", markup=False)
         with Vertical(classes="cell"):
-            yield Static(READING, id="memory-empty", markup=False)
+            yield Static(LOADING_TEXT, id="memory-empty", markup=False)
             yield PassageView(id="memory-view")
             with Horizontal(classes="foot"):
                 yield PanelSwitcher(ENTRIES, id="memory-forms")
@@ -162,7 +162,7 @@ class MemoryCell(Vertical):
         self.view.display = self.query_one(".foot").display = has_blocks
         empty = self.query_one("#memory-empty", Static)
         empty.display = not has_blocks
-        empty.update(NOTHING.format(self._chunk_size) if self._is_known else READING)
+        empty.update(EMPTY_TEXT.format(self._chunk_size) if self._is_known else LOADING_TEXT)
         self.query_one("#memory-count", Static).update(Content(self._count_text()))
         self.query_one("#earlier").display = self.query_one("#later").display = len(self._pages.shown) < len(
             self._pages.blocks

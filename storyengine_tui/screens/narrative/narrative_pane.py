@@ -94,7 +94,7 @@ class NarrativePane(RememberingPane):
     def _delivery(self) -> DeliveryRow:
         return self.query_one(DeliveryRow)
 
-    async def attached(self) -> None:
+    async def on_session_attached(self) -> None:
         """Show what is stored; memory is read when the tab is shown."""
         self.forget_memory()
         self._delivery.say("")
@@ -111,7 +111,7 @@ class NarrativePane(RememberingPane):
         if self.is_looked_at:
             self.read_memory()
 
-    def shown(self) -> None:
+    def on_tab_shown(self) -> None:
         """Read the memory when it is first wanted, and have the focus where to go on."""
         self.read_memory()
         self.go_on()

@@ -101,7 +101,7 @@ class PlayPane(PromptingPane):
 
     # Showing the session
 
-    async def attached(self) -> None:
+    async def on_session_attached(self) -> None:
         """Show what is stored; texts of this session that are only here stay."""
         is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
         status = status_of(self.session.snapshot)
@@ -120,7 +120,7 @@ class PlayPane(PromptingPane):
         if not is_new:
             self._go_on()
 
-    def shown(self) -> None:
+    def on_tab_shown(self) -> None:
         """Focus the field where the GM continues: the panel, if it is writable."""
         area = self.composer.shown
         if area is not None and not area.read_only:
@@ -204,7 +204,7 @@ class PlayPane(PromptingPane):
         """Focus the field where the GM continues, if this tab is active."""
         focused = self.screen.focused
         if focused is None or self in focused.ancestors:
-            self.shown()
+            self.on_tab_shown()
 
     def _show_note(self, note: str) -> None:
         """Say why there is nothing to play yet, in place of everything else."""
@@ -268,7 +268,7 @@ class PlayPane(PromptingPane):
 
     def action_write(self) -> None:
         """Go on writing."""
-        self.shown()
+        self.on_tab_shown()
 
     def action_retry(self) -> None:
         """Try again what failed: the prompt, or else the summary."""
@@ -295,14 +295,14 @@ class PlayPane(PromptingPane):
 
     def action_next_panel(self) -> None:
         """Write to the next character."""
-        self.heed_pick()
+        self.note_pick()
         self.composer.show_next(self.composer.slot)
-        self.shown()
+        self.on_tab_shown()
 
     def action_panel(self, number: int) -> None:
         """Write to the character in this slot."""
         if Slot(number) in self.session.snapshot.session.slots:
-            self.heed_pick()
+            self.note_pick()
             self.composer.show(Slot(number), takes_focus=True)
 
     @on(Button.Pressed, "#end-chapter")
@@ -334,7 +334,7 @@ class PlayPane(PromptingPane):
     @on(FailureBanners.EditRequested)
     def _handle_edit(self, event: FailureBanners.EditRequested) -> None:
         event.stop()
-        self.heed_pick()
+        self.note_pick()
         self.composer.show(event.request.slot, takes_focus=True)
 
     @on(PromptQueue.TakeBackRequested)

@@ -177,6 +177,6 @@ class PromptingPane(SessionTab):
             self.composer.show(snapshot.session.next_slot)
 
     @on(Composer.Picked)
-    def heed_pick(self) -> None:
+    def note_pick(self) -> None:
         """The GM's choice holds until the next prompt is sent."""
         self._has_picked = True

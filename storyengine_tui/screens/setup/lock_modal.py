@@ -15,7 +15,7 @@ from core.domain.ids import RequestId
 from core.domain.request import RequestState
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.model_labels import answering, models_named
+from storyengine_tui.screens.models.model_labels import model_label_for, models_named
 from storyengine_tui.screens.shared.expected_time import expected_time_sentence
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -71,7 +71,7 @@ class LockModal(TextDialog):
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
-        reader = answering(self._configuration, AgentRole.WORLD_LOCK)
+        reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
         if reader.address is not None:
             lines.append(f"Called there: {models_named(self._configuration.choices, dict(session.roster))}.")
@@ -82,7 +82,7 @@ class LockModal(TextDialog):
         self.query_one("#title", Static).update("Locking world, chapter and cast")
         self.query_one("#consequences", Static).update(Content(WAITING))
         progress = self.query_one("#progress", BusyLine)
-        reader = answering(self._configuration, AgentRole.WORLD_LOCK)
+        reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
         progress.begin(f"{reader.model} reads world and chapter")
         progress.display = True
         self.query_one("#confirm").display = False

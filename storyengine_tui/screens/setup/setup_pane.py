@@ -112,7 +112,7 @@ class SetupPane(SessionTab):
         """Watch no more."""
         await self._autosave.stop()
 
-    async def attached(self) -> None:
+    async def on_session_attached(self) -> None:
         """Show what is stored, from its end."""
         for panel in self._panels.values():
             await panel.remove()

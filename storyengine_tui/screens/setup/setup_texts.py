@@ -5,7 +5,7 @@ HELP = (
     "characters; the number of agents shows or hides panels and forgets nothing."
 )
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
-READING = "Read-only in this window: you can read and copy."
+READ_ONLY_TEXT = "Read-only in this window: you can read and copy."
 LOCKED = "Locked: you can read and copy. Reset Chapter, below, starts a new one."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
@@ -21,5 +21,5 @@ RESET_KEEPS = (
 def intro(*, is_locked: bool, is_read_only: bool) -> str:
     """Return the line above the cells."""
     if is_read_only:
-        return READING
+        return READ_ONLY_TEXT
     return LOCKED if is_locked else INTRO

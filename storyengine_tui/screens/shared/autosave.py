@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from core.domain.errors import StoryEngineError
 
-QUIET = 0.3
+DEBOUNCE_SECONDS = 0.3
 """Seconds without a key after which a text is stored."""
 LONGEST = 0.5
 """Seconds after which it is stored even while keys keep coming: within the second, with room for a machine
@@ -85,7 +85,7 @@ class Autosave:
         while loop.time() < deadline:
             self._touched.clear()
             try:
-                async with asyncio.timeout_at(min(self._last_touch + QUIET, deadline)):
+                async with asyncio.timeout_at(min(self._last_touch + DEBOUNCE_SECONDS, deadline)):
                     await self._touched.wait()
             except TimeoutError:
                 return

@@ -89,13 +89,13 @@ class SessionTab(VerticalScroll, can_focus=False):
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""
         self._session, self._is_attached = session, True
-        await self.attached()
+        await self.on_session_attached()
 
     def detach(self) -> None:
         """Let go of the session; what was typed has been flushed."""
         self._is_attached = False
 
-    async def attached(self) -> None:
+    async def on_session_attached(self) -> None:
         """Show what the session holds now."""
 
     def show_beginning(self) -> None:
@@ -109,7 +109,7 @@ class SessionTab(VerticalScroll, can_focus=False):
     async def prepare(self) -> None:
         """Do what the GM would wait for on coming here, as far as that does not grow with the story."""
 
-    def shown(self) -> None:
+    def on_tab_shown(self) -> None:
         """The GM came to this tab: have the focus where to go on, at first on what comes first."""
         if self.screen.focused is None or self not in self.screen.focused.ancestors:
             first = self.first_field()
@@ -185,7 +185,7 @@ class SessionTab(VerticalScroll, can_focus=False):
         # Not `is_on_screen`, which knows only after the next layout that another tab shows.
         is_in_front = is_displayed(self) and self.app.screen is self.screen
         if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
-            self.shown()
+            self.on_tab_shown()
             if tries:
                 # What takes it may have gone in its turn, as a panel does for the next one.
                 self.call_after_refresh(self._keep_focus, tries - 1)

@@ -26,7 +26,7 @@ EDITING = (
     ("Tab, Shift+Tab", "next and previous field"),
 )
 """What every text area can; its thirty bindings say the same at length."""
-READING = (*EDITING[:5], ("Ctrl+C", "copy what is selected"), EDITING[-1])
+READING_KEYS = (*EDITING[:5], ("Ctrl+C", "copy what is selected"), EDITING[-1])
 FIELD = (
     ("arrows, Home, End", "move"),
     *EDITING[2:6],
@@ -34,7 +34,7 @@ FIELD = (
     EDITING[-1],
 )
 """What every field of one line can."""
-ANYWHERE = READING[-2:]
+ANYWHERE = READING_KEYS[-2:]
 
 NAMES = {
     "⏎": "Enter",
@@ -179,7 +179,7 @@ def _going_about(focused: Widget | None, moving: set[str]) -> list[tuple[str, st
     """Return how to move and to mark, in few lines."""
     match focused:
         case TextArea():
-            return list(READING if focused.read_only else EDITING)
+            return list(READING_KEYS if focused.read_only else EDITING)
         case Input():
             return list(FIELD)
     keys = [key for key in MOVING if key in moving]

@@ -15,7 +15,7 @@ from textual.widgets.option_list import Option
 from core.config.models import AgentRole
 from core.exchange.chapter_script import ChapterScriptError
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.model_labels import answering
+from storyengine_tui.screens.models.model_labels import model_label_for
 from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
 from storyengine_tui.textual_ext.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
@@ -53,7 +53,7 @@ class WelcomeModal(OverlayModal[Choice]):
 
     def compose(self) -> ComposeResult:
         """Compose the greeting and the choices."""
-        player = answering(self._configuration, AgentRole.CHARACTER)
+        player = model_label_for(self._configuration, AgentRole.CHARACTER)
         with Vertical(classes="dialog--box"):
             yield Static("Welcome to Story Engine", classes="dialog--title")
             yield Static(Content("\n" + INTRO), classes="dialog--text")

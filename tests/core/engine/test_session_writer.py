@@ -227,10 +227,10 @@ async def test_who_takes_over_has_read_what_was_stored_and_gives_the_lock_back_w
         patched.setattr(scene.store, "load", fail)
         refused = scene.store.take(HERE)
         with pytest.raises(StorageError):
-            await scene.writer.take(refused)
+            await scene.writer.become_writer(refused)
     assert refused.is_closed
     assert scene.writer.lease is None
-    await scene.writer.take(scene.store.take(HERE))
+    await scene.writer.become_writer(scene.store.take(HERE))
     assert scene.writer.snapshot.session.title == "Theirs"
     assert scene.writer.holder is None
     assert scene.writer.is_current
@@ -267,7 +267,7 @@ async def test_what_was_in_doubt_before_another_window_wrote_is_not_taken_back_a
     assert repaired is not None
     await scene.store.commit(repaired, other)
     await other.aclose()
-    await scene.writer.take(scene.store.take(HERE))
+    await scene.writer.become_writer(scene.store.take(HERE))
     again = await scene.send("One")
     scene.store.failures = [AWAY]
     with pytest.raises(StorageError):

@@ -8,7 +8,7 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.engine.queue.executor import Executor
-from core.engine.queue.worker import Runner
+from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.save_points.service import SavePoints
 from core.engine.sync.follower import Follower
@@ -32,11 +32,11 @@ class Task(Protocol):
         """End."""
 
 
-def runner(scene: Scene) -> Runner:
+def runner(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
     executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently)
-    return Runner(scene.writer, executor, lambda: NOW, 5.0)
+    return RequestWorker(scene.writer, executor, lambda: NOW, 5.0)
 
 
 TASKS: dict[str, Callable[[Scene], Task]] = {

@@ -11,9 +11,9 @@ from core.domain.errors import IllegalCommandError, LimitExceededError, StoryEng
 from core.domain.ids import SessionId, new_uuid
 from core.domain.save_point import (
     AUTOMATIC,
+    EMPTY_CHAIN,
     LONGEST_LABEL,
     NAMED,
-    NOTHING,
     SavePoint,
     SlotDamagedError,
     chained,
@@ -54,7 +54,7 @@ class Shelf:
                 self.store.store(self.simulation.settle())
 
     async def take(self) -> SavePoint:
-        slot = await self.slots.take(self.session_id, "before a change")
+        slot = await self.slots.create(self.session_id, "before a change")
         assert slot is not None
         return slot
 
@@ -71,8 +71,8 @@ async def test_a_slot_holds_how_the_session_stands_and_is_listed_so(shelf: Shelf
     assert content.session == shelf.store.snapshot.session
     assert (slot.prompt_index, slot.state, slot.label) == (8, SessionState.ACTIVE, "before a change")
     assert (slot.number, slot.is_named, content.draft_count) == (0, False, 0)
-    assert NOTHING not in (content.chains.events, content.chains.blocks)
-    assert content.chains.drafts == NOTHING
+    assert EMPTY_CHAIN not in (content.chains.events, content.chains.blocks)
+    assert content.chains.drafts == EMPTY_CHAIN
 
 
 async def test_the_next_slot_vouches_for_the_same_story_whether_or_not_it_begins_where_the_last_ended(
@@ -84,7 +84,7 @@ async def test_the_next_slot_vouches_for_the_same_story_whether_or_not_it_begins
     shelf.play(6)
     continued = content_of(await shelf.take()).chains
     again = SavePoints(shelf.store.copy(), lambda: START)
-    whole = await again.take(shelf.session_id, "all at once")
+    whole = await again.create(shelf.session_id, "all at once")
     assert whole is not None
     assert content_of(whole).chains == continued
 
@@ -107,9 +107,9 @@ async def test_a_session_whose_set_up_is_not_locked_has_no_memory_to_vouch_for()
     simulation = Simulation()
     simulation.set_up()
     store = MemoryStore(simulation.snapshot)
-    slot = await SavePoints(store, lambda: START).take(simulation.snapshot.session.id, "early")
+    slot = await SavePoints(store, lambda: START).create(simulation.snapshot.session.id, "early")
     assert slot is not None
-    assert content_of(slot).chains.blocks == NOTHING
+    assert content_of(slot).chains.blocks == EMPTY_CHAIN
 
 
 async def test_ten_automatic_slots_are_kept_and_the_oldest_gives_way(shelf: Shelf) -> None:
@@ -127,17 +127,17 @@ async def test_a_slot_that_is_spared_does_not_give_way_though_it_is_the_oldest(s
         shelf.play()
         await shelf.take()
     shelf.play()
-    slot = await shelf.slots.take(shelf.session_id, "another", spared=0)
+    slot = await shelf.slots.create(shelf.session_id, "another", spared=0)
     assert slot is not None
     assert slot.number == 1
 
 
 async def test_where_nothing_has_changed_no_second_automatic_slot_is_taken(shelf: Shelf) -> None:
     await shelf.take()
-    assert await shelf.slots.take(shelf.session_id, "again") is None
+    assert await shelf.slots.create(shelf.session_id, "again") is None
     shelf.play()
     assert (await shelf.take()).number == 1
-    assert await shelf.slots.take(shelf.session_id, "again") is None
+    assert await shelf.slots.create(shelf.session_id, "again") is None
     assert (await shelf.slots.keep(shelf.session_id, "Mine")).number == NAMED[0]
 
 
@@ -211,7 +211,7 @@ async def test_a_title_with_the_name_of_its_slot_is_still_no_longer_than_a_title
     [
         {"label": "Another"},
         {"number": 3},
-        {"sha256": NOTHING},
+        {"sha256": EMPTY_CHAIN},
         {"taken_at": START},
         {"document": {}},
     ],
@@ -244,14 +244,14 @@ async def test_a_slot_is_not_restored_where_a_word_of_the_story_before_it_was_ch
 
 def test_a_chain_depends_on_every_row_and_on_their_order() -> None:
     one, two = event(1, "One"), event(1, "Two", Slot.RED)
-    assert chained(NOTHING, []) == NOTHING
-    assert chained(chained(NOTHING, [one]), [two]) == chained(NOTHING, [one, two])
-    assert len({chained(NOTHING, rows) for rows in ([one], [two], [one, two], [two, one])}) == 4
-    assert chained(NOTHING, [lock_block()]) != chained(NOTHING, [lock_block(("Another.",))])
+    assert chained(EMPTY_CHAIN, []) == EMPTY_CHAIN
+    assert chained(chained(EMPTY_CHAIN, [one]), [two]) == chained(EMPTY_CHAIN, [one, two])
+    assert len({chained(EMPTY_CHAIN, rows) for rows in ([one], [two], [one, two], [two, one])}) == 4
+    assert chained(EMPTY_CHAIN, [lock_block()]) != chained(EMPTY_CHAIN, [lock_block(("Another.",))])
 
 
 def test_a_chain_is_the_same_in_every_program_that_makes_links_of_this_version() -> None:
-    assert chained(NOTHING, [event(1, "One")])[:16] == "21065779313e5635"
+    assert chained(EMPTY_CHAIN, [event(1, "One")])[:16] == "21065779313e5635"
 
 
 async def test_a_slot_that_an_earlier_program_stored_has_what_there_was_then(shelf: Shelf) -> None:
@@ -318,9 +318,9 @@ async def test_a_slot_of_another_chapter_is_refused(shelf: Shelf) -> None:
 async def test_a_slot_that_is_damaged_is_passed_over_by_the_next_one(shelf: Shelf) -> None:
     shelf.play(2)
     damaged = await shelf.take()
-    await shelf.store.put_save_slot(replace(damaged, sha256=NOTHING))
+    await shelf.store.put_save_slot(replace(damaged, sha256=EMPTY_CHAIN))
     shelf.play()
     again = content_of(await shelf.take()).chains
-    whole = await SavePoints(shelf.store.copy(), lambda: START).take(shelf.session_id, "whole")
+    whole = await SavePoints(shelf.store.copy(), lambda: START).create(shelf.session_id, "whole")
     assert whole is not None
     assert content_of(whole).chains == again

@@ -11,7 +11,7 @@ import pytest
 
 from db.embedded.machine.probe import server_processes
 from db.embedded.server import EmbeddedServer
-from db.embedded.watchdog import kept
+from db.embedded.watchdog import keep_alive
 from tests.store.embedded.embedded_fixtures import (
     PATIENCE,
     ask,
@@ -51,7 +51,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def test_a_server_that_was_killed_with_its_supervisor_comes_back_by_itself(home: Path) -> None:
     with serving(home) as server:
-        async with kept(server, every=SOON):
+        async with keep_alive(server, every=SOON):
             for _ in range(2):
                 await asyncio.to_thread(kill_all, server, home)
                 await until(lambda: server.status().is_running)
@@ -64,7 +64,7 @@ async def test_what_cannot_be_started_is_tried_until_it_can(
     version = home / "data" / "PG_VERSION"
     mine = version.read_text()
     with serving(home) as server:
-        async with kept(server, every=SOON):
+        async with keep_alive(server, every=SOON):
             version.write_text("7\n")
             await asyncio.to_thread(kill_all, server, home)
             await until(lambda: "could not be started again" in caplog.text)
@@ -75,7 +75,7 @@ async def test_what_cannot_be_started_is_tried_until_it_can(
 
 async def test_a_server_that_is_let_go_is_not_brought_back(home: Path) -> None:
     with serving(home) as server:
-        async with kept(server, every=SOON):
+        async with keep_alive(server, every=SOON):
             pass
         server.release()
         await until(lambda: is_stopped(home))

@@ -144,7 +144,7 @@ async def test_a_second_window_reads_along_and_takes_over_when_the_first_is_gone
             assert area.read_only
             await first.wait(await first.lock())
             await until(
-                pilot, lambda: "being played" in str(app.chapter.query_one("#standing", Static).content)
+                pilot, lambda: "being played" in str(app.chapter.query_one("#status-line", Static).content)
             )
             await pilot.press("ctrl+t")
             await until(pilot, lambda: "takes over" in (banner(app, "writer").content or content).sentence)

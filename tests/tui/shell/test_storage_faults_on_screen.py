@@ -17,7 +17,7 @@ from textual import events
 
 from core.domain.slot import Slot
 from db.embedded.server import EmbeddedServer
-from db.embedded.watchdog import kept
+from db.embedded.watchdog import keep_alive
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -246,7 +246,7 @@ async def test_on_a_full_disk_a_prompt_stays_on_screen_and_goes_once_there_is_ro
     with small_disk() as disk:
         server = EmbeddedServer(disk / "postgres", grace=0.0)
         place = place_on(await server.acquire_async(PATIENCE), tmp_path)
-        async with kept(server, every=0.1):
+        async with keep_alive(server, every=0.1):
             await place.prepare(make_active)
             async with in_room(place) as room:
                 # What cannot be compressed, and is long: short texts find room in the pages that there are.

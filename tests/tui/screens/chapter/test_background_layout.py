@@ -45,7 +45,7 @@ async def playing(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], StoryEngi
 async def prepare(app: StoryEngineApp) -> None:
     """Do what is done while the GM does nothing."""
     for tab in ("setup", "narrative"):
-        page = app.chapter._pages.attached(tab)
+        page = app.chapter._pages.get_page(tab)
         assert page is not None
         await page.prepare()
         await app.chapter._pages.lay_out_behind(tab)
@@ -178,7 +178,7 @@ async def test_a_page_is_left_alone_while_a_dialog_is_in_front(desktop: Desktop)
 
 
 async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "QUIET", 0.02)
+    monkeypatch.setattr(quiet, "IDLE_SECONDS", 0.02)
     waited = IdleDetector()
     coming = asyncio.create_task(waited.come())
     for _ in range(20):
@@ -186,7 +186,7 @@ async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.Monk
         waited.touch()
     assert not coming.done()
     await asyncio.wait_for(coming, 10)
-    monkeypatch.setattr(quiet, "QUIET", 3_600.0)
+    monkeypatch.setattr(quiet, "IDLE_SECONDS", 3_600.0)
     await asyncio.wait_for(waited.come(), 10)  # It still is.
     waited.touch()
     coming = asyncio.create_task(waited.come())

@@ -87,7 +87,7 @@ async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: 
             await pilot.press("down")
         assert sorted(titles(screen)) == ["N0", "N1"]
         await pilot.press("escape")
-        assert "N0" in str(app.chapter.query_one("#standing", Static).content)
+        assert "N0" in str(app.chapter.query_one("#status-line", Static).content)
         await app.close_everything()
 
 

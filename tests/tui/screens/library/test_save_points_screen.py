@@ -43,7 +43,7 @@ async def make_kept(engine: Engine) -> None:
     session_id = await make_played(engine, 2)
     await engine.retitle(session_id, "The [/x] Light")
     await engine.save_slots.keep(session_id, "Before the [/x] storm, and the long night that came after it")
-    await engine.save_slots.take(session_id, "before the chapter was reset")
+    await engine.save_slots.create(session_id, "before the chapter was reset")
 
 
 async def shown(pilot: Pilot[Any]) -> SaveSlotsScreen:

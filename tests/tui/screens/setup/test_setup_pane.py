@@ -339,7 +339,7 @@ async def test_a_tab_is_not_undone_by_a_page_that_looked_for_the_focus_before(de
         page = app.chapter.query_one(SetupPane)
         await until(pilot, lambda: app.focused is not None)
         app.chapter.set_focus(None)
-        page.shown()
+        page.on_tab_shown()
         await app.action_go_on(1)
         assert app.focused is page.query_one("#chapter", CappedTextArea)
         await pilot.pause()
