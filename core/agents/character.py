@@ -14,7 +14,7 @@ from core.domain.event import Event
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.transcript import in_order, render_events
-from core.text.cleaning import clean, cut_in_words, is_blank, to_last_sentence
+from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
 
 _OWN_MARK = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
@@ -70,13 +70,13 @@ def trim_small_reply(text: str, *, is_unfinished: bool) -> tuple[str, tuple[str,
     return reply, tuple(cut)
 
 
-def clean_reply(text: str, name: str) -> str:
-    """Return a reply as it is stored: cleaned, without the character's own name in front.
+def strip_speaker_name(text: str, name: str) -> str:
+    """Return a cleaned reply as it is stored: without the character's own name in front.
 
     Raise StoryEngineError (`LLM_ERROR`) when nothing is left.
     """
     echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
-    reply = clean(text).strip()
+    reply = text.strip()
     match = echo.match(reply)
     if match is not None:
         reply = reply[match.end() :].strip()

@@ -67,9 +67,18 @@ class _Progress:
 
     room: int
     """How many more characters are taken."""
-    pieces: list[str] = field(default_factory=list)
+    cleaner: StreamCleaner = field(default_factory=StreamCleaner)
+    """What comes from a model is cleaned here and nowhere else before it is stored."""
+    texts: list[str] = field(default_factory=list)
+    """What has come in, cleaned."""
     first_token_ms: int | None = None
     completion: Completion | None = None
+
+    def add(self, text: str, on_text: Callable[[str], None]) -> None:
+        """Keep a cleaned piece and tell of it."""
+        if text:
+            self.texts.append(text)
+            on_text(text)
 
 
 class ModelGateway:
@@ -117,7 +126,8 @@ class ModelGateway:
             cancellation.attach(None)
             task.cancel()
         total = round((asyncio.get_running_loop().time() - began) * 1000)
-        text = clean("".join(progress.pieces))
+        progress.add(progress.cleaner.flush(), on_text)
+        text = "".join(progress.texts)
         if error is None and is_blank(text):
             error = StoryEngineError(
                 ErrorCode.LLM_ERROR,
@@ -143,29 +153,24 @@ class ModelGateway:
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
         began = loop.time()
-        cleaner = StreamCleaner()
         async with asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             async with aclosing(self._provider.stream(outgoing)) as items:
                 async for item in items:
                     if isinstance(item, Completion):
                         progress.completion = item
                         break
-                    text = self._keep(item, progress, round((loop.time() - began) * 1000))
-                    if piece := cleaner.feed(text):
-                        on_text(piece)
+                    text = self._within_room(item, progress, round((loop.time() - began) * 1000))
+                    progress.add(progress.cleaner.feed(text), on_text)
                     if len(text) < len(item.text):
                         raise _too_long(context, choice)
-        if piece := cleaner.flush():
-            on_text(piece)
 
     @staticmethod
-    def _keep(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
-        """Keep what there is room for of the next piece, and return it."""
+    def _within_room(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
+        """Return what there is room for of the next piece."""
         if progress.first_token_ms is None:
             progress.first_token_ms = elapsed_ms
         text = item.text[: progress.room]
         progress.room -= len(text)
-        progress.pieces.append(text)
         return text
 
     def _provenance(

@@ -207,7 +207,7 @@ async def test_a_prompt_that_fails_by_a_bug_comes_back_and_is_on_record(
     def has_a_bug(*_: object) -> str:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("core.agents.character.clean_reply", has_a_bug)
+    monkeypatch.setattr("core.agents.character.strip_speaker_name", has_a_bug)
     async with chapter(store) as session:
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         assert (request.state, request.error_code) == (RequestState.FAILED, ErrorCode.LLM_ERROR)

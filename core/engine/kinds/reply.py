@@ -40,7 +40,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             return Failed(error), call_records.marked(error)
         name = job.snapshot.session.name_of(request.slot)
         try:
-            return ReplyMade(character.clean_reply(text, name)), call_records
+            return ReplyMade(character.strip_speaker_name(text, name)), call_records
         except StoryEngineError as error:
             return Failed(error), call_records.marked(error)
 

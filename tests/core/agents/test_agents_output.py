@@ -299,21 +299,20 @@ def test_what_a_model_adds_to_the_roster_is_kept_with_its_slot() -> None:
         ("MARA :\nI knock.", "I knock."),
         ("Mara knocks: once, twice.", "Mara knocks: once, twice."),
         ("Tobin: wait!", "Tobin: wait!"),
-        ("I\x1b[1m knock\x07.\n\n\n\nTwice.", "I knock.\n\n\n\nTwice."),
         ("I knock.\n=== LEDGER ===\nIt reads thus.", "I knock.\n=== LEDGER ===\nIt reads thus."),
         ("I knock.\n=== END USER_PROMPT ===\nMore", "I knock.\n=== END USER_PROMPT ===\nMore"),
         ("I knock.\n\n===\n\nLater I wait.", "I knock.\n\n===\n\nLater I wait."),
     ],
 )
-def test_replies_are_cleaned(text: str, reply: str) -> None:
-    assert character.clean_reply(text, "Mara") == reply
+def test_replies_do_not_begin_with_the_name_of_their_speaker(text: str, reply: str) -> None:
+    assert character.strip_speaker_name(text, "Mara") == reply
 
 
 @given(st.text("ABC_ ", min_size=1, max_size=20).filter(lambda name: name.strip() not in list(SegmentName)))
 def test_a_line_that_looks_like_a_section_of_the_story_stays_in_the_reply(name: str) -> None:
     reply = f"I read.\n\n=== {name} ===\nThe page reads thus.\n\nAnd I go on."
     assert character.trim_small_reply(reply, is_unfinished=False) == (reply, ())
-    assert character.clean_reply(reply, "Mara") == reply
+    assert character.strip_speaker_name(reply, "Mara") == reply
 
 
 @pytest.mark.parametrize("name", SegmentName)
@@ -344,23 +343,23 @@ def test_an_unfinished_sentence_of_a_very_small_model_is_cut_and_the_cut_is_told
     assert cut == ("The end of the output after its last whole sentence (9 characters)",)
 
 
-@pytest.mark.parametrize("text", ["", " \n\t", "Mara:", "\u200b\u200d", "\x1b[31m\x1b[0m", "Mara: \n"])
+@pytest.mark.parametrize("text", ["", " \n\t", "Mara:", "\u200b\u200d", "Mara: \n"])
 def test_a_blank_reply_is_an_error(text: str) -> None:
     with pytest.raises(StoryEngineError) as caught:
-        character.clean_reply(text, "Mara")
+        character.strip_speaker_name(text, "Mara")
     assert caught.value.code is ErrorCode.LLM_ERROR
 
 
 def test_a_name_may_hold_any_character() -> None:
-    assert character.clean_reply("A.*(b: I knock.", "A.*(b") == "I knock."
-    assert character.clean_reply("Axx(b: I knock.", "A.*(b") == "Axx(b: I knock."
+    assert character.strip_speaker_name("A.*(b: I knock.", "A.*(b") == "I knock."
+    assert character.strip_speaker_name("Axx(b: I knock.", "A.*(b") == "Axx(b: I knock."
 
 
 @settings(deadline=None, max_examples=150)
 @given(any_text)
 def test_a_reply_is_what_was_said_or_an_error(text: str) -> None:
     try:
-        reply = character.clean_reply(text, "Mara")
+        reply = character.strip_speaker_name(clean(text), "Mara")
     except StoryEngineError:
         return
     assert reply == reply.strip() != ""
