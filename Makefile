@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test e2e e2e-lines torture check screenshots format lint types bench dependencies lock mutants wheel image clean run-environment dev-environment
+.PHONY: help run play test test-without-extensions e2e e2e-lines torture check screenshots format lint types bench dependencies lock mutants wheel image clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -18,7 +18,7 @@ TO_COMPILE := --quiet --system-certs --universal --python-version 3.11 --generat
 
 help: ## say what can be made
 	@echo 'make …'
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-24s %s\n", $$1, $$2 }' Makefile
 
 run: run-environment ## start Story Engine (ARGS="sessions" for a command)
 	@$(BIN)/storyengine $(ARGS)
@@ -28,6 +28,10 @@ play: run-environment ## play the chapter of three characters with the local mod
 
 test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-without-extensions: dev-environment ## run the screen's tests without private parts of Textual, then as if it were 8.3
+	@STORYENGINE_WITHOUT=all $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/tui $(ARGS)
+	@STORYENGINE_PRETEND_TEXTUAL=8.3.0 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/tui $(ARGS)
 
 e2e: dev-environment ## play a whole chapter at a real terminal with the local model, and compare what it left
 	@$(BIN)/python -m pytest -n 2 -m chapter tests/e2e $(ARGS)

@@ -24,7 +24,7 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry, Match, Script
+from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration, running_store
 from storyengine_tui.screens.system.example_chapters import find_examples
 from storyengine_tui.shell.app import StoryEngineApp
@@ -46,11 +46,12 @@ def script_of(play: Play) -> Script:
     """
     text, delta = {"schema": "text"}, {"schema": "turn_delta"}
     replies = [
-        Entry(match=Match(**text, last=prompt["text"]), text=prompt["reply"]) for prompt in play["prompt"]
+        Entry(match=ScriptMatch(**text, last=prompt["text"]), text=prompt["reply"])
+        for prompt in play["prompt"]
     ]
-    deltas = [Entry(match=Match(**delta, last=one.pop("of")), payload=one) for one in play["delta"]]
-    lock = Entry(match=Match(schema="world_chapter_lock"), payload=play["lock"])
-    prose = Entry(match=Match(**text, anywhere="NARRATIVE_AGENT_DEFINITION"), text=play["prose"])
+    deltas = [Entry(match=ScriptMatch(**delta, last=one.pop("of")), payload=one) for one in play["delta"]]
+    lock = Entry(match=ScriptMatch(schema="world_chapter_lock"), payload=play["lock"])
+    prose = Entry(match=ScriptMatch(**text, anywhere="NARRATIVE_AGENT_DEFINITION"), text=play["prose"])
     return Script(reply=(lock, prose, *reversed(deltas), *reversed(replies)))
 
 

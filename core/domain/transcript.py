@@ -34,7 +34,7 @@ class PieceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TranscriptPiece:
     """One paragraph of the transcript. `slot` is set for replies only: it gives the colour.
 
     `event` is None for the boundary line and the notice.
@@ -46,8 +46,8 @@ class Piece:
     event: Event | None = None
 
 
-_LINE = Piece(PieceKind.BOUNDARY, BOUNDARY_LINE)
-_NOTICE = Piece(PieceKind.NOTICE, TRUNCATION_NOTICE)
+_LINE = TranscriptPiece(PieceKind.BOUNDARY, BOUNDARY_LINE)
+_NOTICE = TranscriptPiece(PieceKind.NOTICE, TRUNCATION_NOTICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Window:
     """The newest part of the transcript of one session that fits, oldest piece first."""
 
     session_id: SessionId
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TranscriptPiece, ...]
     limit: int
     is_truncated: bool
 
@@ -111,7 +111,7 @@ def render_events(events: Iterable[Event], session: Session) -> str:
 
 def render_all(events: Iterable[Event], session: Session) -> Window:
     """Return the whole transcript, boundary line included, whatever its length: for an export."""
-    pieces: list[Piece] = []
+    pieces: list[TranscriptPiece] = []
     ordered = in_order(events)
     for number, event in enumerate(ordered):
         pieces.append(_piece(event, session, render_event(event, session)))
@@ -133,7 +133,7 @@ def render_window(
     is not, are looked at.
     """
     limit = session.limits.transcript if limit is None else limit
-    groups: list[tuple[Piece, ...]] = []
+    groups: list[tuple[TranscriptPiece, ...]] = []
     used, line_is_due = 0, True
     for event in reversed(events):
         has_line = line_is_due and _is_at_boundary(event, session)
@@ -150,7 +150,7 @@ def render_window(
 
 
 def _truncated(
-    groups: list[tuple[Piece, ...]], used: int, newest: Event, session: Session, limit: int
+    groups: list[tuple[TranscriptPiece, ...]], used: int, newest: Event, session: Session, limit: int
 ) -> Window:
     """Make room for the notice; when nothing is left then, show the newest event by its tail."""
     notice_cost = len(TRUNCATION_NOTICE) + len(SEPARATOR)
@@ -161,14 +161,14 @@ def _truncated(
     return Window(session.id, _tail_of(newest, session, limit), limit, is_truncated=True)
 
 
-def _tail_of(event: Event, session: Session, limit: int) -> tuple[Piece, ...]:
+def _tail_of(event: Event, session: Session, limit: int) -> tuple[TranscriptPiece, ...]:
     """Return the notice, then prefix and end of `event`, then the line when it is at the boundary.
 
     Where `limit` is too small for all of these, text of the event goes before notice, line and prefix.
     """
     body, prefix = collapse_blank_lines(event.text), prefix_of(event, session)
     after = (_LINE,) if _is_at_boundary(event, session) else ()
-    shapes: tuple[tuple[tuple[Piece, ...], str, tuple[Piece, ...]], ...] = (
+    shapes: tuple[tuple[tuple[TranscriptPiece, ...], str, tuple[TranscriptPiece, ...]], ...] = (
         ((_NOTICE,), prefix, after),
         ((), prefix, after),
         ((), prefix, ()),
@@ -182,21 +182,21 @@ def _tail_of(event: Event, session: Session, limit: int) -> tuple[Piece, ...]:
     return ()
 
 
-def _piece(event: Event, session: Session, text: str) -> Piece:
+def _piece(event: Event, session: Session, text: str) -> TranscriptPiece:
     if event.session_id != session.id:
         raise ValueError("a transcript holds the events of one session")
     if event.role is Role.AGENT:
-        return Piece(PieceKind.REPLY, text, event.slot, event)
-    return Piece(PieceKind.GM if event.role is Role.USER else PieceKind.SYSTEM, text, None, event)
+        return TranscriptPiece(PieceKind.REPLY, text, event.slot, event)
+    return TranscriptPiece(PieceKind.GM if event.role is Role.USER else PieceKind.SYSTEM, text, None, event)
 
 
 def _is_at_boundary(event: Event, session: Session) -> bool:
     return 0 < session.boundary == event.prompt_index
 
 
-def _oldest_first(groups: Sequence[tuple[Piece, ...]]) -> tuple[Piece, ...]:
+def _oldest_first(groups: Sequence[tuple[TranscriptPiece, ...]]) -> tuple[TranscriptPiece, ...]:
     return tuple(piece for group in reversed(groups) for piece in group)
 
 
-def _length(pieces: Sequence[Piece]) -> int:
+def _length(pieces: Sequence[TranscriptPiece]) -> int:
     return sum(len(piece.text) for piece in pieces) + len(SEPARATOR) * max(0, len(pieces) - 1)

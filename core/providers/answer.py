@@ -14,7 +14,7 @@ _LONGEST_REFUSAL = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class AnswerChunk:
     """What one chunk of a stream brought; every field may be empty."""
 
     text: str = ""
@@ -46,7 +46,7 @@ class Answer:
         """Whether the model said that it was done; only the token counts may follow."""
         return self._finish_reason is not None
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: AnswerChunk) -> None:
         """Take the next piece."""
         if piece.text:
             self._texts.append(piece.text)

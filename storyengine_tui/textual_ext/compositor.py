@@ -41,7 +41,7 @@ Span = tuple[int, int]
 """Columns from, columns to."""
 
 
-class Piece(NamedTuple):
+class DirtyPiece(NamedTuple):
     """What row `y` is to show from column `x` on."""
 
     y: int
@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 class Pieces(CompositorUpdate):
     """An update as what is seen of each widget, row by row."""
 
-    def __init__(self, pieces: Sequence[Piece]) -> None:
+    def __init__(self, pieces: Sequence[DirtyPiece]) -> None:
         self.pieces = pieces
 
     def render_segments(self, console: Console) -> str:
@@ -129,7 +129,7 @@ class FrontCompositor(Compositor):
         # Textual renders such an update itself; to Rich's types it is no renderable.
         return cast(RenderableType, Pieces([*self._seen(changed)])) if changed else None
 
-    def _seen(self, changed: Iterable[Region]) -> Iterator[Piece]:
+    def _seen(self, changed: Iterable[Region]) -> Iterator[DirtyPiece]:
         width, height = self.size
         wanted: dict[int, list[Span]] = {}
         for y, begin, end in self._regions_to_spans(changed):
@@ -146,7 +146,7 @@ class FrontCompositor(Compositor):
             strips = widget.render_lines(crop)
             for y in asked:
                 for begin, end in _within(wanted[y], span):
-                    yield Piece(y, begin, strips[y - first].crop(begin - x, end - x))
+                    yield DirtyPiece(y, begin, strips[y - first].crop(begin - x, end - x))
                 wanted[y] = _without(wanted[y], span)
                 if not wanted[y]:
                     del wanted[y]

@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class FooterKey:
     """One key, as it is shown and as it is pressed; a dim one does nothing now."""
 
     shown: str
@@ -30,7 +30,7 @@ class Key:
 class KeyHint:
     """What one key, or a group of them, does."""
 
-    keys: tuple[Key, ...]
+    keys: tuple[FooterKey, ...]
     label: str
 
     @property
@@ -84,7 +84,7 @@ class KeyLine(Widget):
         self._last = ("close", "help", PALETTE) if offers_palette else ("close", "help")
         """The actions that stay however narrow the row is, in this order at its end."""
         self._hints: tuple[tuple[KeyHint, ...], tuple[KeyHint, ...]] = ((), ())
-        self._places: list[tuple[int, int, Key]] = []
+        self._places: list[tuple[int, int, FooterKey]] = []
         """Columns from, columns to, and the key between them, as they are drawn."""
 
     def on_mount(self) -> None:
@@ -138,8 +138,8 @@ class KeyLine(Widget):
                 hints.append(KeyHint(tuple(key for key, _ in keys), group.description))
         return hints
 
-    def _key(self, binding: Binding, is_possible: bool) -> Key:
-        return Key(self.app.get_key_display(binding), binding.key, is_possible)
+    def _key(self, binding: Binding, is_possible: bool) -> FooterKey:
+        return FooterKey(self.app.get_key_display(binding), binding.key, is_possible)
 
     def render(self) -> Content:
         """Draw what fits."""

@@ -10,7 +10,7 @@ from core.domain.request import Artifact
 from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.queue.duration_history import last_duration
-from core.providers.scripted.script import Entry, Match
+from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
 from tests.core.samples import NOW
 from tests.engine.windows import MATCHES, PATIENCE, chapter, scripted, window
@@ -70,7 +70,9 @@ async def test_a_new_chapter_knows_it_of_the_one_played_before(store: PostgresSt
 
 
 async def test_how_long_the_first_word_took_and_how_long_the_whole_is_on_record(store: PostgresStore) -> None:
-    slow = Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text="I wait.", first_token=0.06)
+    slow = Entry(
+        match=ScriptMatch.model_validate(MATCHES[RequestKind.REPLY]), text="I wait.", first_token=0.06
+    )
     async with chapter(store, scripted(slow)) as session:
         request = await session.wait(await session.submit_prompt(Slot.RED, "One"))
         [artifact] = await store.artifacts(session.id, request_id=request.id)

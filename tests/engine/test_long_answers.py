@@ -16,7 +16,7 @@ from core.domain.session import SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry, Match
+from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.fault_plan import facing
 from tests.engine.test_model_faults import kind_of
@@ -83,7 +83,7 @@ async def test_an_answer_beyond_its_bound_is_cut_off_while_it_streams_and_fails(
 
 
 async def test_an_answer_of_exactly_its_bound_is_taken(store: PostgresStore) -> None:
-    model = scripted(Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text="a" * BOUND))
+    model = scripted(Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.REPLY]), text="a" * BOUND))
     async with facing(store, RequestKind.REPLY, model, choices=SHORT) as row:
         assert (await row.ask()).error_code is None
         [_, reply] = await store.log(row.session.id)

@@ -13,7 +13,7 @@ from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.base import Message
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore
 from tests.core.samples import delta_payload, lock_payload
 from tests.engine.windows import (
@@ -42,7 +42,7 @@ ODD_DELTA |= {"range": RANGE, "character_actions": []}
 def told(kind: RequestKind, payload: Mapping[str, object], indent: int | None = None, **more: int) -> Entry:
     """An entry that answers calls of this kind with a payload."""
     text = json.dumps(payload, ensure_ascii=False, indent=indent)
-    return Entry(match=Match.model_validate(MATCHES[kind]), text=text, times=more.get("times"))
+    return Entry(match=ScriptMatch.model_validate(MATCHES[kind]), text=text, times=more.get("times"))
 
 
 def bytes_of(messages: Sequence[Message]) -> bytes:

@@ -17,7 +17,7 @@ from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.request_kinds import RequestKind
 from core.providers.openai.provider import OpenAIProvider
-from core.providers.scripted.script import Entry, Fault, Match
+from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.fault_plan import Often, facing, hold_to_plan, repaired
 from tests.engine.http_fault_list import HTTP_FAULTS
@@ -42,7 +42,7 @@ ODD_CALLS = tuple(range(1, 20, 2))
 
 def entry(kind: RequestKind, fault: Fault, often: Often) -> Entry:
     calls = {Often.ONCE: (1,), Often.ALWAYS: (), Often.EVERY_OTHER: ODD_CALLS}[often]
-    return Entry(match=Match.model_validate(MATCHES[kind]), fault=fault, calls=calls)
+    return Entry(match=ScriptMatch.model_validate(MATCHES[kind]), fault=fault, calls=calls)
 
 
 def scripted_rows() -> list[tuple[Fault, RequestKind, Often]]:

@@ -16,7 +16,7 @@ from core.engine.sync.notifications import TextArrived
 from core.gateway.model_gateway import input_hash
 from core.providers.base import Message
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,
@@ -69,7 +69,7 @@ async def test_a_chapter_that_does_not_fit_is_written_part_by_part_with_every_pa
 async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_two_again(
     store: PostgresStore,
 ) -> None:
-    third = Match.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
+    third = ScriptMatch.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
     model = Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
     async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
         await long_chapter(session)
@@ -95,7 +95,7 @@ async def test_a_build_that_failed_at_its_third_part_does_not_pay_for_the_first_
 async def test_a_definition_that_was_changed_between_two_tries_is_the_one_that_is_told(
     store: PostgresStore,
 ) -> None:
-    third = Match.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
+    third = ScriptMatch.model_validate({**MATCHES[RequestKind.NARRATIVE], "anywhere": "Part 3 of"})
     model = Recorder(Script(reply=(Entry(match=third, fault=Fault.SERVER_ERROR, times=1),)))
     async with chapter(store, model, chunk_size=1, choices=SMALL_WINDOW) as session:
         await long_chapter(session)
@@ -133,7 +133,7 @@ async def test_a_text_that_was_cut_or_is_blank_leaves_every_draft_as_it_was(
     provider = ScriptedProvider(
         Script(
             reply=(
-                Entry(match=Match.model_validate(MATCHES[RequestKind.NARRATIVE]), calls=(1, 3)),
+                Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), calls=(1, 3)),
                 failing(RequestKind.NARRATIVE, fault),
             )
         )

@@ -7,7 +7,7 @@ import pytest
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.domain.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.providers.scripted.script import Entry, Match
+from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore
 from tests.engine.windows import CHOICES, MATCHES, chapter, done, play, scripted
 
@@ -25,7 +25,7 @@ async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its
     store: PostgresStore, style: PromptStyle
 ) -> None:
     text = "I look.\n\n=== LEDGER ===\nIt reads thus.\n\n=== USER_PROMPT ===\nGo on."
-    said = Entry(match=Match.model_validate(MATCHES[RequestKind.REPLY]), text=text)
+    said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.REPLY]), text=text)
     async with chapter(store, scripted(said), choices=in_style(AgentRole.CHARACTER, style)) as session:
         request = await done(session, await session.submit_prompt(Slot.RED, "Read it."))
         *_, reply = await store.log(session.id)
@@ -42,7 +42,7 @@ async def test_only_the_reply_of_a_very_small_model_ends_at_our_own_mark_and_its
 async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call(
     store: PostgresStore,
 ) -> None:
-    said = Entry(match=Match.model_validate(MATCHES[RequestKind.NARRATIVE]), text="She went. And the")
+    said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), text="She went. And the")
     choices = in_style(AgentRole.NARRATIVE, PromptStyle.SMALL)
     async with chapter(store, scripted(said), choices=choices) as session:
         await play(session, 1)

@@ -26,7 +26,7 @@ from core.engine.sync.notifications import Notification, SessionChanged
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import Changes, Lease, SessionStore
 from tests.store.servers import plain_url
 
@@ -59,7 +59,7 @@ def scripted(*entries: Entry) -> ScriptedProvider:
 
 def failing(kind: RequestKind, fault: Fault, times: int | None = 1, **more: Any) -> Entry:
     """An entry that fails the next `times` calls of this kind; None: all of them."""
-    return Entry(match=Match.model_validate(MATCHES[kind]), fault=fault, times=times, **more)
+    return Entry(match=ScriptMatch.model_validate(MATCHES[kind]), fault=fault, times=times, **more)
 
 
 class GatedModel:

@@ -1,5 +1,6 @@
 """What every test of the screen shares: a still environment, and snapshots that do not hide a crash."""
 
+import os
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
@@ -9,7 +10,11 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 from textual.widgets import Input
 
+from storyengine_tui.textual_ext import parts
 from tests.tui.engine_app import desktop as desktop
+
+if pretended := os.environ.get("STORYENGINE_PRETEND_TEXTUAL"):
+    parts.installed_version = lambda: pretended  # type: ignore[assignment]  # for the whole run
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.narrative.download_row import deliver_chapter
 from storyengine_tui.screens.narrative.draft_cell import NONE, DraftCell
@@ -30,7 +30,7 @@ from tests.tui.one_page import Gate as Gate
 from tests.tui.one_page import PageApp, styles_of
 from tests.tui.one_page import gate as gate
 
-NARRATIVE = Match(schema="text", anywhere="NARRATIVE_AGENT_DEFINITION")
+NARRATIVE = ScriptMatch(schema="text", anywhere="NARRATIVE_AGENT_DEFINITION")
 PROSE = (
     "The light went out at four minutes past two. [/x] Mira counted the steps and did not look back.\n\n"
     "“You kept the log,” said Jonas.\n\n"
@@ -61,10 +61,10 @@ DELTA: dict[str, object] = {
     "contradictions_or_questions": ["Was Mira awake?"],
 }
 MEMORY = (
-    Entry(match=Match(schema="world_chapter_lock"), payload=lock_payload()),
-    Entry(match=Match(schema="turn_delta"), payload=DELTA),
+    Entry(match=ScriptMatch(schema="world_chapter_lock"), payload=lock_payload()),
+    Entry(match=ScriptMatch(schema="turn_delta"), payload=DELTA),
 )
-REPLIES = Entry(match=Match(schema="text"), text="I see.")
+REPLIES = Entry(match=ScriptMatch(schema="text"), text="I see.")
 SCRIPT = Script(reply=(*MEMORY, Entry(match=NARRATIVE, text=PROSE), REPLIES))
 HELD = Script(reply=(*MEMORY, Entry(match=NARRATIVE, text=PROSE, between_tokens=1), REPLIES))
 """Writes one word, and the others when the gate is opened."""

@@ -13,7 +13,7 @@ from core.domain.event import Event
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import Snapshot
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_pane import PlayPane
@@ -30,14 +30,14 @@ from tests.tui.one_page import gate as gate
 
 SCRIPT = Script(
     reply=(
-        Entry(match=Match(schema="text", last="FAIL"), fault=Fault.SERVER_ERROR, times=1),
+        Entry(match=ScriptMatch(schema="text", last="FAIL"), fault=Fault.SERVER_ERROR, times=1),
         Entry(
-            match=Match(schema="text", last="HOLD"),
+            match=ScriptMatch(schema="text", last="HOLD"),
             text="I hold on. Then I let go.",
             between_tokens=1,
             times=1,
         ),
-        Entry(match=Match(schema="text"), text="I see."),
+        Entry(match=ScriptMatch(schema="text"), text="I see."),
     )
 )
 """`FAIL` in a prompt fails once; `HOLD`, once, says one word and waits for the gate."""

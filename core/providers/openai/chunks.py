@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from core.domain.request import Usage
-from core.providers.answer import Piece
+from core.providers.answer import AnswerChunk
 from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS
 from core.text.cleaning import clean_line
 
@@ -20,7 +20,7 @@ class ChunkReader:
         self.has_read = False
         """Whether any chunk came at all."""
 
-    def read(self, chunk: object) -> Piece:
+    def read(self, chunk: object) -> AnswerChunk:
         """Return what `chunk` brought; fields that are missing or of a strange type count as absent.
 
         Raises ValueError for what is no chunk at all: text may have been lost with it.
@@ -34,7 +34,7 @@ class ChunkReader:
         if choice is not _NO_CHOICE and not hasattr(delta, "model_fields_set"):
             raise ValueError("not a chunk")
         finish_reason = _text(choice, "finish_reason") or None
-        return Piece(
+        return AnswerChunk(
             text=self._joined(_text(delta, "content"), is_last=finish_reason is not None),
             has_reasoning=bool(_text(delta, "reasoning_content") or _text(delta, "reasoning")),
             refusal=_text(delta, "refusal"),

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from core.config.consent import is_loopback, may_use_proxy, normalise_base_url
 from core.domain.errors import ErrorCode
-from core.providers.answer import Answer, Piece, cut_off
+from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai.chunks import ChunkReader
 from core.providers.openai.dialect import Dialect, adapted, parameters
@@ -146,7 +146,7 @@ class OpenAIProvider:
 
     async def _next(
         self, stream: ChunkStream, reader: ChunkReader, deadline: float, answer: Answer
-    ) -> Piece | None:
+    ) -> AnswerChunk | None:
         """Return what the next chunk brings, or None at the end; a complete answer needs nothing more."""
         try:
             with _translated(self._key or "", is_streaming=True):

@@ -16,7 +16,7 @@ from pathlib import Path
 from core.config.models import SCRIPT
 from core.domain.errors import ErrorCode
 from core.domain.request import Usage
-from core.providers.answer import Answer, Piece, cut_off
+from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.script import Entry, Fault, Script, load_script
 from core.providers.scripted.synthetic import json_from_schema, synthesize_reply
@@ -74,7 +74,7 @@ class ScriptedProvider:
         for number, token in enumerate(_tokens(text)):
             if number:
                 await _wait(pace.between_tokens, request.timeout)
-            answer.add(Piece(text=token))
+            answer.add(AnswerChunk(text=token))
             yield TextDelta(token)
         if entry.fault is Fault.CUT:
             raise cut_off()
@@ -179,10 +179,10 @@ def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(text) if text.strip() else [text] * bool(text)
 
 
-def _last_piece(entry: Entry, request: ModelRequest, text: str) -> Piece:
+def _last_piece(entry: Entry, request: ModelRequest, text: str) -> AnswerChunk:
     finish = {Fault.TRUNCATED: "length", Fault.CONTENT_FILTERED: "content_filter"}
     sent = sum(len(message.content) for message in request.messages)
-    return Piece(
+    return AnswerChunk(
         has_reasoning=entry.fault is Fault.REASONING_ONLY,
         finish_reason=finish.get(entry.fault, "stop") if entry.fault else "stop",
         usage=Usage(sent // _CHARACTERS_PER_TOKEN + 1, len(text) // _CHARACTERS_PER_TOKEN),

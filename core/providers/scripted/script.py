@@ -70,7 +70,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Match(_Part):
+class ScriptMatch(_Part):
     """The conditions under which an entry answers; all of those given must hold."""
 
     json_schema: str | None = Field(default=None, alias="schema")
@@ -93,7 +93,7 @@ class Match(_Part):
 class Entry(_Part):
     """One reply, or one fault."""
 
-    match: Match = Match()
+    match: ScriptMatch = ScriptMatch()
     text: str | None = None
     payload: dict[str, object] | None = None
     fault: Fault | None = None
@@ -106,7 +106,7 @@ class Entry(_Part):
     @property
     def is_specific(self) -> bool:
         """Whether it has a condition, and so goes before the pool of unconditional replies."""
-        return bool(self.match != Match() or self.calls or self.times or self.fault)
+        return bool(self.match != ScriptMatch() or self.calls or self.times or self.fault)
 
 
 class Pace(_Part):

@@ -26,7 +26,7 @@ _AGENTS = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallRow:
     """One call with the request that it was made for."""
 
     number: int
@@ -34,23 +34,23 @@ class Call:
     request: Request | None
 
 
-def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[Call]:
+def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[CallRow]:
     """Return the calls, oldest first, numbered from 1."""
     by_id: Mapping[RequestId, Request] = {request.id: request for request in requests}
     return [
-        Call(number, artifact, by_id.get(artifact.request_id))
+        CallRow(number, artifact, by_id.get(artifact.request_id))
         for number, artifact in enumerate(artifacts, start=1)
     ]
 
 
-def agent_of(call: Call, session: Session) -> str:
+def agent_of(call: CallRow, session: Session) -> str:
     """Return the agent with its number."""
     number = call.artifact.agent_id
     name = _AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
     return f"{number} {clean_line(name)}"
 
 
-def prompt_of(call: Call) -> str:
+def prompt_of(call: CallRow) -> str:
     """Return the prompt that a reply became, the prompts that a summary covers, or `test`."""
     if isinstance(call.request, TrialRequest):
         return "test"
@@ -63,17 +63,17 @@ def prompt_of(call: Call) -> str:
             return UNKNOWN
 
 
-def _is_test(call: Call) -> bool:
+def _is_test(call: CallRow) -> bool:
     return isinstance(call.request, TrialRequest)
 
 
-def tokens_of(call: Call) -> str:
+def tokens_of(call: CallRow) -> str:
     """Return the tokens that went in and came out."""
     usage = call.artifact.usage
     return f"{_number(usage.input_tokens)} → {_number(usage.output_tokens)}"
 
 
-def outcome_of(call: Call) -> str:
+def outcome_of(call: CallRow) -> str:
     """Return in a word or two how it ended."""
     artifact = call.artifact
     if artifact.error_code is not None:
@@ -90,7 +90,7 @@ def _number(count: int | None) -> str:
     return UNKNOWN if count is None else f"{count:,}"
 
 
-def totals_of(calls: Sequence[Call]) -> str:
+def totals_of(calls: Sequence[CallRow]) -> str:
     """Return the totals of all calls, those that failed included."""
     artifacts = [call.artifact for call in calls]
     failed = sum(artifact.error_code is not None for artifact in artifacts)
@@ -110,7 +110,7 @@ def totals_of(calls: Sequence[Call]) -> str:
     return " · ".join(parts)
 
 
-def facts_of(call: Call, session: Session) -> str:
+def facts_of(call: CallRow, session: Session) -> str:
     """Return everything that is known of a call beside its texts, one fact a line."""
     artifact, usage = call.artifact, call.artifact.usage
     kind = call.request.kind.value if call.request else UNKNOWN
@@ -157,7 +157,7 @@ def segments_of(manifest: str) -> list[Segment]:
 
 
 def passages_of_call(
-    call: Call, session: Session, segments: Sequence[Segment], texts: Mapping[str, str]
+    call: CallRow, session: Session, segments: Sequence[Segment], texts: Mapping[str, str]
 ) -> list[Passage]:
     """Return facts, output and input of a call, in full but for the texts of system prompts."""
     passages = [_title("The call"), Passage(facts_of(call, session)), _title("Output")]

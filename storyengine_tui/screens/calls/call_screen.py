@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
 from core.engine.session_handle import SessionHandle
-from storyengine_tui.screens.calls.call_rows import Call, agent_of, passages_of_call, segments_of
+from storyengine_tui.screens.calls.call_rows import CallRow, agent_of, passages_of_call, segments_of
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
@@ -31,7 +31,7 @@ class CallScreen(OverlayScreen[None]):
         Binding("escape,f7", "close", "Back"),
     ]
 
-    def __init__(self, session: SessionHandle, call: Call) -> None:
+    def __init__(self, session: SessionHandle, call: CallRow) -> None:
         super().__init__()
         self._session = session
         self._call = call

@@ -12,7 +12,7 @@ from textual.widgets import DataTable, Static
 from core.domain.errors import StoryEngineError
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_rows import (
-    Call,
+    CallRow,
     agent_of,
     calls_of,
     outcome_of,
@@ -49,7 +49,7 @@ class ProvenanceScreen(OverlayScreen[None]):
     def __init__(self, session: SessionHandle) -> None:
         super().__init__()
         self._session = session
-        self._calls: list[Call] = []
+        self._calls: list[CallRow] = []
 
     def compose(self) -> ComposeResult:
         """Compose heading and totals over the table."""
@@ -120,7 +120,7 @@ class ProvenanceScreen(OverlayScreen[None]):
         for call in self._calls[table.row_count : table.row_count + count]:
             table.add_row(*self._cells(call), key=str(call.number))
 
-    def _cells(self, call: Call) -> tuple[Text, ...]:
+    def _cells(self, call: CallRow) -> tuple[Text, ...]:
         return (
             _right(f"{call.number:,}"),
             _cut(f" {agent_of(call, self._session.snapshot.session)}"),

@@ -29,7 +29,7 @@ from core.engine.session_handle import SessionHandle
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.settings_file import Changes, Key, change_settings
+from storyengine_tui.screens.models.settings_file import SettingKey, SettingsChanges, change_settings
 
 NO_SESSION = SessionId(UUID(int=0))
 """Whose a test call is where no chapter is open; it is not stored."""
@@ -259,9 +259,9 @@ def _told_apart(profile: ProfileSettings) -> tuple[object, ...]:
     )
 
 
-def changes_of(connection: Connection, name: ProfileName) -> Changes:
+def changes_of(connection: Connection, name: ProfileName) -> SettingsChanges:
     """Return the settings to write; what would go before the profile in the same file is taken out."""
-    changes: dict[Key, str | None] = {
+    changes: dict[SettingKey, str | None] = {
         ("provider",): None,
         ("base_url",): None,
         ("model",): None,

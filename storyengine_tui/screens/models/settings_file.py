@@ -16,15 +16,15 @@ from core.config.private_files import write_privately
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line
 
-Key = tuple[str, ...]
-Changes = Mapping[Key, str | None]
+SettingKey = tuple[str, ...]
+SettingsChanges = Mapping[SettingKey, str | None]
 """New texts by key, such as `("profiles", "local", "provider")`; None takes a setting out."""
 
 _HEADER = re.compile(r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?\Z")
 _ANY_HEADER = re.compile(r"\s*\[")
 
 
-def change_settings(file: Path, changes: Changes) -> None:
+def change_settings(file: Path, changes: SettingsChanges) -> None:
     """Make `changes` true in `file` in one step; it is readable by its owner alone afterwards.
 
     Raises StoryEngineError with STORAGE_SAVE_FAILED, whose hint names the lines to write by hand.
@@ -48,7 +48,7 @@ def _text_of(file: Path) -> str:
     return read_bounded(file).decode("utf-8").replace("\r\n", "\n")
 
 
-def edited(text: str, changes: Changes) -> str:
+def edited(text: str, changes: SettingsChanges) -> str:
     """Return `text` with `changes`; raise ValueError where that cannot be done line by line."""
     before = tomllib.loads(text)
     # A line that is there already stays unchanged, with its comment.
@@ -67,14 +67,14 @@ def edited(text: str, changes: Changes) -> str:
     return result
 
 
-def _read(settings: dict[str, Any], key: Key) -> object:
+def _read(settings: dict[str, Any], key: SettingKey) -> object:
     found: object = settings
     for step in key:
         found = found.get(step) if isinstance(found, dict) else None
     return found
 
 
-def _changed(settings: dict[str, Any], changes: Changes) -> dict[str, Any]:
+def _changed(settings: dict[str, Any], changes: SettingsChanges) -> dict[str, Any]:
     for (*path, name), value in changes.items():
         table = settings
         for step in path:
@@ -91,7 +91,7 @@ def _changed(settings: dict[str, Any], changes: Changes) -> dict[str, Any]:
     return settings
 
 
-def _set(lines: list[str], key: Key, value: str | None) -> None:
+def _set(lines: list[str], key: SettingKey, value: str | None) -> None:
     *path, name = key
     begin, end = _table(lines, tuple(path))
     if begin is None:
@@ -110,7 +110,7 @@ def _set(lines: list[str], key: Key, value: str | None) -> None:
         lines.insert(end, _line(name, value))
 
 
-def _table(lines: list[str], path: Key) -> tuple[int | None, int]:
+def _table(lines: list[str], path: SettingKey) -> tuple[int | None, int]:
     """Return the lines of a table, its header left out; (None, 0) where it has none."""
     begin: int | None = None if path else 0
     for number, line in enumerate(lines):
@@ -129,7 +129,7 @@ def _line(name: str, value: str) -> str:
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 
-def _by_hand(changes: Changes) -> list[str]:
+def _by_hand(changes: SettingsChanges) -> list[str]:
     return [
         f"{'.'.join(key)} = {json.dumps(value, ensure_ascii=False)}"
         for key, value in changes.items()

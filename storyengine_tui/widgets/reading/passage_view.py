@@ -16,7 +16,7 @@ from storyengine_tui.widgets.reading.transcript_lines import Paragraph, ScreenPo
 _HEADING = Style(bold=True)
 
 
-class Match(NamedTuple):
+class FoundPassage(NamedTuple):
     """Where the searched text stands: which paragraph, and from which character to which."""
 
     paragraph: int
@@ -49,9 +49,9 @@ class PassageView(PinnedView):
         self._names: Names = ()
         self._named: dict[int, list[tuple[int, int, Style]]] = {}
         self._pattern: re.Pattern[str] | None = None
-        self._matches: list[Match] = []
-        self._found: dict[int, list[Match]] = {}
-        self._current: Match | None = None
+        self._matches: list[FoundPassage] = []
+        self._found: dict[int, list[FoundPassage]] = {}
+        self._current: FoundPassage | None = None
 
     def show_passages(self, shown: Sequence[Keyed], names: Names = ()) -> None:
         """Show these instead, and keep the place."""
@@ -80,7 +80,7 @@ class PassageView(PinnedView):
     # Searching
 
     @property
-    def matches(self) -> Sequence[Match]:
+    def matches(self) -> Sequence[FoundPassage]:
         """Every place of the searched text, in order."""
         return self._matches
 
@@ -126,12 +126,12 @@ class PassageView(PinnedView):
             self._found.setdefault(match.paragraph, []).append(match)
         self.refresh()
 
-    def _all_matches(self) -> Iterable[Match]:
+    def _all_matches(self) -> Iterable[FoundPassage]:
         if self._pattern is None:
             return
         for index, paragraph in enumerate(self.lines.paragraphs):
             for hit in self._pattern.finditer(paragraph.text):
-                yield Match(index, hit.start(), hit.end())
+                yield FoundPassage(index, hit.start(), hit.end())
 
     # Painting
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core.domain.slot import Slot
-from core.domain.transcript import SEPARATOR, Piece, PieceKind
+from core.domain.transcript import SEPARATOR, PieceKind, TranscriptPiece
 from core.text.cleaning import clean
 from core.text.graphemes import is_safe_cut
 from storyengine_tui.widgets.reading.wrap import Span, wrap
@@ -51,7 +51,7 @@ class SourceAnchor(NamedTuple):
     offset: int
 
 
-def paragraph_of(piece: Piece) -> Paragraph:
+def paragraph_of(piece: TranscriptPiece) -> Paragraph:
     """Return the paragraph for `piece`; control characters never get past here."""
     key = piece.kind if piece.event is None else piece.event.id
     return Paragraph(piece.kind, piece.slot, clean(piece.text), key)

@@ -18,7 +18,7 @@ from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import Changes, Snapshot
 from tests.core.memory_store import MemoryStore
 from tests.core.samples import NOW, choices
@@ -72,7 +72,7 @@ def summarising() -> tuple[Simulation, Request]:
 
 
 def answering(schema: str, **how: Any) -> Entry:
-    return Entry(match=Match.model_validate({"schema": schema}), **how)
+    return Entry(match=ScriptMatch.model_validate({"schema": schema}), **how)
 
 
 CASES = {

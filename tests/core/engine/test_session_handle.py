@@ -25,7 +25,7 @@ from core.engine.sync.notifications import (
 )
 from core.exchange.chapter_script import parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
-from core.providers.scripted.script import Entry, Fault, Match
+from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.memory_store import MemoryStore
 from tests.core.room import Room
 from tests.core.simulation import Simulation, active
@@ -73,7 +73,7 @@ async def test_the_headless_play_tells_of_every_step_and_how_many_there_are() ->
 async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_times(
     schema: str, before: int
 ) -> None:
-    entry = Entry(match=Match.model_validate({"schema": schema}), fault=Fault.SERVER_ERROR)
+    entry = Entry(match=ScriptMatch.model_validate({"schema": schema}), fault=Fault.SERVER_ERROR)
     room = Room(Simulation().snapshot, entry)
     async with room.opened() as session:
         player = ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None, retry_wait=0.0)
@@ -84,7 +84,7 @@ async def test_the_headless_play_tries_a_call_that_fails_in_passing_three_more_t
 
 
 async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_well() -> None:
-    entry = Entry(match=Match.model_validate({"schema": "turn_delta"}), fault=Fault.AUTH)
+    entry = Entry(match=ScriptMatch.model_validate({"schema": "turn_delta"}), fault=Fault.AUTH)
     room = Room(Simulation().snapshot, entry)
     async with room.opened() as session:
         with pytest.raises(StoryEngineError, match="refused the key"):
@@ -119,7 +119,7 @@ async def test_a_prompt_that_nothing_is_before_begins_as_it_is_stored_and_the_ne
 
 
 async def test_memory_that_is_asked_for_again_begins_its_stream_anew_and_a_reply_does_not() -> None:
-    match = Match.model_validate({"schema": "world_chapter_lock"})
+    match = ScriptMatch.model_validate({"schema": "world_chapter_lock"})
     simulation = Simulation()
     simulation.set_up()
     room = Room(simulation.snapshot, Entry(match=match, fault=Fault.WRONG_SHAPE, times=1))
@@ -182,7 +182,7 @@ async def test_a_play_keeps_in_a_slot_what_the_gm_wrote_on_tab_1_and_the_script_
 
 
 async def test_a_summary_that_failed_for_good_is_made_when_the_gm_tries_it_again() -> None:
-    match = Match.model_validate({"schema": "turn_delta"})
+    match = ScriptMatch.model_validate({"schema": "turn_delta"})
     simulation = active()
     simulation.play(6)
     room = Room(simulation.snapshot, Entry(match=match, fault=Fault.AUTH, times=1))
@@ -217,7 +217,7 @@ async def test_a_reset_takes_a_slot_of_the_chapter_at_rest_and_puts_it_away() ->
 
 
 async def test_a_summary_that_failed_in_passing_is_tried_again_by_itself_once_it_is_due() -> None:
-    match = Match.model_validate({"schema": "turn_delta"})
+    match = ScriptMatch.model_validate({"schema": "turn_delta"})
     simulation = active()
     simulation.play(6)
     entry = Entry(match=match, fault=Fault.SERVER_ERROR, times=2)

@@ -17,15 +17,17 @@ from core.engine.script_player import ScriptPlayer
 from core.exchange.chapter_script import parse_chapter_script
 from core.exchange.export_format import VERSION
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
-from core.providers.scripted.script import Entry, Fault, Match
+from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.room import Room
 from tests.core.simulation import Simulation
 
 UNKNOWN = "00000000-0000-7000-8000-000000000000"
 NARRATIVE = defaults_for("scripted")[AgentRole.NARRATIVE].model
 FAULTS = (
-    Entry(match=Match.model_validate({"schema": "text", "model": NARRATIVE}), fault=Fault.AUTH, times=1),
-    Entry(match=Match.model_validate({"schema": "text"}), fault=Fault.CONTROL_CHARACTERS, times=1),
+    Entry(
+        match=ScriptMatch.model_validate({"schema": "text", "model": NARRATIVE}), fault=Fault.AUTH, times=1
+    ),
+    Entry(match=ScriptMatch.model_validate({"schema": "text"}), fault=Fault.CONTROL_CHARACTERS, times=1),
 )
 CAST = "".join(
     f'[[agent]]\nname = "{name}"\nidentity = "{name} of Rime."\n' for name in ("Kara", "Joss", "Ines")

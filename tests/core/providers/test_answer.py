@@ -4,36 +4,36 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.request import Usage
-from core.providers.answer import Answer, Piece
+from core.providers.answer import Answer, AnswerChunk
 from core.providers.base import Completion, ProviderError
 
 
-def ended(*pieces: Piece) -> Completion:
+def ended(*pieces: AnswerChunk) -> Completion:
     answer = Answer("asked")
     for piece in pieces:
         answer.add(piece)
     return answer.completion()
 
 
-def refused(*pieces: Piece) -> ProviderError:
+def refused(*pieces: AnswerChunk) -> ProviderError:
     with pytest.raises(ProviderError) as error:
         ended(*pieces)
     return error.value
 
 
-STOP = Piece(finish_reason="stop")
+STOP = AnswerChunk(finish_reason="stop")
 
 
 def test_what_the_service_said_last_of_model_usage_and_reason_counts() -> None:
     made = ended(
-        Piece(text="I ", model="first", usage=Usage(1, 1)),
-        Piece(text="nod.", model="second", usage=Usage(2, 2)),
-        Piece(finish_reason="length"),
-        Piece(),
+        AnswerChunk(text="I ", model="first", usage=Usage(1, 1)),
+        AnswerChunk(text="nod.", model="second", usage=Usage(2, 2)),
+        AnswerChunk(finish_reason="length"),
+        AnswerChunk(),
     )
     assert made.model == "second"
     assert (made.usage, made.finish_reason) == (Usage(2, 2), "length")
-    assert ended(Piece(text="x"), STOP).model == "asked"
+    assert ended(AnswerChunk(text="x"), STOP).model == "asked"
 
 
 @pytest.mark.parametrize(
@@ -50,32 +50,34 @@ def test_what_the_service_said_last_of_model_usage_and_reason_counts() -> None:
 )
 def test_an_answer_of_thoughts_alone_is_none(text: str, is_blank: bool) -> None:
     if is_blank:
-        assert refused(Piece(text=text), STOP).code is ErrorCode.LLM_ERROR
+        assert refused(AnswerChunk(text=text), STOP).code is ErrorCode.LLM_ERROR
     else:
-        assert ended(Piece(text=text), STOP).finish_reason == "stop"
+        assert ended(AnswerChunk(text=text), STOP).finish_reason == "stop"
 
 
 def test_words_before_a_thought_are_an_answer_though_nothing_follows() -> None:
-    assert ended(Piece(text="<b>I nod.</b><think>x"), STOP)
+    assert ended(AnswerChunk(text="<b>I nod.</b><think>x"), STOP)
 
 
 @pytest.mark.parametrize("length", [199, 200, 201])
 def test_a_model_that_declines_is_quoted_up_to_two_hundred_characters(length: int) -> None:
     words = "n" * length
-    error = refused(Piece(refusal=words[:150]), Piece(refusal=words[150:]), STOP)
+    error = refused(AnswerChunk(refusal=words[:150]), AnswerChunk(refusal=words[150:]), STOP)
     assert error.code is ErrorCode.LLM_CONTENT_FILTERED
     assert ("…" in error.message) == (length > 200)
     assert f"“{words[:200]}" in error.message
-    assert "…" in refused(Piece(refusal="n" * 200), Piece(refusal="o"), STOP).message
+    assert "…" in refused(AnswerChunk(refusal="n" * 200), AnswerChunk(refusal="o"), STOP).message
 
 
 @pytest.mark.parametrize(
     ("pieces", "code"),
     [
-        ([Piece(text="I n")], ErrorCode.LLM_SERVER_ERROR),
-        ([Piece(text="x", finish_reason="content_filter")], ErrorCode.LLM_CONTENT_FILTERED),
-        ([Piece(text="x", finish_reason="error")], ErrorCode.LLM_SERVER_ERROR),
+        ([AnswerChunk(text="I n")], ErrorCode.LLM_SERVER_ERROR),
+        ([AnswerChunk(text="x", finish_reason="content_filter")], ErrorCode.LLM_CONTENT_FILTERED),
+        ([AnswerChunk(text="x", finish_reason="error")], ErrorCode.LLM_SERVER_ERROR),
     ],
 )
-def test_an_answer_that_was_broken_off_or_withheld_is_an_error(pieces: list[Piece], code: ErrorCode) -> None:
+def test_an_answer_that_was_broken_off_or_withheld_is_an_error(
+    pieces: list[AnswerChunk], code: ErrorCode
+) -> None:
     assert refused(*pieces).code is code

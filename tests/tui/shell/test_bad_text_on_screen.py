@@ -14,7 +14,7 @@ from core.domain.limits import LONGEST_CORRECTION
 from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.providers.scripted.script import Entry, Match, Script
+from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
@@ -49,7 +49,7 @@ TEXTS = re.compile(r"<text [^>]*>(.*?)</text>", re.S)
 
 def script_of(text: str) -> Script:
     """A model that says the bad text, and remembers it."""
-    return Script(reply=(Entry(match=Match(schema="text"), text=text),))
+    return Script(reply=(Entry(match=ScriptMatch(schema="text"), text=text),))
 
 
 async def make_bad(engine: Engine, text: str) -> None:

@@ -16,7 +16,7 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import SessionState
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
-from core.providers.scripted.script import Entry, Fault, Match, Pace, Script
+from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
@@ -186,7 +186,7 @@ def test_setup_refused(shown: Shown, size: tuple[int, int]) -> None:
 
 @SIZES
 def test_setup_lock_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
-    desktop.script = Script(reply=(Entry(match=Match(schema="world_chapter_lock"), fault=Fault.AUTH),))
+    desktop.script = Script(reply=(Entry(match=ScriptMatch(schema="world_chapter_lock"), fault=Fault.AUTH),))
 
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f3")

@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from storyengine_tui.textual_ext import screen_buffer as terminal_rows
-from storyengine_tui.textual_ext.compositor import Piece, Pieces, difference
+from storyengine_tui.textual_ext.compositor import DirtyPiece, Pieces, difference
 from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
 from storyengine_tui.textual_ext.screen_buffer import (
@@ -208,7 +208,7 @@ def test_lines_that_look_the_same_are_remembered_as_one_look() -> None:
     for line in range(200):
         style = Style(color="#123456", bold=True, meta={"offset": (0, line)})
         difference(
-            rows, Pieces([Piece(0, 0, Strip([Segment(f"line {line}", style)]))]), ColorSystem.TRUECOLOR
+            rows, Pieces([DirtyPiece(0, 0, Strip([Segment(f"line {line}", style)]))]), ColorSystem.TRUECOLOR
         )
     assert Strip.render_ansi.cache_info().currsize <= known + 1
 

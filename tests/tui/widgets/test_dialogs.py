@@ -7,7 +7,7 @@ from textual.events import AppBlur, AppFocus
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
@@ -77,7 +77,7 @@ async def test_no_way_leads_from_a_question_to_another_chapter(desktop: Desktop)
 async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended_by_keys(
     desktop: Desktop, size: tuple[int, int]
 ) -> None:
-    refused = Entry(match=Match(schema="world_chapter_lock"), fault=Fault.AUTH, times=1)
+    refused = Entry(match=ScriptMatch(schema="world_chapter_lock"), fault=Fault.AUTH, times=1)
     desktop.script = Script(reply=(refused,))
     await desktop.prepare(make_draft)
     async with desktop.app().run_test(size=size) as pilot:

@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from storyengine_tui.widgets.key_line import Key, KeyHint, KeyLine, fitting
+from storyengine_tui.widgets.key_line import FooterKey, KeyHint, KeyLine, fitting
 
 TABS = Binding.Group("Tabs")
 
@@ -78,7 +78,9 @@ hints = st.lists(
     st.builds(
         KeyHint,
         st.lists(
-            st.builds(Key, st.sampled_from(["F2", "^n", "esc", "⏎"]), st.just("x")), min_size=1, max_size=3
+            st.builds(FooterKey, st.sampled_from(["F2", "^n", "esc", "⏎"]), st.just("x")),
+            min_size=1,
+            max_size=3,
         ).map(tuple),
         st.sampled_from(["Quit", "Chapters", "次の人"]),
     ),
@@ -90,7 +92,7 @@ hints = st.lists(
 def test_it_never_takes_more_than_the_row_and_never_drops_a_hint_without_saying_so(
     offered: list[KeyHint], width: int
 ) -> None:
-    last = [KeyHint((Key("F1", "f1"),), "Help"), KeyHint((Key("^p", "ctrl+p"),), "palette")]
+    last = [KeyHint((FooterKey("F1", "f1"),), "Help"), KeyHint((FooterKey("^p", "ctrl+p"),), "palette")]
     shown, gap, more = fitting(offered, last, width)
     assert shown[-2:] == last
     assert shown[:-2] == offered[: len(shown) - 2]

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.domain.errors import ErrorCode
-from core.providers.answer import Piece
+from core.providers.answer import AnswerChunk
 from core.providers.base import LONGEST_WAIT, MAX_NAME_LENGTH, MAX_TOKENS, ProviderError
 from core.providers.openai.chunks import ChunkReader
 from core.providers.openai.errors import provider_error, read_fault, retry_after_seconds
@@ -43,7 +43,7 @@ dates = st.builds(
 )
 
 
-def read(**fields: object) -> Piece:
+def read(**fields: object) -> AnswerChunk:
     part = SimpleNamespace(model_fields_set=set(), choices=None, usage=None, model="", id="")
     return ChunkReader().read(SimpleNamespace(**{**vars(part), **fields}))
 

@@ -14,7 +14,7 @@ from core.domain.ids import ArtifactId, RequestId, new_uuid
 from core.domain.request import Artifact, Usage
 from core.domain.slot import Slot
 from core.engine.engine import Engine
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.calls.call_rows import calls_of, outcome_of, segments_of, tokens_of, totals_of
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import BATCH, ProvenanceScreen
@@ -30,8 +30,8 @@ SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "12
 SCRIPT = Script(
     reply=(
         *MEMORY,
-        Entry(match=Match(schema="text", last="number 2"), fault=Fault.RATE_LIMITED, times=1),
-        Entry(match=Match(schema="text"), text="I see [/x] the sea."),
+        Entry(match=ScriptMatch(schema="text", last="number 2"), fault=Fault.RATE_LIMITED, times=1),
+        Entry(match=ScriptMatch(schema="text"), text="I see [/x] the sea."),
     )
 )
 

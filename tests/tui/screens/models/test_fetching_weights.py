@@ -20,7 +20,7 @@ from core.engine.engine import Engine
 from core.providers.base import ProviderError
 from core.providers.local import weights
 from core.providers.local.weights import BundledModel
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.models.local_weights import StoppedError
 from storyengine_tui.screens.models.model_screen import NO_WEIGHTS, ModelScreen
@@ -166,8 +166,8 @@ async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
 ) -> None:
     desktop.script = Script(
         reply=(
-            Entry(match=Match(schema="text"), fault=Fault.REQUEST_ERROR, times=1),
-            Entry(match=Match(schema="text"), text="I see."),
+            Entry(match=ScriptMatch(schema="text"), fault=Fault.REQUEST_ERROR, times=1),
+            Entry(match=ScriptMatch(schema="text"), text="I see."),
         )
     )
     registry.gate.set()

@@ -11,7 +11,7 @@ from core.domain.request import RequestState
 from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.engine.session_handle import SessionHandle
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from tests.engine.test_faults import TWO_CALLS
 from tests.tui.engine_app import Desktop, make_draft, opened, until
 from tests.tui.narrative_desk import NARRATIVE, chapter_page, make_ended
@@ -58,10 +58,10 @@ SHOWN = shown(SENTENCES, 2)
 
 def script() -> Script:
     faults = (
-        Entry(match=Match(schema="text", last=f"now {number}."), fault=fault, times=1)
+        Entry(match=ScriptMatch(schema="text", last=f"now {number}."), fault=fault, times=1)
         for number, fault in enumerate(SHOWN, start=1)
     )
-    return Script(reply=(*faults, Entry(match=Match(schema="text"), text="I see.")))
+    return Script(reply=(*faults, Entry(match=ScriptMatch(schema="text"), text="I see.")))
 
 
 async def meet(table: Table, number: int, sentence: str) -> None:
@@ -93,7 +93,7 @@ async def test_the_banner_names_every_fault_and_the_text_waits_in_its_panel(
         assert texts == [f"now {number}." for number in range(1, len(SHOWN) + 1)]
 
 
-def in_turn(match: Match, faults: dict[Fault, str]) -> Script:
+def in_turn(match: ScriptMatch, faults: dict[Fault, str]) -> Script:
     """A script in which each of these comes once, in this order; what is repaired comes twice."""
     return Script(
         reply=tuple(Entry(match=match, fault=fault, times=2 if fault in TWO_CALLS else 1) for fault in faults)
@@ -136,7 +136,7 @@ async def test_the_banner_of_a_lock_names_every_fault_and_tab_1_is_as_it_was(des
 
 async def test_the_banner_of_a_summary_names_every_fault_and_the_play_goes_on(desktop: Desktop) -> None:
     faults = shown(OF_DELTA, 1)
-    desktop.script = in_turn(Match(schema="turn_delta"), faults)
+    desktop.script = in_turn(ScriptMatch(schema="turn_delta"), faults)
     desktop.backoff = 3_600.0  # none is tried again by itself while the test looks
     async with at_table(desktop, prompts=6) as table:
         await table.play("The seventh.")

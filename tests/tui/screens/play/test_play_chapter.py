@@ -11,7 +11,7 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.engine.session_handle import SessionHandle
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
@@ -25,12 +25,12 @@ from tests.tui.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
 LINE = "\n\n-------------"
-SAY = Entry(match=Match(schema="text"), text="I see.")
+SAY = Entry(match=ScriptMatch(schema="text"), text="I see.")
 
 
 def summaries(**values: object) -> Script:
     """Return a script whose summaries are as `values` say."""
-    return Script(reply=(Entry(match=Match(schema="turn_delta"), **values), SAY))
+    return Script(reply=(Entry(match=ScriptMatch(schema="turn_delta"), **values), SAY))
 
 
 # Summaries
@@ -227,7 +227,7 @@ async def test_before_the_lock_tab_2_says_what_to_do(desktop: Desktop) -> None:
 async def test_without_consent_the_dialog_asks_and_the_prompt_goes_then(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = Entry(match=Match(schema="text"), fault=Fault.SERVER_ERROR, times=1)
+    refused = Entry(match=ScriptMatch(schema="text"), fault=Fault.SERVER_ERROR, times=1)
     desktop.script = Script(reply=(refused, SAY))
     monkeypatch.setattr(
         "storyengine_tui.screens.models.model_labels.address_without_consent",

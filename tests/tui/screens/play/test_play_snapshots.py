@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from core.domain.transcript import TRUNCATION_NOTICE
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import SnapCompare
@@ -77,7 +77,7 @@ def test_failed(shown: Shown, size: tuple[int, int]) -> None:
 
     script = Script(
         reply=(
-            Entry(match=Match(schema="turn_delta"), fault=Fault.RATE_LIMITED, retry_after=600),
+            Entry(match=ScriptMatch(schema="turn_delta"), fault=Fault.RATE_LIMITED, retry_after=600),
             *SCRIPT.reply,
         )
     )
@@ -90,7 +90,7 @@ def test_full(shown: Shown, size: tuple[int, int]) -> None:
         await table.until(lambda: table.transcript.text.startswith(TRUNCATION_NOTICE))
         await table.pilot.press("pageup")
 
-    script = Script(reply=(Entry(match=Match(schema="text"), text="\n\n".join([TALE] * 21)),))
+    script = Script(reply=(Entry(match=ScriptMatch(schema="text"), text="\n\n".join([TALE] * 21)),))
     assert shown(size, act, prompts=15, script=script)
 
 

@@ -8,7 +8,7 @@ from textual.widgets import Button
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.request import RequestRecord, RequestState
 from core.domain.slot import Slot
-from core.providers.scripted.script import Entry, Fault, Match, Script
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.slot_entries import SlotEntries
@@ -19,7 +19,7 @@ from tests.tui.play_table import gate as gate
 pytestmark = pytest.mark.anyio
 
 CUT = Script(
-    reply=(Entry(match=Match(schema="text"), text="I am cut off.", fault=Fault.CUT, between_tokens=1),)
+    reply=(Entry(match=ScriptMatch(schema="text"), text="I am cut off.", fault=Fault.CUT, between_tokens=1),)
 )
 """Every reply breaks off, as soon as the gate opens."""
 
@@ -154,7 +154,9 @@ async def test_retry_sends_an_edited_text_as_it_stands(desktop: Desktop) -> None
 async def test_a_failure_takes_no_text_from_who_types_elsewhere(desktop: Desktop, gate: Gate) -> None:
     desktop.script = Script(
         reply=(
-            Entry(match=Match(schema="text"), text="I am cut off here.", fault=Fault.CUT, between_tokens=1),
+            Entry(
+                match=ScriptMatch(schema="text"), text="I am cut off here.", fault=Fault.CUT, between_tokens=1
+            ),
         )
     )
     async with at_table(desktop) as table:
@@ -188,8 +190,10 @@ async def test_a_failure_joins_what_was_typed_in_the_same_panel(desktop: Desktop
 async def test_prompts_wait_behind_one_that_failed(desktop: Desktop, gate: Gate) -> None:
     desktop.script = Script(
         reply=(
-            Entry(match=Match(last="Mira?"), text="I am cut.", fault=Fault.CUT, between_tokens=1, times=1),
-            Entry(match=Match(schema="text"), text="I see."),
+            Entry(
+                match=ScriptMatch(last="Mira?"), text="I am cut.", fault=Fault.CUT, between_tokens=1, times=1
+            ),
+            Entry(match=ScriptMatch(schema="text"), text="I see."),
         )
     )
     async with at_table(desktop) as table:

@@ -10,7 +10,7 @@ from core.config.settings import AgentSettings, Profiles, ProfileSettings, Provi
 from core.domain.errors import ErrorCode
 from core.domain.session import SessionState
 from core.engine.session_handle import SessionHandle
-from core.providers.scripted.script import Entry, Fault, Match, Pace, Script
+from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
@@ -19,7 +19,7 @@ from storyengine_tui.widgets.busy_line import BusyLine
 from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
-LOCK = Match(schema="world_chapter_lock")
+LOCK = ScriptMatch(schema="world_chapter_lock")
 
 
 def state(app: StoryEngineApp) -> SessionState:
