@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help run play test test-without-extensions e2e e2e-lines torture check screenshots format lint types bench dependencies lock mutants wheel image clean run-environment dev-environment
+.PHONY: help run play test test-fast test-without-extensions e2e e2e-lines torture check screenshots format lint types bench dependencies lock mutants wheel image clean run-environment dev-environment
 
 # PYTHON chooses the interpreter, ARGS goes to the command, CHAPTER and OUT say what to play and where to put it.
 PYTHON ?=
@@ -26,8 +26,13 @@ run: run-environment ## start Story Engine (ARGS="sessions" for a command)
 play: run-environment ## play the chapter of three characters with the local model, into out/
 	@$(BIN)/storyengine play "$(CHAPTER)" --provider local --out "$(OUT)" $(ARGS)
 
+# Three workers on two cores: half of a test's time is waiting for a server, a terminal or a model.
 test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-fast: dev-environment ## run what needs neither a server nor the app, in a minute
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/tui/widgets tests/test_arrows.py tests/test_language.py \
+		--ignore tests/core/providers/test_local.py $(ARGS)
 
 test-without-extensions: dev-environment ## run the screen's tests without private parts of Textual, then as if it were 8.3
 	@STORYENGINE_WITHOUT=all $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/tui $(ARGS)
@@ -40,6 +45,8 @@ e2e-lines: dev-environment ## play that evening in every kind of terminal, and o
 	@STORYENGINE_LINES=1 $(BIN)/python -m pytest -n 2 -m chapter tests/e2e/test_terminal_chapter.py
 
 torture: dev-environment ## kill, fail and soak it for a quarter of an hour; the figures go into docs/reliability.md
+	@$(BIN)/python -m pytest -n 2 -m torture tests/torture
+	@STORYENGINE_KILLS=50 $(BIN)/python -m pytest -n 0 tests/e2e/test_kill.py
 	@$(BIN)/python -m tests.torture --page docs/reliability.md $(ARGS)
 
 check: format lint types test ## format, then lint, types and tests: before a commit

@@ -329,8 +329,8 @@ def test_kill_9_loses_nothing_that_was_typed(open_window: Open, url: str) -> Non
     again.wait_for("┃ Ada, what do you see? Speak! ")
 
 
-def test_a_newcomer_types_as_fast_as_keys_go_and_plays(home: Machine, played: str) -> None:
-    with cloned_empty(played) as empty:
+def test_a_newcomer_types_as_fast_as_keys_go_and_plays(home: Machine, private_template: str) -> None:
+    with cloned_empty(private_template) as empty:
         environment = {**scripted(home), "STORYENGINE_DATABASE_URL": empty}
         with GameMaster(home, environment) as window:
             window.begin_empty()

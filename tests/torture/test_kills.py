@@ -1,5 +1,7 @@
-"""The kill matrix in short: a few points of every kind, drawn by a seed that is printed. All of them, and
-first starts, are killed by `make torture`."""
+"""The kill matrix in short: a few points of every kind, drawn by a seed that is printed.
+
+A play is killed in every run; the other kinds, all points and first starts by `make torture`.
+"""
 
 import os
 import random
@@ -21,8 +23,6 @@ from tests.torture.kill_storage import (
 )
 from tests.torture.kill_typing import kill_typing
 
-pytestmark = pytest.mark.slow
-
 SEED = int(os.environ.get("STORYENGINE_TORTURE_SEED", "20261122"))
 
 
@@ -40,12 +40,14 @@ def torturer() -> Iterator[Torturer]:
         yield Torturer(home, SEED)
 
 
+@pytest.mark.slow
 def test_a_play_that_is_killed_at_named_steps_goes_on_with_nothing_lost_and_nothing_twice() -> None:
     figures = play_and_kill(all_points(SEED)[:3], SEED)
     held(figures, 3)
     assert figures.characters > 0
 
 
+@pytest.mark.torture
 def test_a_long_chapter_that_is_killed_at_an_early_summary_goes_on_with_nothing_lost_or_asked_uncounted() -> (
     None
 ):
@@ -57,26 +59,31 @@ def test_a_long_chapter_that_is_killed_at_an_early_summary_goes_on_with_nothing_
     held(play_and_kill(points, SEED, is_long=True), 3)
 
 
+@pytest.mark.torture
 def test_a_script_that_is_killed_while_it_gets_its_session_is_played_on_in_one_session() -> None:
     chance = random.Random(SEED)
     held(play_and_kill(chance.sample(script_points(), 2), SEED), 2)
 
 
+@pytest.mark.torture
 def test_a_correction_that_is_killed_is_stored_once_or_not_at_all(torturer: Torturer) -> None:
     kill_corrections(torturer, 1)
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_test_call_that_is_killed_is_stored_with_its_call_or_not_at_all(torturer: Torturer) -> None:
     kill_test_calls(torturer, 1)
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_migration_that_is_killed_has_made_the_whole_schema_or_none(torturer: Torturer) -> None:
     kill_migrations(torturer, 1)
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_migration_that_is_killed_leaves_the_chapters_of_either_schema_as_they_were(
     torturer: Torturer,
 ) -> None:
@@ -84,6 +91,7 @@ def test_a_migration_that_is_killed_leaves_the_chapters_of_either_schema_as_they
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_command_that_is_killed_has_done_all_of_it_or_nothing_and_can_be_given_again(
     torturer: Torturer,
 ) -> None:
@@ -91,6 +99,7 @@ def test_a_command_that_is_killed_has_done_all_of_it_or_nothing_and_can_be_given
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_reset_that_is_killed_puts_the_chapter_away_whole_or_leaves_it_to_be_played_on(
     torturer: Torturer,
 ) -> None:
@@ -98,21 +107,25 @@ def test_a_reset_that_is_killed_puts_the_chapter_away_whole_or_leaves_it_to_be_p
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_deletion_that_is_killed_leaves_the_chapter_whole_or_nothing_of_it(torturer: Torturer) -> None:
     kill_purges(torturer, 1)
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_backup_that_is_killed_is_whole_or_not_there(torturer: Torturer) -> None:
     kill_backups(torturer, 1)
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_a_restore_that_is_killed_leaves_the_one_database_or_the_other(torturer: Torturer) -> None:
     kill_restores(torturer, 1)
     held(torturer.close(), 1)
 
 
+@pytest.mark.torture
 def test_what_was_typed_more_than_a_second_before_a_kill_is_stored(torturer: Torturer) -> None:
     kill_typing(torturer, 1)
     figures = torturer.close()
