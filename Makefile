@@ -26,13 +26,13 @@ run: run-environment ## start Story Engine (ARGS="sessions" for a command)
 play: run-environment ## play the chapter of three characters with the local model, into out/
 	@$(BIN)/storyengine play "$(CHAPTER)" --provider local --out "$(OUT)" $(ARGS)
 
-# Three workers on two cores: half of a test's time is waiting for a server, a terminal or a model.
+# Four workers on two cores: half of a test's time is waiting for a server, a terminal or a model.
 test: dev-environment ## run every test (ARGS="tests/core -k name" for some)
-	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: dev-environment ## run what needs neither a server nor the app, in a minute
-	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/tui/widgets tests/test_arrows.py tests/test_language.py \
-		--ignore tests/core/providers/test_local.py $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile tests/core tests/test_arrows.py tests/test_language.py \
+		--ignore tests/core/providers/test_local.py --ignore tests/core/providers/openai $(ARGS)
 
 test-without-extensions: dev-environment ## run the screen's tests without private parts of Textual, then as if it were 8.3
 	@STORYENGINE_WITHOUT=all $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/tui $(ARGS)

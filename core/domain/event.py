@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from core.domain.ids import EventId, SessionId
 from core.domain.slot import Slot
+
+REQUEST_ID: Final = "request_id"
+"""The key under which `metadata` names the request."""
 
 
 class Role(StrEnum):
@@ -30,3 +34,8 @@ class Event:
     text: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     created_at: datetime
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request that it came from, as text; empty where none is known."""
+        return str(self.metadata.get(REQUEST_ID, ""))

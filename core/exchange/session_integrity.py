@@ -188,7 +188,7 @@ def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
 
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:
     """Yield requests that this session could not have made."""
-    played = {event.metadata.get("request_id"): event.text for event in events if event.ordinal == 0}
+    played = {event.request_id: event.text for event in events if event.ordinal == 0}
     live = [request for request in requests if request.state.is_open]
     is_alone = sum(not isinstance(request, ReplyRequest) for request in live) <= 1
     if not is_alone or any(session.state not in request.spec.open_in for request in live):
@@ -209,7 +209,7 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
                 yield "a test call is neither done nor given up"
 
 
-def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[object, str]) -> Problems:
+def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[str, str]) -> Problems:
     if (
         request.slot not in session.slots
         or is_blank(request.text)

@@ -212,7 +212,6 @@ class EmbeddedServer:
         )
 
     def _spawn_supervisor(self, deadline: float) -> None:
-        ServerState.forget(self._home)
         root = Path(__file__).resolve().parents[2]
         arguments: list[str | Path] = [self._home, self._find_binaries().root, str(self._grace)]
         report = self._home / SUPERVISOR_LOG

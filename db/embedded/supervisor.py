@@ -26,8 +26,9 @@ from db.embedded.state import Phase, ServerState
 
 CLIENTS_LOCK = "clients.lock"
 SUPERVISOR_LOCK = "supervisor.lock"
-LOCK_TIMEOUT = 90.0
-"""Seconds in which a predecessor must have stopped its server."""
+LOCK_TIMEOUT = 1.0
+"""Seconds to try for the lock. Whoever holds it longer keeps the server running, or is stopping it; the
+client waits for either."""
 READY_TIMEOUT = 600.0
 """Seconds that recovery after a crash may take."""
 WATCH_INTERVAL = 0.25
@@ -147,6 +148,7 @@ def main(arguments: list[str]) -> int:
     with FileLock(home / SUPERVISOR_LOCK) as lock:
         if not lock.wait_exclusive(time.monotonic() + LOCK_TIMEOUT):
             return 1
+        ServerState.forget(home)  # what a predecessor said; not before the lock: another may have come first
         if os.fork() > 0:
             return 0
         return _serve(home, Binaries(Path(arguments[1])), float(arguments[2]))

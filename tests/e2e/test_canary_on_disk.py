@@ -90,6 +90,17 @@ def here() -> Iterator[Machine]:
         yield made
 
 
+@pytest.fixture
+def served(here: Machine) -> Iterator[None]:
+    """Have the server of that machine up meanwhile: a program that comes does not start it again."""
+    server = EmbeddedServer(here.data / "postgres")
+    server.acquire(PATIENCE)
+    try:
+        yield
+    finally:
+        server.release()
+
+
 @asynccontextmanager
 async def aviary(here: Machine, rings: Path) -> AsyncIterator[Aviary]:
     (rings / "canary_ring.py").write_text(RING)
@@ -151,6 +162,7 @@ def unpacked(backup: Path) -> bytes:
     return subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).stdout
 
 
+@pytest.mark.usefixtures("served")
 async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -> None:
     script = here.write("canary.toml", chapter_script("Canary", 8))
     play: tuple[str | Path, ...] = ("play", script, "--out", here.out)
@@ -183,6 +195,7 @@ async def test_a_key_is_nowhere_but_in_the_call(here: Machine, tmp_path: Path) -
     assert [name for name, text in everything.items() if any(canary in text for canary in CANARIES)] == []
 
 
+@pytest.mark.usefixtures("served")
 @pytest.mark.parametrize("place", [".env", "config.toml"])
 async def test_a_key_that_stands_in_a_file_is_used_and_is_in_no_other(
     here: Machine, tmp_path: Path, place: str

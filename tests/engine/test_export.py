@@ -145,8 +145,8 @@ async def exported_of_three(store: PostgresStore) -> bytes:
         return to_json(await read_body(store, session.id))
 
 
-def test_a_file_of_millions_of_wrong_values_is_refused_within_little_memory() -> None:
-    body: dict[str, Any] = {"events": [[]] * 1_000_000}
+def test_a_file_full_of_wrong_values_is_refused_within_little_memory() -> None:
+    body: dict[str, Any] = {"events": [[]] * 50_000}
     document = signed(body)
     tracemalloc.start()
     try:

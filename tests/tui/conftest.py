@@ -1,10 +1,12 @@
 """What every test of the screen shares: a still environment, and snapshots that do not hide a crash."""
 
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import pytest
+from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
 from textual.app import App
 from textual.pilot import Pilot
 from textual.strip import Strip
@@ -32,15 +34,18 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-class SnapCompare(Protocol):
-    """Compare a picture of `app` with the one that was accepted."""
+Size = tuple[int, int]
+SIZES: tuple[Size, ...] = ((80, 24), (120, 40))
+
+
+class PicturesMatch(Protocol):
+    """Compare pictures of `app` in terminals of several sizes with those that were accepted."""
 
     def __call__(
         self,
         app: App[Any],
-        press: Iterable[str] = (),
-        terminal_size: tuple[int, int] = (80, 24),
         run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
+        sizes: tuple[Size, ...] = SIZES,
     ) -> bool: ...
 
 
@@ -65,29 +70,38 @@ async def settled(pilot: Pilot[Any]) -> None:
 
 
 @pytest.fixture
-def snapshot_of(snap_compare: Callable[..., bool]) -> SnapCompare:
-    """Like `snap_compare`, of a screen that has come to rest.
+def pictures_match(snapshot: SnapshotAssertion) -> PicturesMatch:
+    """Take the pictures from one start: the terminal grows, and the screen comes to rest again.
 
     It raises what the app recorded: a crash still yields a picture (style.md).
     """
+    accepted = snapshot.use_extension(SVGImageExtension)
 
     def compare(
         app: App[Any],
-        press: Iterable[str] = (),
-        terminal_size: tuple[int, int] = (80, 24),
         run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
+        sizes: tuple[Size, ...] = SIZES,
     ) -> bool:
-        async def run_and_settle(pilot: Pilot[Any]) -> None:
-            if run_before is not None:
-                run = run_before(pilot)
-                if run is not None:
-                    await run
-            await settled(pilot)
+        pictures: dict[str, str] = {}
 
-        matches = snap_compare(app, press=press, terminal_size=terminal_size, run_before=run_and_settle)
+        async def take_all(pilot: Pilot[Any]) -> None:
+            if run_before is not None and (run := run_before(pilot)) is not None:
+                await run
+            for size in sizes:
+                if size != sizes[0]:
+                    await pilot.resize_terminal(*size)
+                await settled(pilot)
+                pictures["{}x{}".format(*size)] = app.export_screenshot(title=app.title, simplify=True)
+            app.exit()
+
+        app.run(headless=True, auto_pilot=take_all, size=sizes[0])
         # Private, and Textual is pinned: nothing public tells after the run.
         if app._exception is not None:
             raise app._exception
-        return matches
+        # All are compared, so that all are stored when they are accepted.
+        different = [size for size, picture in pictures.items() if accepted(name=size) != picture]
+        if different:
+            print("different from what was accepted:", ", ".join(different))
+        return len(pictures) == len(sizes) and not different
 
     return compare

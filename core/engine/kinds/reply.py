@@ -7,7 +7,7 @@ from datetime import datetime
 from core.agents import character
 from core.config.models import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event, Role
+from core.domain.event import REQUEST_ID, Event, Role
 from core.domain.ids import EventId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.request import ReplyRequest
@@ -61,7 +61,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
                 role=role,
                 slot=slot,
                 text=text,
-                metadata={"request_id": str(done.id)},
+                metadata={REQUEST_ID: str(done.id)},
                 created_at=now,
             )
 
@@ -75,7 +75,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
     def is_done(self, request: ReplyRequest, changes: Changes) -> bool:
         """Whether one of the new events names the request."""
-        return any(event.metadata.get("request_id") == str(request.id) for event in changes.events)
+        return any(event.request_id == str(request.id) for event in changes.events)
 
     def returned(self, snapshot: Snapshot, request: ReplyRequest) -> Mapping[Slot, str]:
         """The text comes back to its composer, in front of what was typed since."""

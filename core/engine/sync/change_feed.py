@@ -109,7 +109,7 @@ def _notices_of_request(request: Request) -> list[Notification]:
             return [RequestBegun(request)]
         case RequestState.FAILED:
             error = StoryEngineError(request.error_code or ErrorCode.LLM_ERROR, request.error_message)
-            return [RequestFailed(request, error), RequestSettled(request)]
+            return [RequestFailed(request, error)]
         case RequestState.DONE | RequestState.CANCELLED:
             return [RequestSettled(request)]
 

@@ -93,7 +93,7 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class RequestSettled:
-    """A request left the queue: done, failed, or cancelled."""
+    """A request left the queue: it is done, or was cancelled."""
 
     request: Request
 

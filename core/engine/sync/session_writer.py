@@ -179,8 +179,8 @@ class SessionWriter:
     async def _exclusive(self, *, is_patient: bool) -> AsyncIterator[None]:
         """Acquire exclusive access to the session.
 
-        Who is not patient does not wait behind one who waits for a store that is away: an outage may be
-        long, and the GM is to hear of it at once and to be able to leave.
+        Impatient callers fail at once while the current holder waits for an unreachable store: an outage may
+        be long, and the GM must hear of it and be able to leave.
         """
         if is_patient or not self._mutex.locked():
             await self._mutex.acquire()

@@ -83,7 +83,7 @@ class TranscriptPanel(Vertical):
         """Show what was stored now; the reply that streamed is among it."""
         self._played.append(played, session.limits.transcript)
         window = self._window(session)
-        if str(self._live) in {str(event.metadata.get("request_id")) for event in played}:
+        if str(self._live) in {event.request_id for event in played}:
             self._live = None
             self.transcript.settle(window)
         else:

@@ -2,6 +2,7 @@
 
 from textual.await_complete import AwaitComplete
 from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import TextArea
 
 
 class OverlayScreen(Screen[ScreenResultType]):
@@ -33,3 +34,8 @@ class OverlayScreen(Screen[ScreenResultType]):
 
 class OverlayModal(ModalScreen[ScreenResultType], OverlayScreen[ScreenResultType]):
     """A dialog that is dismissed once, and takes no other screen with it."""
+
+    def on_resize(self) -> None:
+        """Measure the fields again: Textual keeps a height in `vh` that the old terminal's rows gave."""
+        for field in self.query(TextArea):
+            field.refresh(layout=True)

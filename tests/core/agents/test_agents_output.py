@@ -1,7 +1,6 @@
 """From a model's text to memory and replies that may be stored (design 7)."""
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -87,8 +86,7 @@ def test_a_slot_that_is_no_slot_is_invalid_json_and_no_fault_of_the_program(slot
     assert problems_of(changed(character_actions=[action]))
 
 
-def test_absurd_output_is_refused_quickly() -> None:
-    began = time.perf_counter()
+def test_absurd_output_is_refused() -> None:
     for text in (
         '{"a":' * 900,
         '{"a":' * 40_000,
@@ -98,7 +96,6 @@ def test_absurd_output_is_refused_quickly() -> None:
     ):
         with pytest.raises(InvalidMemoryError):
             delta(text)
-    assert time.perf_counter() - began < 5
 
 
 @settings(deadline=None, max_examples=200)

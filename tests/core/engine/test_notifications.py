@@ -135,7 +135,7 @@ def test_a_call_that_is_as_it_was_is_no_news_and_one_that_changed_is() -> None:
         RequestBegun(runs),
     )
     notifications = diff_snapshots(before, replace(before, requests=(failed,)), (), (), ()).notifications
-    assert [type(notification) for notification in notifications] == [RequestFailed, RequestSettled]
+    assert [type(notification) for notification in notifications] == [RequestFailed]
     assert isinstance(notifications[0], RequestFailed)
     assert notifications[0].error.code is ErrorCode.LLM_TIMEOUT
 

@@ -65,7 +65,7 @@ async def fail(provider: Provider, code: ErrorCode, asked: ModelRequest | None =
     with pytest.raises(ProviderError) as caught:
         await ask(provider, asked)
     error = caught.value
-    assert error.code is code
+    assert error.code is code, f"{error.code}: {error.message}"
     assert error.message.rstrip("”").endswith((".", "…")) or "said" in error.message
     assert error.__cause__ is None or KEY not in str(error.__cause__)
     for part in (str(error), error.message, error.hint):

@@ -31,21 +31,20 @@ from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.conftest import SnapCompare, settled
+from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, tab1, until
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 Prepare = Callable[[Engine], Awaitable[object]]
 Act = Callable[[Pilot[Any], StoryEngineApp], Awaitable[None]]
 Shown = Callable[..., bool]
 
 
 @pytest.fixture
-def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> Shown:
+def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Compare a picture of the program after `act`, on what `prepare` stored, with the accepted one."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
 
-    def compare(size: tuple[int, int], act: Act, prepare: Prepare | None = make_draft) -> bool:
+    def compare(act: Act, prepare: Prepare | None = make_draft) -> bool:
         if prepare is not None:
             desktop.prepare_now(prepare)
 
@@ -54,7 +53,7 @@ def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.Monkey
             await settled(pilot)
             await act(pilot, app)
 
-        return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
+        return pictures_match(desktop.app(), run_before=run_before)
 
     return compare
 
@@ -98,8 +97,7 @@ async def make_several(engine: Engine) -> None:
     await make_draft(engine)
 
 
-@SIZES
-def test_starting(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int], shown: Shown) -> None:
+def test_starting(desktop: Desktop, pictures_match: PicturesMatch, shown: Shown) -> None:
     @asynccontextmanager
     async def never(_: Configuration) -> AsyncIterator[Engine]:
         await asyncio.Event().wait()
@@ -111,11 +109,10 @@ def test_starting(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, i
     async def run_before(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: app.chapter.query_one("#progress").display)
 
-    assert snapshot_of(app, terminal_size=size, run_before=run_before)
+    assert pictures_match(app, run_before=run_before)
 
 
-@SIZES
-def test_start_failed(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
+def test_start_failed(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.start_errors = [
         StorageError(
             ErrorCode.STORAGE_LOAD_FAILED,
@@ -128,64 +125,57 @@ def test_start_failed(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[in
     async def run_before(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: app.chapter.query_one("#trouble", Banner).is_shown)
 
-    assert snapshot_of(app, terminal_size=size, run_before=run_before)
+    assert pictures_match(app, run_before=run_before)
 
 
-@SIZES
-def test_welcome(shown: Shown, size: tuple[int, int]) -> None:
+def test_welcome(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 5)
 
-    assert shown(size, act, None)
+    assert shown(act, None)
 
 
-@SIZES
-def test_setup_empty(shown: Shown, size: tuple[int, int]) -> None:
+def test_setup_empty(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
 
-    assert shown(size, act, None)
+    assert shown(act, None)
 
 
-@SIZES
-def test_setup_full(shown: Shown, size: tuple[int, int]) -> None:
-    assert shown(size, nothing, make_full)
+def test_setup_full(shown: Shown) -> None:
+    assert shown(nothing, make_full)
 
 
-@SIZES
-def test_setup_cast(shown: Shown, size: tuple[int, int]) -> None:
+def test_setup_cast(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
         app.chapter.query_one("#panels").focus()
 
-    assert shown(size, act, make_full)
+    assert shown(act, make_full)
 
 
-@SIZES
-def test_setup_double_name(shown: Shown, size: tuple[int, int]) -> None:
+def test_setup_double_name(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("tab", "tab", "tab", "ctrl+u", *"AGENT", "space", *"yellow")
         saved = app.chapter.query_one("#saved", Static)
         await until(pilot, lambda: str(saved.content) == "name taken")
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_setup_refused(shown: Shown, size: tuple[int, int]) -> None:
+def test_setup_refused(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
         await pilot.press("escape", "f3")
         await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
 
-    assert shown(size, act, None)
+    assert shown(act, None)
 
 
-@SIZES
-def test_setup_lock_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_setup_lock_failed(desktop: Desktop, shown: Shown) -> None:
     desktop.script = Script(reply=(Entry(match=ScriptMatch(schema="world_chapter_lock"), fault=Fault.AUTH),))
 
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
@@ -194,28 +184,23 @@ def test_setup_lock_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]
         await pilot.press("right", "enter")
         await until(pilot, lambda: app.chapter.query_one("#lock-banner", Banner).is_shown)
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_setup_locked(shown: Shown, size: tuple[int, int]) -> None:
-    assert shown(size, go_to_setup, make_active)
+def test_setup_locked(shown: Shown) -> None:
+    assert shown(go_to_setup, make_active)
 
 
-@SIZES
-def test_setup_locked_end(shown: Shown, size: tuple[int, int]) -> None:
+def test_setup_locked_end(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await go_to_setup(pilot, app)
         app.chapter.query_one("#reset").focus()
 
-    assert shown(size, act, make_active)
+    assert shown(act, make_active)
 
 
-@SIZES
 @pytest.mark.parametrize("is_waiting", [False, True], ids=["reading", "waiting"])
-def test_read_only(
-    desktop: Desktop, shown: Shown, size: tuple[int, int], is_waiting: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_read_only(desktop: Desktop, shown: Shown, is_waiting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     async def not_yet(_: SessionHandle) -> bool:
         await asyncio.Event().wait()
         return False
@@ -241,16 +226,14 @@ def test_read_only(
             await pilot.pause()
             await other.aclose()
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_lock_question(shown: Shown, size: tuple[int, int]) -> None:
-    assert shown(size, press("f3", until_screen=LockModal), make_full)
+def test_lock_question(shown: Shown) -> None:
+    assert shown(press("f3", until_screen=LockModal), make_full)
 
 
-@SIZES
-def test_lock_running(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_lock_running(desktop: Desktop, shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
@@ -260,13 +243,10 @@ def test_lock_running(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> 
         await until(pilot, lambda: session.snapshot.session.state is SessionState.LOCKING)
 
     desktop.script = Script(pace=Pace(first_token=60))
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_consent(
-    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_consent(desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORYENGINE_API_KEY", "a key")
     desktop.settings = Settings(
         provider="openai", profile="production", base_url="https://models.example/v1", _env_file=None
@@ -276,13 +256,10 @@ def test_consent(
         await press("f3", until_screen=ConsentModal)(pilot, app)
         await until(pilot, lambda: "STORYENGINE" in str(app.screen.query_one("#key", Static).content))
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_writer_gone(
-    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writer_gone(desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 0.02)
 
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
@@ -296,11 +273,10 @@ def test_writer_gone(
             banner = app.chapter.query_one(WriterBanner)
             await until(pilot, lambda: banner.content is not None and "has closed" in banner.content.sentence)
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_reset(shown: Shown, size: tuple[int, int]) -> None:
+def test_reset(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await go_to_setup(pilot, app)
         app.chapter.query_one("#reset").focus()
@@ -308,21 +284,19 @@ def test_reset(shown: Shown, size: tuple[int, int]) -> None:
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
 
-    assert shown(size, act, make_active)
+    assert shown(act, make_active)
 
 
-@SIZES
-def test_chapters(shown: Shown, size: tuple[int, int]) -> None:
+def test_chapters(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
         await until(pilot, lambda: app.screen.query_one(DataTable).row_count == 3)
 
-    assert shown(size, act, make_several)
+    assert shown(act, make_several)
 
 
-@SIZES
-def test_chapters_none_archived(shown: Shown, size: tuple[int, int]) -> None:
+def test_chapters_none_archived(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
@@ -330,11 +304,10 @@ def test_chapters_none_archived(shown: Shown, size: tuple[int, int]) -> None:
         await pilot.press("v")
         await until(pilot, lambda: app.screen.query_one("#empty").display)
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_title(shown: Shown, size: tuple[int, int]) -> None:
+def test_title(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ChaptersScreen))
@@ -342,16 +315,14 @@ def test_title(shown: Shown, size: tuple[int, int]) -> None:
         await pilot.press("t")
         await until(pilot, lambda: isinstance(app.screen, TitleModal))
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_help(shown: Shown, size: tuple[int, int]) -> None:
-    assert shown(size, press("f1", until_screen=HelpScreen))
+def test_help(shown: Shown) -> None:
+    assert shown(press("f1", until_screen=HelpScreen))
 
 
-@SIZES
-def test_bug(shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch, desktop: Desktop) -> None:
+def test_bug(shown: Shown, monkeypatch: pytest.MonkeyPatch, desktop: Desktop) -> None:
     report = "Story Engine 0.1.0\n\nTraceback (most recent call last):\n  …\nZeroDivisionError: a bug of ours"
     monkeypatch.setattr("storyengine_tui.screens.system.bug_screen.report_of", lambda _: report)
 
@@ -360,4 +331,4 @@ def test_bug(shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatc
         app.push_screen(BugScreen(ZeroDivisionError(), log_folder))
         await until(pilot, lambda: isinstance(app.screen, BugScreen))
 
-    assert shown(size, act)
+    assert shown(act)

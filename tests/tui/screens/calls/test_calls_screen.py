@@ -21,12 +21,11 @@ from storyengine_tui.screens.calls.calls_screen import BATCH, ProvenanceScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.chapter import NOON, SESSION
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.narrative_desk import MEMORY
 
 pytestmark = pytest.mark.anyio
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 SCRIPT = Script(
     reply=(
         *MEMORY,
@@ -191,21 +190,19 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("storyengine_tui.screens.calls.calls_screen.seconds", timeless("0.84 s"))
 
 
-@SIZES
 @pytest.mark.usefixtures("still")
-def test_picture_of_the_list(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
+def test_picture_of_the_list(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_called)
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=_show)
+    assert pictures_match(desktop.app(), run_before=_show)
 
 
 async def _show(pilot: Pilot[Any]) -> None:
     await calls_shown(pilot)
 
 
-@SIZES
 @pytest.mark.usefixtures("still")
-def test_picture_of_a_call(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
+def test_picture_of_a_call(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_called)
 
@@ -214,11 +211,10 @@ def test_picture_of_a_call(desktop: Desktop, snapshot_of: SnapCompare, size: tup
         await pilot.press("down", "enter")
         await _in_full(pilot)
 
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=show)
+    assert pictures_match(desktop.app(), run_before=show)
 
 
-@SIZES
-def test_picture_without_calls(desktop: Desktop, snapshot_of: SnapCompare, size: tuple[int, int]) -> None:
+def test_picture_without_calls(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     async def show(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)
         assert isinstance(app, StoryEngineApp)
@@ -226,4 +222,4 @@ def test_picture_without_calls(desktop: Desktop, snapshot_of: SnapCompare, size:
         await until(pilot, lambda: app.screen is app.chapter)
         await calls_shown(pilot)
 
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=show)
+    assert pictures_match(desktop.app(), run_before=show)

@@ -12,7 +12,7 @@ from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import make_active, make_draft, until
-from tests.tui.shell.test_shell_snapshots import SIZES, Shown
+from tests.tui.shell.test_shell_snapshots import Shown
 from tests.tui.shell.test_shell_snapshots import shown as shown
 
 
@@ -34,24 +34,21 @@ async def go_to_archive(pilot: Pilot[Any], app: StoryEngineApp) -> None:
     await until(pilot, lambda: table.row_count == 2)
 
 
-@SIZES
-def test_archived(shown: Shown, size: tuple[int, int]) -> None:
-    assert shown(size, go_to_archive, make_archived)
+def test_archived(shown: Shown) -> None:
+    assert shown(go_to_archive, make_archived)
 
 
-@SIZES
-def test_purge_question(shown: Shown, size: tuple[int, int]) -> None:
+def test_purge_question(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await go_to_archive(pilot, app)
         await pilot.press("p")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
 
-    assert shown(size, act, make_archived)
+    assert shown(act, make_archived)
 
 
-@SIZES
 @pytest.mark.parametrize("typed", ["", "cha"], ids=["all", "found"])
-def test_palette(shown: Shown, size: tuple[int, int], typed: str) -> None:
+def test_palette(shown: Shown, typed: str) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, CommandPalette))
@@ -61,4 +58,4 @@ def test_palette(shown: Shown, size: tuple[int, int], typed: str) -> None:
         await pilot.press(*typed)
         await until(pilot, lambda: not typed or found.option_count < 5)
 
-    assert shown(size, act)
+    assert shown(act)

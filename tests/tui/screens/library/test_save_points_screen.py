@@ -14,11 +14,10 @@ from storyengine_tui.screens.library.save_points_screen import WHY_NOT_DROPPED, 
 from storyengine_tui.screens.library.title_modal import SlotNameModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
 pytestmark = pytest.mark.anyio
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 
 
 async def make_played(engine: Engine, prompts: int) -> SessionId:
@@ -134,34 +133,27 @@ async def test_a_chapter_without_slots_says_when_the_first_is_taken(desktop: Des
         await app.close_everything()
 
 
-@SIZES
-def test_picture_of_the_save_slots(snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]) -> None:
+def test_picture_of_the_save_slots(pictures_match: PicturesMatch, desktop: Desktop) -> None:
     desktop.prepare_now(make_kept)
 
     async def act(pilot: Pilot[Any]) -> None:
         screen = await shown(pilot)
         await until(pilot, lambda: len(rows(screen)) == 3)
 
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
+    assert pictures_match(desktop.app(), run_before=act)
 
 
-@SIZES
-def test_picture_without_save_slots(
-    snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]
-) -> None:
+def test_picture_without_save_slots(pictures_match: PicturesMatch, desktop: Desktop) -> None:
     desktop.prepare_now(make_draft)
 
     async def act(pilot: Pilot[Any]) -> None:
         screen = await shown(pilot)
         await until(pilot, lambda: screen.query_one("#empty").display)
 
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
+    assert pictures_match(desktop.app(), run_before=act)
 
 
-@SIZES
-def test_picture_of_a_name_that_is_asked_for(
-    snapshot_of: SnapCompare, desktop: Desktop, size: tuple[int, int]
-) -> None:
+def test_picture_of_a_name_that_is_asked_for(pictures_match: PicturesMatch, desktop: Desktop) -> None:
     desktop.prepare_now(make_kept)
 
     async def act(pilot: Pilot[Any]) -> None:
@@ -173,4 +165,4 @@ def test_picture_of_a_name_that_is_asked_for(
             field.cursor_blink = False
         await pilot.press("ctrl+u", *"Before the storm")
 
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
+    assert pictures_match(desktop.app(), run_before=act)

@@ -28,11 +28,10 @@ from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from tests.tui.conftest import SnapCompare, settled
+from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
 pytestmark = pytest.mark.anyio
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 CONTENT = b"GGUF" + bytes(5_000_000)
 
 
@@ -193,14 +192,12 @@ async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_th
         await until(pilot, lambda: NO_WEIGHTS in str(app.screen.query_one("#result", Banner).content))
 
 
-@SIZES
 @pytest.mark.parametrize("moment", ["question", "running", "failed"])
 def test_picture(
     desktop: Desktop,
     registry: Registry,
-    snapshot_of: SnapCompare,
+    pictures_match: PicturesMatch,
     monkeypatch: pytest.MonkeyPatch,
-    size: tuple[int, int],
     moment: str,
 ) -> None:
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
@@ -223,4 +220,4 @@ def test_picture(
             await until(pilot, lambda: "pip could not" in text(screen))
         assert app.screen is screen
 
-    assert snapshot_of(desktop.app(), terminal_size=size, run_before=act)
+    assert pictures_match(desktop.app(), run_before=act)

@@ -26,7 +26,7 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from tests.core.config.test_keys import Memory
 from tests.http_faults import FaultServer, error_reply, text_reply
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
 from tests.tui.screens.models.test_connection import REMOTE, configuration
 from tests.tui.screens.models.test_connection import ring as ring
@@ -34,7 +34,6 @@ from tests.tui.shell.test_canary import engine_of
 from tests.tui.widget_app import WIDGET_STYLES
 
 pytestmark = pytest.mark.anyio
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 KEY = "sk-secret-1234567890"
 
 
@@ -264,24 +263,20 @@ async def test_a_character_is_asked_with_the_model_that_the_screen_gave_it(deskt
 # Pictures
 
 
-def picture(snapshot_of: SnapCompare, configuration: Configuration, size: tuple[int, int], act: Any) -> bool:
-    return snapshot_of(ModelApp(configuration), terminal_size=size, run_before=act)
+def picture(pictures_match: PicturesMatch, configuration: Configuration, act: Any) -> bool:
+    return pictures_match(ModelApp(configuration), run_before=act)
 
 
-@SIZES
-def test_picture_of_a_service(snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]) -> None:
+def test_picture_of_a_service(pictures_match: PicturesMatch, tmp_path: Path) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: str(pilot.app.screen.query_one("#key-source", Static).content))
         pilot.app.screen.query_one("#key", Input).value = KEY
 
     settings = configuration(tmp_path, provider="openai", base_url=REMOTE, model="[/x] model")
-    assert picture(snapshot_of, settings, size, act)
+    assert picture(pictures_match, settings, act)
 
 
-@SIZES
-def test_picture_of_models_of_their_own(
-    snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_picture_of_models_of_their_own(pictures_match: PicturesMatch, tmp_path: Path) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: str(pilot.app.screen.query_one("#key-source", Static).content))
         pilot.app.screen.query_one("#model-slot-3", Input).focus()
@@ -293,20 +288,18 @@ def test_picture_of_models_of_their_own(
         configuration(tmp_path, profiles=profiles),
         {Slot.RED: "Mira", Slot.GREEN: "Somebody with a long name", Slot.VIOLET: "[/x]"},
     )
-    assert snapshot_of(app, terminal_size=size, run_before=act)
+    assert pictures_match(app, run_before=act)
 
 
-@SIZES
-def test_picture_of_the_local_model(snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]) -> None:
+def test_picture_of_the_local_model(pictures_match: PicturesMatch, tmp_path: Path) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await pilot.pause()
 
-    assert picture(snapshot_of, configuration(tmp_path), size, act)
+    assert picture(pictures_match, configuration(tmp_path), act)
 
 
-@SIZES
 def test_picture_of_a_test_that_runs(
-    snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    pictures_match: PicturesMatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def never(*_: object) -> None:
         await asyncio.Event().wait()
@@ -320,13 +313,10 @@ def test_picture_of_a_test_that_runs(
         await until(pilot, lambda: pilot.app.screen.query_one("#trying", BusyLine).is_busy)
 
     settings = configuration(tmp_path, provider="openai", base_url="http://localhost:11434/v1")
-    assert picture(snapshot_of, settings, size, act)
+    assert picture(pictures_match, settings, act)
 
 
-@SIZES
-def test_picture_of_a_test_that_failed(
-    snapshot_of: SnapCompare, tmp_path: Path, size: tuple[int, int]
-) -> None:
+def test_picture_of_a_test_that_failed(pictures_match: PicturesMatch, tmp_path: Path) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         async with FaultServer() as server:
             server.script(error_reply(401))
@@ -339,4 +329,4 @@ def test_picture_of_a_test_that_failed(
             await pilot.pause()
 
     settings = configuration(tmp_path, provider="openai", base_url="http://localhost:11434/v1")
-    assert picture(snapshot_of, settings, size, act)
+    assert picture(pictures_match, settings, act)

@@ -13,22 +13,21 @@ from core.store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.shell.app import StoryEngineApp
-from tests.tui.conftest import SnapCompare, settled
+from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_draft, opened
 from tests.tui.narrative_desk import HELD, SCRIPT, ChapterPage, Gate, failing, make_ended
 from tests.tui.narrative_desk import gate as gate
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 Act = Callable[[ChapterPage], Awaitable[None]]
 Shown = Callable[..., bool]
 
 
 @pytest.fixture
-def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> Shown:
+def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Compare a picture of the program's tab 3 after `act` with the accepted one."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
 
-    def compare(size: tuple[int, int], act: Act) -> bool:
+    def compare(act: Act) -> bool:
         async def run_before(pilot: Pilot[Any]) -> None:
             app = await opened(pilot)
             page = ChapterPage(pilot, app)
@@ -37,7 +36,7 @@ def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.Monkey
             await act(page)
             await pilot.pause()
 
-        return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
+        return pictures_match(desktop.app(), run_before=run_before)
 
     return compare
 
@@ -50,23 +49,18 @@ async def nothing(page: ChapterPage) -> None:
     """Look at it as it opens."""
 
 
-@SIZES
-def test_picture_of_a_chapter_in_two_versions(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_picture_of_a_chapter_in_two_versions(desktop: Desktop, shown: Shown) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_twice_written)
-    assert shown(size, nothing)
+    assert shown(nothing)
 
 
-@SIZES
-def test_picture_before_anything_is_locked(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_picture_before_anything_is_locked(desktop: Desktop, shown: Shown) -> None:
     desktop.prepare_now(make_draft)
-    assert shown(size, nothing)
+    assert shown(nothing)
 
 
-@SIZES
-def test_picture_of_a_chapter_that_streams_in(
-    desktop: Desktop, shown: Shown, gate: Gate, size: tuple[int, int]
-) -> None:
+def test_picture_of_a_chapter_that_streams_in(desktop: Desktop, shown: Shown, gate: Gate) -> None:
     desktop.script = HELD
     desktop.prepare_now(make_ended)
 
@@ -74,11 +68,10 @@ def test_picture_of_a_chapter_that_streams_in(
         await page.pilot.press("f8")
         await page.until(lambda: page.chapter == "The")
 
-    assert shown(size, build)
+    assert shown(build)
 
 
-@SIZES
-def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown) -> None:
     desktop.script = failing(Fault.CUT)
     desktop.prepare_now(make_ended)
 
@@ -86,11 +79,10 @@ def test_picture_of_a_build_that_failed(desktop: Desktop, shown: Shown, size: tu
         await page.pilot.press("f8")
         await page.until(lambda: page.banner)
 
-    assert shown(size, fail)
+    assert shown(fail)
 
 
-@SIZES
-def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_ended)
 
@@ -98,13 +90,10 @@ def test_picture_of_a_search_in_the_raw_memory(desktop: Desktop, shown: Shown, s
         page.memory.view.focus()
         await page.pilot.press("2", "slash", *"canon", "enter")
 
-    assert shown(size, search)
+    assert shown(search)
 
 
-@SIZES
-def test_picture_of_a_correction_that_is_written(
-    desktop: Desktop, shown: Shown, size: tuple[int, int]
-) -> None:
+def test_picture_of_a_correction_that_is_written(desktop: Desktop, shown: Shown) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_ended)
 
@@ -115,11 +104,10 @@ def test_picture_of_a_correction_that_is_written(
         await page.pilot.press(*"Jonas holds the lamp [/x], not Mira.")
         await settled(page.pilot)
 
-    assert shown(size, write)
+    assert shown(write)
 
 
-@SIZES
-def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown, size: tuple[int, int]) -> None:
+def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_ended)
 
@@ -129,12 +117,11 @@ def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown, s
         await page.until(lambda: "never lit" in page.memory_text)
         await settled(page.pilot)
 
-    assert shown(size, correct)
+    assert shown(correct)
 
 
-@SIZES
 def test_picture_in_a_window_that_reads_along(
-    desktop: Desktop, shown: Shown, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("storyengine_tui.screens.chapter.writer_banner.POLL_SECONDS", 3600)
     desktop.script = SCRIPT
@@ -157,4 +144,4 @@ def test_picture_in_a_window_that_reads_along(
             await page.until(lambda: page.memory.is_known and page.draft.shown)
             await other.aclose()
 
-    assert shown(size, read_along)
+    assert shown(read_along)

@@ -11,12 +11,11 @@ from core.domain.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened
 from tests.tui.play_table import SCRIPT, Gate, Table
 from tests.tui.play_table import gate as gate
 
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
 Act = Callable[[Table], Awaitable[None]]
 Shown = Callable[..., bool]
 TALE = (
@@ -27,12 +26,12 @@ TALE = (
 
 
 @pytest.fixture
-def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> Shown:
+def shown(desktop: Desktop, pictures_match: PicturesMatch, monkeypatch: pytest.MonkeyPatch) -> Shown:
     """Compare a picture of the program after `act`, on a chapter of some prompts, with the accepted one."""
     monkeypatch.setattr("storyengine_tui.widgets.busy_line.elapsed_text", lambda _: "0:03")
     monkeypatch.setattr("storyengine_tui.widgets.banner.elapsed_text", lambda _: "0:04")
 
-    def compare(size: tuple[int, int], act: Act, prompts: int = 0, script: Script = SCRIPT) -> bool:
+    def compare(act: Act, prompts: int = 0, script: Script = SCRIPT) -> bool:
         desktop.script = script
         desktop.prepare_now(lambda engine: make_active(engine, prompts))
 
@@ -42,21 +41,19 @@ def shown(desktop: Desktop, snapshot_of: SnapCompare, monkeypatch: pytest.Monkey
             await act(table)
             await pilot.pause()
 
-        return snapshot_of(desktop.app(), terminal_size=size, run_before=run_before)
+        return pictures_match(desktop.app(), run_before=run_before)
 
     return compare
 
 
-@SIZES
-def test_empty(shown: Shown, size: tuple[int, int]) -> None:
+def test_empty(shown: Shown) -> None:
     async def act(_: Table) -> None:
         pass
 
-    assert shown(size, act)
+    assert shown(act)
 
 
-@SIZES
-def test_busy(shown: Shown, gate: Gate, size: tuple[int, int]) -> None:
+def test_busy(shown: Shown, gate: Gate) -> None:
     async def act(table: Table) -> None:
         await table.send("HOLD the lamp up. What do you see?")
         await table.until(lambda: table.transcript.is_streaming and table.busy)
@@ -64,11 +61,10 @@ def test_busy(shown: Shown, gate: Gate, size: tuple[int, int]) -> None:
         await table.until(lambda: table.queued)
         await table.type("Meanwhile, on the stairs")
 
-    assert shown(size, act, prompts=1)
+    assert shown(act, prompts=1)
 
 
-@SIZES
-def test_failed(shown: Shown, size: tuple[int, int]) -> None:
+def test_failed(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.send("The seventh")
         await table.until(lambda: table.banner("summary-failed"))
@@ -81,34 +77,31 @@ def test_failed(shown: Shown, size: tuple[int, int]) -> None:
             *SCRIPT.reply,
         )
     )
-    assert shown(size, act, prompts=6, script=script)
+    assert shown(act, prompts=6, script=script)
 
 
-@SIZES
-def test_full(shown: Shown, size: tuple[int, int]) -> None:
+def test_full(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.until(lambda: table.transcript.text.startswith(TRUNCATION_NOTICE))
         await table.pilot.press("pageup")
 
     script = Script(reply=(Entry(match=ScriptMatch(schema="text"), text="\n\n".join([TALE] * 21)),))
-    assert shown(size, act, prompts=15, script=script)
+    assert shown(act, prompts=15, script=script)
 
 
-@SIZES
-def test_read_only(shown: Shown, size: tuple[int, int]) -> None:
+def test_read_only(shown: Shown) -> None:
     async def act(table: Table) -> None:
         holder = WriterInfo(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
         table.session._writer._lock_out(holder)
         await table.until(lambda: table.area(table.slot()).read_only)
 
-    assert shown(size, act, prompts=3)
+    assert shown(act, prompts=3)
 
 
-@SIZES
-def test_end_question(shown: Shown, size: tuple[int, int]) -> None:
+def test_end_question(shown: Shown) -> None:
     async def act(table: Table) -> None:
         await table.type("not sent yet")
         await table.pilot.press("f8")
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
 
-    assert shown(size, act, prompts=3)
+    assert shown(act, prompts=3)

@@ -13,7 +13,7 @@ from core.config.password import PasswordGate, hash_password
 from core.config.settings import Settings
 from core.engine.engine import Engine
 from storyengine_tui.screens.system.password_screen import PasswordScreen
-from tests.tui.conftest import SnapCompare
+from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened, until
 
 pytestmark = pytest.mark.anyio
@@ -85,11 +85,10 @@ async def test_without_a_password_nothing_asks(desktop: Desktop) -> None:
         await app.close_everything()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["80x24", "120x40"])
-def test_picture_of_the_gate(snapshot_of: SnapCompare, locked: Desktop, size: tuple[int, int]) -> None:
+def test_picture_of_the_gate(pictures_match: PicturesMatch, locked: Desktop) -> None:
     async def act(pilot: Pilot[Any]) -> None:
         await asked(pilot)
         pilot.app.screen.query_one("#password", Input).cursor_blink = False
         await pilot.press(*"guess")
 
-    assert snapshot_of(locked.app(), terminal_size=size, run_before=act)
+    assert pictures_match(locked.app(), run_before=act)
