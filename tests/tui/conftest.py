@@ -8,9 +8,10 @@ import pytest
 from pytest_textual_snapshot import SVGImageExtension  # type: ignore[import-untyped]
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App
+from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import Button, Input
 
 from storyengine_tui.textual_ext import parts
 from tests.tui.engine_app import desktop as desktop
@@ -34,8 +35,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-Size = tuple[int, int]
-SIZES: tuple[Size, ...] = ((80, 24), (120, 40))
+SIZES = (Size(80, 24), Size(120, 40))
 
 
 class PicturesMatch(Protocol):
@@ -45,24 +45,31 @@ class PicturesMatch(Protocol):
         self,
         app: App[Any],
         run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
-        sizes: tuple[Size, ...] = SIZES,
+        sizes: tuple[tuple[int, int], ...] = SIZES,
     ) -> bool: ...
 
 
-async def settled(pilot: Pilot[Any]) -> None:
-    """Wait until nothing moves on the screen: a scroll bar that appears wraps a text once more.
+async def settled(pilot: Pilot[Any], size: Size | None = None) -> None:
+    """Wait until the screen is laid out for `size`, or the terminal's, and nothing moves.
+
+    A new scroll bar wraps a text once more.
 
     Raises:
         AssertionError: It never comes to rest.
     """
-    for field in pilot.app.screen.query(Input):
-        field.cursor_blink = False
     before: list[Strip] = []
     alike = 0
-    for _ in range(100):
+    for _ in range(200):
         await pilot.pause()
-        picture = pilot.app.screen._compositor.render_strips()
-        alike = alike + 1 if picture == before else 0
+        screen = pilot.app.screen
+        for field in screen.query(Input):
+            field.cursor_blink = False
+        # A pressed button looks pressed for a fifth of a second, and only time ends it.
+        for button in screen.query(Button):
+            button.remove_class("-active")
+        picture = screen._compositor.render_strips()
+        laid_out = screen.outer_size == pilot.app.size == (size or pilot.app.size)
+        alike = alike + 1 if laid_out and picture == before else 0
         if alike == 2:
             return
         before = picture
@@ -80,7 +87,7 @@ def pictures_match(snapshot: SnapshotAssertion) -> PicturesMatch:
     def compare(
         app: App[Any],
         run_before: Callable[[Pilot[Any]], Awaitable[None] | None] | None = None,
-        sizes: tuple[Size, ...] = SIZES,
+        sizes: tuple[tuple[int, int], ...] = SIZES,
     ) -> bool:
         pictures: dict[str, str] = {}
 
@@ -90,7 +97,7 @@ def pictures_match(snapshot: SnapshotAssertion) -> PicturesMatch:
             for size in sizes:
                 if size != sizes[0]:
                     await pilot.resize_terminal(*size)
-                await settled(pilot)
+                await settled(pilot, Size(*size))
                 pictures["{}x{}".format(*size)] = app.export_screenshot(title=app.title, simplify=True)
             app.exit()
 
