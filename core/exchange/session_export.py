@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -95,8 +96,16 @@ class SessionExport:
 
 T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
 
-_BODY = TypeAdapter(SessionBody)
-_EXPORT = TypeAdapter(SessionExport)
+
+# Both are made when first needed: they take a tenth of a second, and few runs of the program export.
+@cache
+def _bodies() -> TypeAdapter[SessionBody]:
+    return TypeAdapter(SessionBody)
+
+
+@cache
+def _exports() -> TypeAdapter[SessionExport]:
+    return TypeAdapter(SessionExport)
 
 
 async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
@@ -139,8 +148,8 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
 
 def to_json(body: SessionBody) -> bytes:
     """Return the export as UTF-8 JSON; the same session gives the same bytes."""
-    plain = json.loads(_BODY.dump_json(body))
-    return _EXPORT.dump_json(SessionExport(sha256=checksum(canonical(plain)), body=body), indent=1)
+    plain = json.loads(_bodies().dump_json(body))
+    return _exports().dump_json(SessionExport(sha256=checksum(canonical(plain)), body=body), indent=1)
 
 
 def from_json(document: bytes) -> SessionBody:
@@ -158,7 +167,7 @@ def from_json(document: bytes) -> SessionBody:
     if header.get("sha256") != checksum(written):
         raise ImportRefusedError("its content does not match its checksum")
     try:
-        body = _BODY.validate_json(json.dumps(upgraded(version, plain)))
+        body = _bodies().validate_json(json.dumps(upgraded(version, plain)))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in first["loc"])

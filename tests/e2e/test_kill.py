@@ -22,7 +22,7 @@ import pytest
 from tests.e2e.program import PATIENCE, Machine, chapter_script
 from tests.store.servers import plain_url
 
-KILLS = int(os.environ.get("STORYENGINE_KILLS", "12"))
+KILLS = int(os.environ.get("STORYENGINE_KILLS", "6"))
 """`make torture` wants fifty."""
 PROMPTS = 9
 SEED = int(os.environ.get("STORYENGINE_KILL_SEED", "20261121"))

@@ -9,7 +9,6 @@ import pytest
 
 from core.domain.errors import StorageError
 from core.domain.session import Session
-from core.domain.slot import Slot
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
@@ -24,46 +23,6 @@ async def heard(news: AsyncIterator[None]) -> None:
     """Return with the next notice."""
     async with asyncio.timeout(PATIENCE):
         await anext(news)
-
-
-async def test_every_commit_is_heard(store: PostgresStore, url: str, locked: tuple[Session, Lease]) -> None:
-    session, lease = locked
-    reader = await open_store(url)
-    async with reader.follow(session.id) as news:
-        for index in range(1, 4):
-            session = await chapters.play(store, session, lease, 1)
-            await heard(news)
-            assert (await reader.load(session.id)).session.prompt_index == index
-        await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "x"}), lease)
-        await heard(news)
-        await store.archive(session.id, chapters.NOW)
-        await heard(news)
-    await reader.aclose()
-
-
-async def test_many_commits_at_once_may_be_one_notice_but_never_none(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    async with store.follow(session.id) as news:
-        await chapters.play(store, session, lease, 10)
-        await heard(news)
-        seen = (await store.load(session.id)).session.prompt_index
-        while seen < 10:
-            await heard(news)
-            seen = (await store.load(session.id)).session.prompt_index
-
-
-async def test_other_sessions_are_not_heard(store: PostgresStore, locked: tuple[Session, Lease]) -> None:
-    session, lease = locked
-    other = chapters.new_session()
-    await store.create(chapters.creation(other))
-    async with store.follow(other.id) as news:
-        await chapters.play(store, session, lease, 1)
-        waiting = asyncio.ensure_future(anext(news))
-        done, _ = await asyncio.wait({waiting}, timeout=SILENCE)
-        assert not done
-        waiting.cancel()
 
 
 async def test_what_fails_is_not_heard(store: PostgresStore, locked: tuple[Session, Lease]) -> None:

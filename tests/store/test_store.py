@@ -1,130 +1,20 @@
 """What is stored comes back as it was; what a commit brings is there whole or not at all."""
 
 import asyncio
-import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
 from psycopg import sql
 
-import core.store
-from core.domain.errors import ErrorCode, SessionLockedError, StorageError
-from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.limits import Limits
-from core.domain.memory import is_whole
-from core.domain.prompt_range import PromptRange
-from core.domain.request import Content, RequestState, SummaryRequest
+from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import Session, SessionState, Tab1Inputs
-from core.domain.slot import Slot
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import NOW
 
 pytestmark = pytest.mark.anyio
-
-
-async def test_a_new_session_comes_back_as_it_was(store: PostgresStore) -> None:
-    session = chapters.new_session(
-        title="Aschenfeld 灰",
-        script_key="abc",
-        slots=(Slot.GREEN, Slot.RED),
-        names={Slot.GREEN: "[/x] Ann", Slot.RED: "ود"},
-        next_slot=Slot.GREEN,
-        definition="Plain.",
-        target_words=900,
-        limits=Limits(chunk_size=3, prompt=9),
-    )
-    tab1 = Tab1Inputs(world="w\n\t'\"\\", chapter="%s {} :x", identities={Slot.GREEN: "I keep the gate."})
-    await store.create(chapters.creation(session, tab1))
-    snapshot = await store.load(session.id)
-    assert snapshot.session == session
-    assert snapshot.tab1 == tab1
-    assert (snapshot.is_memory_known, snapshot.recent, snapshot.requests, snapshot.unsent) == (
-        False,
-        (),
-        (),
-        {},
-    )
-
-
-async def test_everything_a_commit_can_bring_comes_back(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    changes = chapters.turn(session)
-    session = replace(changes.session or session, boundary=1, next_slot=Slot.ORANGE)
-    block = chapters.delta(session, 1, 1)
-    draft = chapters.draft(session, 1, changes.requests[0].id)
-    failed = SummaryRequest(
-        id=RequestId(new_uuid()),
-        session_id=session.id,
-        priority=3,
-        created_at=NOW,
-        updated_at=NOW,
-        state=RequestState.FAILED,
-        prompts=PromptRange(1, 1),
-        retry_after=NOW,
-        error_code=ErrorCode.LLM_TIMEOUT,
-        error_message="slow",
-    )
-    await store.commit(
-        replace(
-            changes,
-            session=session,
-            blocks=(block,),
-            drafts=(draft,),
-            requests=(*changes.requests, failed),
-            unsent={Slot.RED: "half a thou", Slot.BLUE: ""},
-        ),
-        lease,
-    )
-    snapshot = await store.load(session.id)
-    assert snapshot.session == session
-    assert list(await store.memory(session.id))[1:] == [block]
-    assert list(await store.blocks(session.id, after=0)) == [block]
-    assert snapshot.recent == changes.events
-    assert snapshot.requests == (failed,)
-    assert snapshot.unsent == {Slot.RED: "half a thou"}
-    assert snapshot.draft_count == 1
-    assert await store.log(session.id) == list(changes.events)
-    assert await store.drafts(session.id) == [draft]
-    assert await store.requests(session.id) == [*changes.requests, failed]
-    assert await store.artifacts(session.id) == list(changes.artifacts)
-    assert await store.artifacts(session.id, request_id=failed.id) == []
-    texts = {content.hash: content.text for content in changes.contents}
-    assert await store.contents(session.id, [*texts, "0" * 64]) == texts
-
-
-async def test_the_snapshot_in_memory_and_the_stored_one_agree(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    snapshot = await store.load(session.id)
-    for index in range(1, 18):
-        changes = chapters.turn(session)
-        session = changes.session or session
-        if index in (7, 14):
-            session = replace(session, boundary=index)
-            changes = replace(changes, session=session, blocks=(chapters.delta(session, index - 6, index),))
-        await store.commit(changes, lease)
-        snapshot = snapshot.after(changes)
-        assert await store.load(session.id) == snapshot
-    assert [event.prompt_index for event in snapshot.recent[::2]] == list(range(8, 18))
-
-
-async def test_a_request_is_replaced_by_its_id_and_keeps_its_birth(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    asked = chapters.request(session)
-    await store.commit(Changes(session_id=session.id, requests=(asked,)), lease)
-    later = NOW + timedelta(hours=1)
-    tried = replace(asked, state=RequestState.PROCESSING, attempts=2, created_at=later, updated_at=later)
-    await store.commit(Changes(session_id=session.id, requests=(tried,)), lease)
-    assert await store.requests(session.id) == [replace(tried, created_at=NOW)]
 
 
 async def test_a_commit_that_breaks_a_rule_leaves_nothing(
@@ -142,18 +32,6 @@ async def test_a_commit_that_breaks_a_rule_leaves_nothing(
     assert await store.load(session.id) == before
     assert await store.requests(session.id) == []
     await store.commit(changes, lease)
-
-
-async def test_a_commit_sent_again_stores_the_same(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    """Its answer may have been lost with the connection."""
-    session, lease = locked
-    changes = chapters.turn(session)
-    await store.commit(changes, lease)
-    await store.commit(changes, lease)
-    assert await store.log(session.id) == list(changes.events)
-    assert len(await store.artifacts(session.id)) == 1
 
 
 async def test_the_last_words_on_tab1_may_come_with_the_lock(store: PostgresStore) -> None:
@@ -177,32 +55,6 @@ async def test_an_id_is_never_reused(store: PostgresStore, locked: tuple[Session
     assert (await store.load(session.id)).session == session
 
 
-async def test_a_whole_chapter_is_imported_at_once(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    session = await chapters.play(store, session, lease, 3)
-    new_id = SessionId(new_uuid())
-    copy = replace(session, id=new_id)
-    asked = chapters.request(copy, state=RequestState.DONE)
-    sent = Content.of("sent")
-    whole = Changes(
-        session_id=new_id,
-        session=copy,
-        tab1=Tab1Inputs(world="Ash"),
-        unsent={Slot.RED: "and"},
-        events=tuple(replace(event, session_id=new_id) for event in await store.log(session.id)),
-        blocks=(chapters.lock_block(copy),),
-        drafts=(chapters.draft(copy, 1),),
-        requests=(asked,),
-        artifacts=(chapters.artifact(asked, sent, None),),
-        contents=(sent,),
-    )
-    await store.create(whole)
-    assert (await store.load(new_id)).recent == whole.events
-    assert await store.artifacts(new_id) == list(whole.artifacts)
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), "\x00", "\ud800"])
 async def test_what_jsonb_refuses_is_an_error_with_a_sentence(
     store: PostgresStore, locked: tuple[Session, Lease], value: object
@@ -215,62 +67,6 @@ async def test_what_jsonb_refuses_is_an_error_with_a_sentence(
     assert not caught.value.is_transient
     assert await store.log(session.id) == []
     await store.commit(changes, lease)
-
-
-async def test_what_is_not_there_is_an_error(store: PostgresStore) -> None:
-    nowhere = SessionId(new_uuid())
-    for ask in (store.load(nowhere), store.acquire(nowhere, "me"), store.archive(nowhere, NOW)):
-        with pytest.raises(StorageError, match="There is no chapter") as caught:
-            await ask
-        assert not caught.value.is_transient
-
-
-async def test_the_list_shows_what_was_played_last_first(store: PostgresStore) -> None:
-    old = chapters.new_session(updated_at=NOW)
-    new = chapters.new_session(title="Named", updated_at=NOW + timedelta(days=1))
-    blank = chapters.new_session(updated_at=NOW - timedelta(days=1))
-    for session in (old, new):
-        tab1 = Tab1Inputs(
-            world="World.", chapter=" \n" * 400 + "At the gate a guard waits for nobody at all today."
-        )
-        await store.create(chapters.creation(session, tab1))
-    await store.create(chapters.creation(blank, Tab1Inputs()))
-    listed = await store.sessions()
-    assert [line.id for line in listed] == [new.id, old.id, blank.id]
-    assert [line.title for line in listed] == [
-        "Named",
-        "At the gate a guard waits for nobody",
-        "Untitled chapter",
-    ]
-    assert [line.draft_count for line in listed] == [0, 0, 0]
-
-
-async def test_an_archived_chapter_leaves_the_list_and_comes_back(store: PostgresStore) -> None:
-    session = chapters.new_session(script_key="key")
-    await store.create(chapters.creation(session))
-    assert await store.find_script("key") == session.id
-    at = datetime(2026, 11, 22, tzinfo=UTC)
-    await store.archive(session.id, at)
-    assert await store.sessions() == []
-    assert [line.archived_at for line in await store.sessions(is_archived=True)] == [at]
-    assert await store.find_script("key") is None
-    await store.archive(session.id, None)
-    assert len(await store.sessions()) == 1
-    assert await store.find_script("") is None
-
-
-async def test_a_script_that_is_played_many_times_at_once_makes_one_session(url: str) -> None:
-    stores = [await open_store(url) for _ in range(4)]
-    for key in ("ember", "ash", "dust"):
-        wanted = [chapters.creation(chapters.new_session(script_key=key)) for _ in range(16)]
-        found = await asyncio.gather(
-            *(stores[number % 4].find_or_create(changes) for number, changes in enumerate(wanted))
-        )
-        assert len({session_id for session_id, _ in found}) == 1
-        assert sum(is_new for _, is_new in found) == 1
-    assert len(await stores[0].sessions()) == 3
-    for opened in stores:
-        await opened.aclose()
 
 
 async def test_a_script_that_is_started_over_many_times_at_once_makes_as_many_sessions(
@@ -286,76 +82,6 @@ async def test_a_script_that_is_started_over_many_times_at_once_makes_as_many_se
     assert await stores[0].find_script("ember") == runs[-1][1]
     for opened in stores:
         await opened.aclose()
-
-
-async def test_a_commit_does_not_take_a_chapter_out_of_the_archive(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    await store.archive(session.id, NOW)
-    await chapters.play(store, session, lease, 1)
-    assert (await store.load(session.id)).session.archived_at == NOW
-
-
-async def test_purging_takes_all_of_one_chapter_and_nothing_else(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    other, other_lease = await chapters.locked_session(store)
-    for one, its in ((session, lease), (other, other_lease)):
-        played = await chapters.play(store, one, its, 2)
-        played = replace(played, boundary=2)
-        await store.commit(
-            Changes(
-                session_id=one.id,
-                session=played,
-                blocks=(chapters.delta(one, 1, 2),),
-                drafts=(chapters.draft(one, 1),),
-                unsent={Slot.RED: "x"},
-            ),
-            its,
-        )
-    with pytest.raises(SessionLockedError):
-        await store.purge(session.id)
-    await lease.aclose()
-    with pytest.raises(StorageError, match="archive it first") as caught:
-        await store.purge(session.id)
-    assert not caught.value.is_transient
-    await store.archive(session.id, NOW)
-    await store.purge(session.id)
-    assert [line.id for line in await store.sessions()] == [other.id]
-    assert await store.sessions(is_archived=True) == []
-    for rows in (store.log, store.canon, store.drafts, store.requests, store.artifacts):
-        assert await rows(session.id) == []
-        assert await rows(other.id) != []
-
-
-async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(core.store, "MAX_FULL_DELTAS", 2)
-    session, lease = await chapters.locked_session(store, limits=Limits(chunk_size=1))
-    snapshot = await store.load(session.id)
-    snapshot = replace(snapshot, blocks=tuple(await store.memory(session.id)), is_memory_known=True)
-    for index, canon in enumerate([[], ["the gate is shut"], [], ["Mara is dead"], [], []], start=1):
-        changes = chapters.turn(snapshot.session)
-        block = replace(
-            chapters.delta(session, index, index),
-            payload={"memory_type": "turn_delta", "range": {}, "canon_locks": canon, "major_events": ["x"]},
-        )
-        session = replace(changes.session or session, boundary=index)
-        changes = replace(changes, session=session, blocks=(block,))
-        await store.commit(changes, lease)
-        snapshot = snapshot.after(changes)
-        reopened = list(await store.memory(session.id))
-        assert list(snapshot.blocks) == reopened
-        # Inputs are made of these bytes; a dictionary compares equal in any order.
-        assert [json.dumps(block.payload) for block in snapshot.blocks] == [
-            json.dumps(block.payload) for block in reopened
-        ]
-    assert [(block.first, is_whole(block)) for block in snapshot.blocks] == [
-        (0, True), (1, False), (2, False), (4, False), (5, True), (6, True),
-    ]  # fmt: skip
 
 
 async def test_a_connection_that_was_made_while_the_server_took_no_writes_is_given_up(

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from asyncio.subprocess import PIPE
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psycopg
@@ -35,54 +34,6 @@ asyncio.run(main())
 """
 
 
-async def test_the_second_window_hears_who_has_it(store: PostgresStore, url: str) -> None:
-    session = chapters.new_session()
-    await store.create(chapters.creation(session))
-    lease = await taken(store, session.id, "pts/1 on attic")
-    other = await open_store(url)
-    holder = await other.acquire(session.id, "pts/2")
-    assert isinstance(holder, WriterInfo)
-    assert holder.label == "pts/1 on attic"
-    assert abs(holder.since - datetime.now(UTC)) < timedelta(minutes=1)
-    await lease.aclose()
-    await lease.aclose()
-    assert (await taken(other, session.id)).epoch == lease.epoch + 1
-    await other.aclose()
-
-
-async def test_the_same_window_does_not_take_it_twice(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    assert isinstance(await store.acquire(locked[0].id, "again"), WriterInfo)
-
-
-async def test_who_writes_can_be_asked_without_taking_anything(store: PostgresStore, url: str) -> None:
-    session, neighbour = chapters.new_session(), chapters.new_session()
-    for one in (session, neighbour):
-        await store.create(chapters.creation(one))
-    other = await open_store(url)
-    assert await other.writer_of(session.id) is None
-    lease = await taken(store, session.id, "pts/1 on attic")
-    holder = await other.writer_of(session.id)
-    assert holder is not None
-    assert holder.label == "pts/1 on attic"
-    assert await other.writer_of(neighbour.id) is None
-    await lease.aclose()
-    assert await other.writer_of(session.id) is None
-    assert (await taken(other, session.id)).epoch == lease.epoch + 1, "asking is no turn"
-    await other.aclose()
-
-
-async def test_closing_the_store_gives_every_lock_back(store: PostgresStore, url: str) -> None:
-    session = chapters.new_session()
-    other = await open_store(url)
-    await other.create(chapters.creation(session))
-    lease = await taken(other, session.id)
-    await other.aclose()
-    assert lease.is_lost
-    await taken(store, session.id)
-
-
 async def test_what_is_closed_leaves_no_connection_behind(url: str, raw: psycopg.Connection) -> None:
     async def connections() -> int:
         row = raw.execute(
@@ -105,15 +56,6 @@ async def test_what_is_closed_leaves_no_connection_behind(url: str, raw: psycopg
     await until(lambda: are(held - 1))
     await own.aclose()
     await until(lambda: are(0))
-
-
-async def test_a_lease_that_was_given_back_writes_nothing(
-    store: PostgresStore, locked: tuple[Session, Lease]
-) -> None:
-    session, lease = locked
-    await lease.aclose()
-    with pytest.raises(SessionLockedError):
-        await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "x"}), lease)
 
 
 @pytest.mark.parametrize("brings_the_session", [True, False])

@@ -34,7 +34,7 @@ def test_whatever_the_gm_the_models_and_the_machine_do_the_rules_hold_and_no_wor
     played: type[RandomPlay],
 ) -> None:
     profile = settings(
-        max_examples=RUNS or 12,
+        max_examples=RUNS or 8,
         stateful_step_count=50 if RUNS else 25,
         deadline=None,
         database=None,
@@ -44,6 +44,6 @@ def test_whatever_the_gm_the_models_and_the_machine_do_the_rules_hold_and_no_wor
     )
     run_state_machine_as_test(played, settings=profile)
     print("figures", json.dumps({name: n for name, n in vars(Figures).items() if isinstance(n, int)}))
-    assert Figures.steps >= 20 * (RUNS or 12) / 2
+    assert Figures.steps >= 20 * (RUNS or 8) / 2
     assert (Figures.lost, Figures.twice) == (0, 0)
     assert Figures.confirmed > 0

@@ -1,0 +1,373 @@
+"""A store in memory that keeps what `core.store.SessionStore` promises, for tests of something else.
+
+The tests of `tests/store/contract` run on it and on PostgreSQL. What only a database holds (constraints,
+triggers, what another program does) is not in it.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from core.domain.draft import NarrativeDraft
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError
+from core.domain.event import Event
+from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
+from core.domain.memory import MemoryBlock, folded
+from core.domain.request import Artifact, Request
+from core.domain.save_point import SavePoint
+from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
+from core.domain.slot import Slot
+from core.store import (
+    Changes,
+    Lease,
+    Snapshot,
+    WriterInfo,
+    full_deltas_from,
+    is_kept_in_snapshot,
+    recent_from,
+)
+
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class MemoryLease:
+    """The writer's lock of one session; `lose` breaks its connection."""
+
+    def __init__(self, rows: "Rows", label: str) -> None:
+        rows.epoch += 1
+        rows.writer = self
+        self._rows = rows
+        self.info = WriterInfo(label=label, since=datetime.now(UTC))
+        self.epoch = rows.epoch
+        self.is_lost = False
+        self.is_closed = False
+        self._gone = asyncio.Event()
+
+    @property
+    def session_id(self) -> SessionId:
+        return self._rows.session.id
+
+    def lose(self) -> None:
+        """Break the connection: the server gives the lock back."""
+        self.is_lost = True
+        self._give_back()
+
+    async def until_lost(self) -> None:
+        await self._gone.wait()
+
+    async def aclose(self) -> None:
+        self.is_lost = self.is_closed = True
+        self._give_back()
+
+    def _give_back(self) -> None:
+        self._gone.set()
+        if self._rows.writer is self:
+            self._rows.writer = None
+
+
+@dataclass
+class Rows:
+    """Everything that is stored of one session. Frozen values, so that nothing is copied."""
+
+    session: Session
+    tab1: Tab1Inputs
+    script_run: int = 0
+    unsent: dict[Slot, str] = field(default_factory=dict)
+    events: dict[EventId, Event] = field(default_factory=dict)
+    blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
+    drafts: dict[DraftId, NarrativeDraft] = field(default_factory=dict)
+    requests: dict[RequestId, Request] = field(default_factory=dict)
+    artifacts: dict[ArtifactId, Artifact] = field(default_factory=dict)
+    contents: dict[str, str] = field(default_factory=dict)
+    save_slots: dict[int, SavePoint] = field(default_factory=dict)
+    writer: MemoryLease | None = None
+    epoch: int = 0
+
+    def change(self, changes: Changes) -> None:
+        """Make `changes` true: rows are added once, requests and composer texts are replaced."""
+        json.dumps([event.metadata for event in changes.events], allow_nan=False)
+        if changes.session is not None:
+            at = changes.session.archived_at or self.session.archived_at
+            self.session = replace(changes.session, archived_at=at)
+        self.tab1 = changes.tab1 or self.tab1
+        self.unsent.update(changes.unsent)
+        for request in changes.requests:
+            born = self.requests.get(request.id, request).created_at
+            self.requests[request.id] = replace(request, created_at=born)
+        self.contents.update((content.hash, content.text) for content in changes.contents)
+        for artifact in changes.artifacts:
+            assert {artifact.input_ref, artifact.output_ref or artifact.input_ref} <= self.contents.keys()
+            self.artifacts.setdefault(artifact.id, artifact)
+        for event in changes.events:
+            self.events.setdefault(event.id, event)
+        for block in changes.blocks:
+            self.blocks.setdefault(block.id, block)
+        for draft in changes.drafts:
+            self.drafts.setdefault(draft.id, draft)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The session as it is opened: its memory is not known yet."""
+        start = recent_from(self.session)
+        at_boundary = (block for block in self.blocks.values() if block.last == self.session.boundary)
+        kept = (request for request in self.requests.values() if is_kept_in_snapshot(request))
+        return Snapshot(
+            session=self.session,
+            tab1=self.tab1,
+            unsent={slot: text for slot, text in self.unsent.items() if text},
+            recent=tuple(event for event in self.log if event.prompt_index > start),
+            requests=tuple(sorted(kept, key=lambda request: request.id)),
+            draft_count=len(self.drafts),
+            corrections=max((block.ordinal for block in at_boundary), default=0),
+            is_memory_known=False,
+        )
+
+    @property
+    def log(self) -> list[Event]:
+        return sorted(self.events.values(), key=lambda event: (event.prompt_index, event.ordinal))
+
+    @property
+    def memory(self) -> list[MemoryBlock]:
+        return sorted(self.blocks.values(), key=lambda block: block.place)
+
+    @property
+    def summary(self) -> SessionSummary:
+        session = self.session
+        return SessionSummary(
+            id=session.id,
+            title=title_from(session.title, self.tab1.chapter, self.tab1.world),
+            state=session.state,
+            prompt_index=session.prompt_index,
+            draft_count=len(self.drafts),
+            created_at=session.created_at,
+            updated_at=session.updated_at,
+            archived_at=session.archived_at,
+        )
+
+    @property
+    def holder(self) -> WriterInfo | None:
+        return self.writer.info if self.writer else None
+
+
+@dataclass
+class MemoryDatabase:
+    """What several stores share, as windows share a server."""
+
+    sessions: dict[SessionId, Rows] = field(default_factory=dict)
+    followers: list[tuple[SessionId, asyncio.Event]] = field(default_factory=list)
+
+    def notify(self, session_id: SessionId) -> None:
+        """Tell everyone who follows the session."""
+        for followed, news in self.followers:
+            if followed == session_id:
+                news.set()
+
+    def runs(self, script_key: str) -> list[Rows]:
+        """Return the sessions of a script, newest last."""
+        runs = (
+            rows for rows in self.sessions.values() if script_key and rows.session.script_key == script_key
+        )
+        return sorted(runs, key=lambda rows: rows.script_run)
+
+
+class MemoryStore:
+    """One window's store. Every method gives way once, as a call to a server does."""
+
+    def __init__(self, database: MemoryDatabase | None = None) -> None:
+        self.database = MemoryDatabase() if database is None else database
+        self.is_closed = False
+        self._leases: list[MemoryLease] = []
+
+    async def create(self, changes: Changes) -> None:
+        if changes.session is None or changes.tab1 is None:
+            raise ValueError("a new session needs its row and its tab 1")
+        await asyncio.sleep(0)
+        self._create(changes, changes.session, changes.tab1)
+
+    async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
+        if changes.session is None or changes.tab1 is None or not changes.session.script_key:
+            raise ValueError("only a session of a script is looked for")
+        known = await self.find_script(changes.session.script_key)
+        if known is None:
+            self._create(changes, changes.session, changes.tab1)
+        return known or changes.session_id, known is None
+
+    def _create(self, changes: Changes, session: Session, tab1: Tab1Inputs) -> None:
+        runs = self.database.runs(session.script_key)
+        rows = Rows(session, tab1, script_run=runs[-1].script_run + 1 if runs else 1)
+        rows.change(changes)
+        self.database.sessions[session.id] = rows
+
+    async def commit(self, changes: Changes, lease: Lease) -> None:
+        if lease.session_id != changes.session_id:
+            raise ValueError("the lease is another session's")
+        rows = await self._rows(changes.session_id)
+        if lease.epoch != rows.epoch or (isinstance(lease, MemoryLease) and lease.is_closed):
+            raise SessionLockedError()
+        self.apply(changes)
+
+    def apply(self, changes: Changes) -> None:
+        """Make changes true, whoever decided them, and tell followers."""
+        try:
+            self.database.sessions[changes.session_id].change(changes)
+        except (ValueError, TypeError) as error:
+            raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, is_transient=False) from error
+        self.database.notify(changes.session_id)
+
+    async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
+        rows = await self._rows(session_id)
+        return rows.holder or self.take(session_id, label)
+
+    def take(self, session_id: SessionId, label: str) -> MemoryLease:
+        """Take the writer's lock, whatever it takes: who has it is fenced out."""
+        lease = MemoryLease(self.database.sessions[session_id], label)
+        self._leases.append(lease)
+        return lease
+
+    async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
+        return (await self._rows(session_id)).holder
+
+    async def load(self, session_id: SessionId) -> Snapshot:
+        return (await self._rows(session_id)).snapshot
+
+    async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        rows = await self._rows(session_id)
+        return folded(tuple(rows.memory), full_deltas_from(rows.session))
+
+    async def blocks(
+        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+    ) -> Sequence[MemoryBlock]:
+        memory = (await self._found(session_id)).memory
+        return [block for block in memory if (block.last, block.ordinal) > (after, corrections)]
+
+    async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
+        await asyncio.sleep(0)
+        listed = [rows.summary for rows in self.database.sessions.values()]
+        listed = [one for one in listed if is_archived == (one.archived_at is not None)]
+        return sorted(listed, key=lambda one: (one.updated_at, one.id), reverse=True)
+
+    async def find_script(self, script_key: str) -> SessionId | None:
+        await asyncio.sleep(0)
+        runs = [rows for rows in self.database.runs(script_key) if rows.session.archived_at is None]
+        return runs[-1].session.id if runs else None
+
+    async def archive(self, session_id: SessionId, at: datetime | None) -> None:
+        rows = await self._rows(session_id)
+        rows.session = replace(rows.session, archived_at=at)
+        self.database.notify(session_id)
+
+    async def purge(self, session_id: SessionId) -> None:
+        rows = await self._rows(session_id)
+        if rows.writer is not None:
+            raise SessionLockedError("Another window has this chapter open; close it there, then delete it.")
+        if rows.session.archived_at is None:
+            raise StorageError(
+                ErrorCode.STORAGE_SAVE_FAILED,
+                "Only an archived chapter is deleted; archive it first.",
+                is_transient=False,
+            )
+        del self.database.sessions[session_id]
+        self.database.notify(session_id)
+
+    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+        end = float("inf") if last is None else last
+        log = (await self._found(session_id)).log
+        return [event for event in log if first <= event.prompt_index <= end]
+
+    async def canon(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        return await self.log(session_id, first=first, last=last)
+
+    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+        newest: list[Event] = []
+        for event in reversed(await self.canon(session_id)):
+            if sum(len(newer.text) for newer in newest) > max_chars:
+                break
+            newest.append(event)
+        return newest[::-1]
+
+    async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
+        drafts = (await self._found(session_id)).drafts.values()
+        return sorted(drafts, key=lambda draft: draft.version)
+
+    async def requests(self, session_id: SessionId) -> Sequence[Request]:
+        requests = (await self._found(session_id)).requests.values()
+        return sorted(requests, key=lambda request: request.id)
+
+    async def artifacts(
+        self,
+        session_id: SessionId,
+        *,
+        request_id: RequestId | None = None,
+        agent_id: int | None = None,
+        newest: int | None = None,
+    ) -> Sequence[Artifact]:
+        artifacts = (await self._found(session_id)).artifacts.values()
+        chosen = [
+            artifact
+            for artifact in sorted(artifacts, key=lambda artifact: artifact.id)
+            if request_id in (None, artifact.request_id) and agent_id in (None, artifact.agent_id)
+        ]
+        return chosen if newest is None else chosen[len(chosen) - min(newest, len(chosen)) :]
+
+    async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
+        contents = (await self._found(session_id)).contents
+        return {key: contents[key] for key in hashes if key in contents}
+
+    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
+        slots = (await self._found(session_id)).save_slots
+        return [slots[number] for number in sorted(slots)]
+
+    async def put_save_slot(self, slot: SavePoint) -> None:
+        (await self._rows(slot.session_id)).save_slots[slot.number] = slot
+
+    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
+        (await self._found(session_id)).save_slots.pop(number, None)
+
+    @asynccontextmanager
+    async def follow(self, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
+        follower = (session_id, asyncio.Event())
+        self.database.followers.append(follower)
+        try:
+            yield _each(follower[1])
+        finally:
+            self.database.followers.remove(follower)
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+        for lease in self._leases:
+            await lease.aclose()
+
+    async def _rows(self, session_id: SessionId) -> Rows:
+        """Return what is stored of a session.
+
+        Raises:
+            StorageError: There is no such session.
+        """
+        await asyncio.sleep(0)
+        if session_id not in self.database.sessions:
+            sentence = f"There is no chapter {session_id} in this database."
+            raise StorageError(
+                ErrorCode.STORAGE_LOAD_FAILED,
+                sentence,
+                "The chapter list shows those that are there.",
+                is_transient=False,
+            )
+        return self.database.sessions[session_id]
+
+    async def _found(self, session_id: SessionId) -> Rows:
+        """Return the rows of a session; of one that is not there, none."""
+        await asyncio.sleep(0)
+        nothing = Rows(Session(id=session_id, created_at=LONG_AGO, updated_at=LONG_AGO), Tab1Inputs())
+        return self.database.sessions.get(session_id, nothing)
+
+
+async def _each(news: asyncio.Event) -> AsyncIterator[None]:
+    while True:
+        await news.wait()
+        news.clear()
+        yield
