@@ -12,7 +12,7 @@ from core.engine.sync.notifications import Notification
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
 from core.store import Snapshot
-from tests.core.memory_store import MemoryStore
+from tests.core.faulty_store import FaultyStore
 
 N = TypeVar("N", bound=Notification)
 
@@ -22,7 +22,7 @@ class Room:
 
     def __init__(self, snapshot: Snapshot, *entries: Entry, backoff: float = 3_600.0) -> None:
         self._backoff = backoff
-        self.store = MemoryStore(snapshot)
+        self.store = FaultyStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
         self.notifications: list[Notification] = []
         self._arrived = asyncio.Condition()

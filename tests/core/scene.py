@@ -7,9 +7,10 @@ from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.store import Changes, Snapshot
-from tests.core.memory_store import MemoryLease, MemoryStore
+from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW
 from tests.core.simulation import active
+from tests.store.memory_store import MemoryLease
 
 HERE, ELSEWHERE = "this window", "second window"
 
@@ -32,9 +33,9 @@ class Scene:
     """A writer with its store, and what was heard of it."""
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
-        self.store = MemoryStore(snapshot or active().snapshot)
+        self.store = FaultyStore(snapshot or active().snapshot)
         self.heard = Heard()
-        self.lease = self.store.take(HERE)
+        self.lease = self.store.seize(HERE)
         self.writer = SessionWriter(
             store=self.store,
             listeners=self.heard,
@@ -60,7 +61,7 @@ class Scene:
 
     async def take_elsewhere(self, title: str) -> MemoryLease:
         """Another window becomes the writer, and writes."""
-        other = self.store.take(ELSEWHERE)
+        other = self.store.seize(ELSEWHERE)
         await self.store.commit(commands.retitle(self.store.snapshot, title, NOW), other)
         return other
 

@@ -27,7 +27,7 @@ from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault
 from core.store import Changes
-from tests.core.memory_store import AWAY, MemoryStore
+from tests.core.faulty_store import AWAY, FaultyStore
 from tests.core.room import Room
 from tests.core.simulation import START, active
 
@@ -44,12 +44,12 @@ class Closing(ScriptedProvider):
 
 
 @pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore(active().snapshot)
+def store() -> FaultyStore:
+    return FaultyStore(active().snapshot)
 
 
 @pytest.fixture
-def engine(store: MemoryStore) -> Engine:
+def engine(store: FaultyStore) -> Engine:
     return Engine(store, Closing(), defaults_for("scripted"), label="here", clock=lambda: START)
 
 
@@ -63,10 +63,10 @@ COMMANDS: dict[str, Command] = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_a_chapter_that_is_open_elsewhere_is_not_changed_from_the_list(
-    engine: Engine, store: MemoryStore, name: str
+    engine: Engine, store: FaultyStore, name: str
 ) -> None:
     before = store.snapshot
-    store.take("second window")
+    store.seize("second window")
     with pytest.raises(SessionLockedError, match="second window"):
         await COMMANDS[name](engine, before.session.id)
     assert store.snapshot == before
@@ -74,7 +74,7 @@ async def test_a_chapter_that_is_open_elsewhere_is_not_changed_from_the_list(
 
 
 async def test_a_chapter_is_changed_from_the_list_and_its_lock_given_back(
-    engine: Engine, store: MemoryStore
+    engine: Engine, store: FaultyStore
 ) -> None:
     session_id = store.snapshot.session.id
     await engine.retitle(session_id, "Ice")
@@ -93,7 +93,7 @@ async def test_a_chapter_is_changed_from_the_list_and_its_lock_given_back(
 
 @pytest.mark.parametrize("name", COMMANDS)
 async def test_the_lock_is_given_back_where_a_change_from_the_list_fails(
-    engine: Engine, store: MemoryStore, name: str, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, store: FaultyStore, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
         raise AWAY
@@ -106,7 +106,7 @@ async def test_the_lock_is_given_back_where_a_change_from_the_list_fails(
 
 
 async def test_the_lock_is_given_back_where_a_chapter_cannot_be_read(
-    engine: Engine, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object) -> None:
         raise AWAY
@@ -115,13 +115,13 @@ async def test_the_lock_is_given_back_where_a_chapter_cannot_be_read(
     with pytest.raises(StorageError):
         await engine.open(store.snapshot.session.id)
     assert store.writer is None
-    other = store.take("second window")
+    other = store.seize("second window")
     with pytest.raises(StorageError):
         await engine.open(store.snapshot.session.id)
     assert not other.is_closed
 
 
-async def test_closing_the_engine_releases_model_and_store(engine: Engine, store: MemoryStore) -> None:
+async def test_closing_the_engine_releases_model_and_store(engine: Engine, store: FaultyStore) -> None:
     await engine.aclose()
     assert isinstance(engine.provider, Closing)
     assert engine.provider.is_closed
@@ -279,7 +279,7 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
 ) -> None:
     monkeypatch.setattr("core.engine.sync.follower.WAIT", 0.0)
     room = Room(active().snapshot)
-    other = room.store.take("second window")
+    other = room.store.seize("second window")
     room.store.failures_of_following = [AWAY] * 5
     async with room.opened() as session:
         assert session.is_read_only

@@ -20,7 +20,7 @@ from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import Changes, Snapshot
-from tests.core.memory_store import MemoryStore
+from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW, choices
 from tests.core.simulation import Simulation, active
 
@@ -45,7 +45,7 @@ class Bench:
         model = ScriptedProvider(Script(reply=entries))
         gateway = ModelGateway(model, self.choices, None, lambda: NOW)
         builder = ContextBuilder(self.choices)
-        self.executor = Executor(MemoryStore(self.snapshot), gateway, builder, save)
+        self.executor = Executor(FaultyStore(self.snapshot), gateway, builder, save)
         self.notifications: list[Notification] = []
 
     async def run(self, request: Request) -> tuple[Outcome, CallRecords]:

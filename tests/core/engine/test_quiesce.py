@@ -12,7 +12,7 @@ from core.engine.quiesce import apply_when_idle
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
 from core.store import Changes, Snapshot
-from tests.core.memory_store import AWAY
+from tests.core.faulty_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import Scene
 from tests.core.simulation import BACKOFF, Simulation, active, failure

@@ -26,7 +26,7 @@ from core.engine.sync.notifications import (
 from core.exchange.chapter_script import parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from tests.core.memory_store import MemoryStore
+from tests.core.faulty_store import FaultyStore
 from tests.core.room import Room
 from tests.core.simulation import Simulation, active
 
@@ -93,7 +93,7 @@ async def test_the_headless_play_stops_at_once_where_the_last_summary_cannot_go_
 
 
 async def test_a_new_session_is_stored_under_the_id_that_is_returned() -> None:
-    store = MemoryStore(Simulation().snapshot)
+    store = FaultyStore(Simulation().snapshot)
     engine = Engine(store, ScriptedProvider(), defaults_for("scripted"), label="here")
     made = await engine.create(script_key="key")
     [stored] = store.created

@@ -15,7 +15,7 @@ from core.engine.recovery import recover
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.sync.session_writer import CONTENTS_REMEMBERED
 from core.store import Changes, Snapshot, WriterInfo
-from tests.core.memory_store import AWAY
+from tests.core.faulty_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import ELSEWHERE, HERE, Scene
 from tests.core.simulation import BACKOFF
@@ -155,7 +155,7 @@ async def test_a_window_that_was_succeeded_and_is_alone_again_goes_on_after_what
 
 
 async def test_a_window_that_was_succeeded_stores_nothing_says_so_and_asks_only_once(scene: Scene) -> None:
-    await scene.take_elsewhere("Theirs")
+    other = await scene.take_elsewhere("Theirs")
     scene.writer.on_locked_out = partial(scene.heard.notifications.append, WriterChanged(None))
     request = asyncio.create_task(scene.writer.waiters.wait(RequestId(scene.store.snapshot.session.id)))
     await asyncio.sleep(0)
@@ -166,11 +166,11 @@ async def test_a_window_that_was_succeeded_stores_nothing_says_so_and_asks_only_
         await request
     assert scene.unsent == ""
     assert scene.heard.notifications == [
-        WriterChanged(WriterInfo(label=ELSEWHERE, since=NOW)),
+        WriterChanged(other.info),
         WriterChanged(None),
     ]
     assert scene.writer.lease is None
-    assert scene.writer.holder == WriterInfo(label=ELSEWHERE, since=NOW)
+    assert scene.writer.holder == other.info
     assert not scene.writer.is_current
 
 
@@ -178,7 +178,7 @@ async def test_our_own_lock_that_the_server_still_holds_is_trouble_of_the_store(
     scene: Scene, waits: list[float]
 ) -> None:
     scene.lease.lose()
-    ghost = scene.store.take(HERE)
+    ghost = scene.store.seize(HERE)
     with pytest.raises(StorageError):
         await scene.write("One")
     assert scene.writer.lease is not None, "no other window writes"
@@ -207,7 +207,7 @@ async def test_a_window_that_writes_does_not_read_along(
         patched.setattr(scene.store, "load", None)
         await scene.writer.refresh()
     scene.writer.lease = None
-    scene.store.store(commands.retitle(scene.store.snapshot, "Theirs", NOW))
+    scene.store.apply(commands.retitle(scene.store.snapshot, "Theirs", NOW))
     await scene.writer.refresh()
     assert scene.writer.snapshot.session.title == "Theirs"
 
@@ -225,12 +225,12 @@ async def test_who_takes_over_has_read_what_was_stored_and_gives_the_lock_back_w
 
     with monkeypatch.context() as patched:
         patched.setattr(scene.store, "load", fail)
-        refused = scene.store.take(HERE)
+        refused = scene.store.seize(HERE)
         with pytest.raises(StorageError):
             await scene.writer.become_writer(refused)
     assert refused.is_closed
     assert scene.writer.lease is None
-    await scene.writer.become_writer(scene.store.take(HERE))
+    await scene.writer.become_writer(scene.store.seize(HERE))
     assert scene.writer.snapshot.session.title == "Theirs"
     assert scene.writer.holder is None
     assert scene.writer.is_current
@@ -267,7 +267,7 @@ async def test_what_was_in_doubt_before_another_window_wrote_is_not_taken_back_a
     assert repaired is not None
     await scene.store.commit(repaired, other)
     await other.aclose()
-    await scene.writer.become_writer(scene.store.take(HERE))
+    await scene.writer.become_writer(scene.store.seize(HERE))
     again = await scene.send("One")
     scene.store.failures = [AWAY]
     with pytest.raises(StorageError):

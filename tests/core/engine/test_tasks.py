@@ -88,7 +88,7 @@ async def test_the_loss_of_the_lock_is_told_as_soon_as_another_window_writes(
     for _ in range(5):
         await asyncio.sleep(0)
     assert scene.writer.lease is scene.lease, "nobody else writes: the next change takes the lock again"
-    scene.store.take(ELSEWHERE)
+    scene.store.seize(ELSEWHERE)
     async with asyncio.timeout(5):
         while running("lease watch"):
             await asyncio.wait({task for task in asyncio.all_tasks() if task.get_name() == "lease watch"})

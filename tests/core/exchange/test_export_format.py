@@ -13,7 +13,7 @@ from core.exchange import export_format
 from core.exchange.export_format import VERSION, Body, is_known, upgraded
 from core.exchange.session_export import read_body
 from core.text.canonical_json import canonical, checksum
-from tests.core.memory_store import MemoryStore
+from tests.core.faulty_store import FaultyStore
 from tests.core.simulation import active
 
 pytestmark = pytest.mark.anyio
@@ -51,12 +51,12 @@ def test_the_canonical_form_does_not_depend_on_the_order_of_keys_and_white_space
 
 
 async def test_a_chapter_that_never_holds_still_is_not_read_half() -> None:
-    class Restless(MemoryStore):
+    class Restless(FaultyStore):
         """Stores another text after every read."""
 
         async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
             text = str(len(self.commits))
-            self.store(commands.save_unsent(self.snapshot, Slot.RED, text))
+            self.apply(commands.save_unsent(self.snapshot, Slot.RED, text))
             return await super().contents(session_id, hashes)
 
     store = Restless(active().snapshot)

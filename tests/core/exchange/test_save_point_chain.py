@@ -24,7 +24,7 @@ from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.save_points.service import SavePoints
 from core.text.canonical_json import canonical, checksum
-from tests.core.memory_store import MemoryStore
+from tests.core.faulty_store import FaultyStore
 from tests.core.samples import event, lock_block
 from tests.core.simulation import START, Simulation, active
 
@@ -36,7 +36,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self.simulation = active()
-        self.store = MemoryStore(self.simulation.snapshot)
+        self.store = FaultyStore(self.simulation.snapshot)
         self.slots = SavePoints(self.store, self._clock)
         self.session_id = self.simulation.snapshot.session.id
         self._taken = 0
@@ -49,9 +49,9 @@ class Shelf:
         """Play prompts and store what they changed."""
         for _ in range(count):
             self.simulation.submit(f"Prompt {self.simulation.snapshot.session.prompt_index + 1}")
-            self.store.store(self.simulation.settle())
+            self.store.apply(self.simulation.settle())
             while self.simulation.state is SessionState.SUMMARIZING:
-                self.store.store(self.simulation.settle())
+                self.store.apply(self.simulation.settle())
 
     async def take(self) -> SavePoint:
         slot = await self.slots.create(self.session_id, "before a change")
@@ -91,12 +91,12 @@ async def test_the_next_slot_vouches_for_the_same_story_whether_or_not_it_begins
 
 async def test_only_prompts_that_are_still_open_return_to_their_composers_in_a_slot(shelf: Shelf) -> None:
     shelf.simulation.submit("Failed")
-    shelf.store.store(shelf.simulation.fail())
-    shelf.store.store(commands.save_unsent(shelf.simulation.snapshot, Slot.RED, "What I made of it"))
+    shelf.store.apply(shelf.simulation.fail())
+    shelf.store.apply(commands.save_unsent(shelf.simulation.snapshot, Slot.RED, "What I made of it"))
     assert content_of(await shelf.take()).unsent == {Slot.RED: "What I made of it"}
     for text, slot in (("One", Slot.RED), ("Two", Slot.RED), ("Other", Slot.ORANGE)):
         changes, _ = commands.submit_prompt(shelf.store.snapshot, slot, text, START, is_typed=False)
-        shelf.store.store(changes)
+        shelf.store.apply(changes)
     assert content_of(await shelf.take()).unsent == {
         Slot.RED: "One\n\nTwo\n\nWhat I made of it",
         Slot.ORANGE: "Other",
@@ -106,7 +106,7 @@ async def test_only_prompts_that_are_still_open_return_to_their_composers_in_a_s
 async def test_a_session_whose_set_up_is_not_locked_has_no_memory_to_vouch_for() -> None:
     simulation = Simulation()
     simulation.set_up()
-    store = MemoryStore(simulation.snapshot)
+    store = FaultyStore(simulation.snapshot)
     slot = await SavePoints(store, lambda: START).create(simulation.snapshot.session.id, "early")
     assert slot is not None
     assert content_of(slot).chains.blocks == EMPTY_CHAIN
@@ -197,7 +197,7 @@ async def test_a_restored_slot_is_the_story_up_to_it_under_a_title_that_says_so(
 
 
 async def test_a_title_with_the_name_of_its_slot_is_still_no_longer_than_a_title_may_be(shelf: Shelf) -> None:
-    shelf.store.store(commands.retitle(shelf.store.snapshot, "t" * 200, START))
+    shelf.store.apply(commands.retitle(shelf.store.snapshot, "t" * 200, START))
     kept = await shelf.slots.keep(shelf.session_id, "n" * 60)
     await shelf.slots.restore(shelf.session_id, kept.number)
     [made] = shelf.store.created
@@ -289,13 +289,13 @@ async def test_memory_and_drafts_behind_a_slot_are_none_of_it(shelf: Shelf) -> N
     shelf.play(8)
     early = await shelf.slots.keep(shelf.session_id, "Early")
     shelf.play(6)
-    shelf.store.store(commands.end_chapter(shelf.store.snapshot, START))
+    shelf.store.apply(commands.end_chapter(shelf.store.snapshot, START))
     shelf.simulation.snapshot = shelf.store.snapshot
     for name in ("One draft", "Two drafts"):
         changes, _ = commands.build_narrative(shelf.store.snapshot, START)
-        shelf.store.store(changes)
+        shelf.store.apply(changes)
         shelf.simulation.snapshot = shelf.store.snapshot
-        shelf.store.store(shelf.simulation.settle())
+        shelf.store.apply(shelf.simulation.settle())
         await shelf.slots.keep(shelf.session_id, name)
     one, two = [slot for slot in await shelf.slots.listed(shelf.session_id) if "draft" in slot.label]
     assert [content_of(slot).draft_count for slot in (one, two)] == [1, 2]
