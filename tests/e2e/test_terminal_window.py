@@ -152,7 +152,7 @@ def test_colours_that_the_terminal_lacks_are_neither_sent_nor_needed(
 def test_no_color_means_none(open_window: Open) -> None:
     window = open_window(colours={"NO_COLOR": "1"})
     see_much(window)
-    sent = {int(number) for number in re.findall(rb"[34]8;5;(\d+)", bytes(window.received))}
+    sent = {int(number) for number in re.findall(rb"[34]8;5;(\d+)[;m]", bytes(window.received))}
     assert sent <= GREYS
     assert not re.search(rb"\x1b\[(?:\d+;)*(?:3[1-6]|4[1-6]|9[1-6]|10[1-6])m", bytes(window.received))
 

@@ -120,7 +120,8 @@ class SlotContentOfTomorrow(SavePointContent):
 @pytest.fixture
 def tomorrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program with records that have more fields."""
-    monkeypatch.setattr(export, "_BODY", TypeAdapter(BodyOfTomorrow))
+    bodies = TypeAdapter[Any](BodyOfTomorrow)
+    monkeypatch.setattr(export, "_bodies", lambda: bodies)
     contents = TypeAdapter[Any](SlotContentOfTomorrow)
     monkeypatch.setattr(save_slot, "_contents", lambda: contents)
 
