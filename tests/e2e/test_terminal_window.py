@@ -19,7 +19,7 @@ from tests.e2e.game_master import Character, GameMaster, Setting
 from tests.e2e.program import Machine, machine
 from tests.store.servers import cloned, database_of, plain_url
 from tests.terminal import PATIENCE, STANDARD, Size
-from tests.tui.engine_app import Desktop, make_active
+from tests.tui.engine_app import PostgresDesktop, make_active
 
 WORDS = [f"word{number}" for number in range(1, 61)]
 REPLIES = f"""
@@ -61,7 +61,7 @@ def played(private_template: str) -> Iterator[tuple[str, str]]:
     """A server, and a database on it that holds one chapter of two prompts; the third is Ada's turn."""
     for url in cloned(private_template):
         nowhere = Path("/nowhere")
-        desktop = Desktop(url, Paths(nowhere, nowhere, nowhere, nowhere))
+        desktop = PostgresDesktop.at(url, Paths(nowhere, nowhere, nowhere, nowhere))
         desktop.prepare_now(lambda engine: make_active(engine, 2))
         yield private_template, database_of(url)
 

@@ -17,6 +17,8 @@ from textual.widgets import Button, Input
 
 from storyengine_tui.textual_ext import parts
 from tests.tui.engine_app import desktop as desktop
+from tests.tui.engine_app import home as home
+from tests.tui.engine_app import postgres_desktop as postgres_desktop
 
 if pretended := os.environ.get("STORYENGINE_PRETEND_TEXTUAL"):
     parts.installed_version = lambda: pretended  # type: ignore[assignment]  # for the whole run

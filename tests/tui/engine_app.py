@@ -1,8 +1,12 @@
-"""The whole program under test: the real app on the real engine, a real PostgreSQL, and a scripted model."""
+"""The whole program under test: the real app on the real engine, and a scripted model.
+
+What it stores is in memory (`tests/store/contract` says that such a store is as good as the real one); a test
+of storage takes `postgres_desktop`.
+"""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -23,9 +27,11 @@ from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
+from core.store import SessionStore
 from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
+from tests.store.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 
 PATIENCE = 15.0
@@ -33,9 +39,9 @@ PATIENCE = 15.0
 
 @dataclass
 class Desktop:
-    """One machine: a database, a home, a script. Every `app()` is another window on it."""
+    """One machine: what is stored, a home, a script. Every `app()` is another window on it."""
 
-    url: str
+    open_store: Callable[[], Awaitable[SessionStore]]
     paths: Paths
     script: Script = field(default_factory=Script)
     settings: Settings = field(default_factory=lambda: Settings(provider="scripted", _env_file=None))
@@ -54,9 +60,8 @@ class Desktop:
     @asynccontextmanager
     async def engine(self, label: str = "test") -> AsyncIterator[Engine]:
         """Have an engine without a screen."""
-        store = await open_store(self.url)
         engine = Engine(
-            store,
+            await self.open_store(),
             ScriptedProvider(self.script),
             defaults_for("scripted"),
             label=label,
@@ -91,19 +96,42 @@ class Desktop:
         asyncio.run(self.prepare(work))
 
 
+@dataclass(kw_only=True)
+class PostgresDesktop(Desktop):
+    """A machine whose database is at `url`."""
+
+    url: str
+
+    @classmethod
+    def at(cls, url: str, paths: Paths, script: Script | None = None) -> "PostgresDesktop":
+        """Return a machine that stores in the database at `url`."""
+        return cls(lambda: open_store(url), paths, script or Script(), url=url)
+
+
 @pytest.fixture
-def desktop(private_template: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desktop]:
-    """A machine of the test's own, in UTC, with an empty database."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Paths:
+    """The directories of a machine of the test's own, in UTC."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-    paths = Paths(
-        data=tmp_path / "data",
-        config=tmp_path / "config",
-        logs=tmp_path / "logs",
-        downloads=tmp_path / "downloads",
-    )
+    return Paths(*(tmp_path / name for name in ("data", "config", "logs", "downloads")))
+
+
+@pytest.fixture
+def desktop(home: Paths) -> Desktop:
+    """A machine of the test's own with nothing stored, which keeps in memory what it stores."""
+    database = MemoryDatabase()
+
+    async def open_window() -> SessionStore:
+        return MemoryStore(database)
+
+    return Desktop(open_window, home)
+
+
+@pytest.fixture
+def postgres_desktop(private_template: str, home: Paths) -> Iterator[PostgresDesktop]:
+    """A machine of the test's own with an empty database."""
     for url in cloned(private_template):
-        yield Desktop(url, paths)
+        yield PostgresDesktop.at(url, home)
 
 
 async def until(

@@ -19,7 +19,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from tests.store.servers import PlainServer, administer, in_database, plain_server
 from tests.tui import engine_app
-from tests.tui.engine_app import Desktop, opened
+from tests.tui.engine_app import PostgresDesktop, opened
 from tests.tui.play_table import SCRIPT, Gate, Table
 
 IS_WHOLE = os.environ.get("STORYENGINE_TORTURE") == "full"
@@ -101,21 +101,21 @@ def server() -> Iterator[PlainServer]:
 
 
 @pytest.fixture
-def place(server: PlainServer, tmp_path: Path) -> Desktop:
+def place(server: PlainServer, tmp_path: Path) -> PostgresDesktop:
     """A machine of the test's own, with an empty database on that server."""
     database = f"outage_{next(_numbers)}"
     administer(server.url, "CREATE DATABASE {}", database)
     return place_on(in_database(server.url, database), tmp_path)
 
 
-def place_on(url: str, home: Path) -> Desktop:
+def place_on(url: str, home: Path) -> PostgresDesktop:
     """Return a machine whose database has this address."""
     names = ("data", "config", "logs", "downloads")
-    return Desktop(url, Paths(*(home / name for name in names)), script=SCRIPT)
+    return PostgresDesktop.at(url, Paths(*(home / name for name in names)), SCRIPT)
 
 
 @asynccontextmanager
-async def in_room(place: Desktop) -> AsyncIterator[Room]:
+async def in_room(place: PostgresDesktop) -> AsyncIterator[Room]:
     """Sit at the program until the block ends; it must not have ended by itself."""
     app = place.app()
     async with app.run_test(size=(100, 30)) as pilot:

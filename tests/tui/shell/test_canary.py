@@ -14,7 +14,6 @@ from core.config.settings import Settings
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.factory import make_provider
-from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
@@ -54,7 +53,7 @@ def engine_of(desktop: Desktop) -> Any:
 
     @asynccontextmanager
     async def start(configuration: Configuration) -> AsyncIterator[Engine]:
-        store = await open_store(desktop.url)
+        store = await desktop.open_store()
         profile = configuration.settings.active()
         provider = make_provider(profile, configuration.paths)
         engine = Engine(store, provider, configuration.choices, label="canary", clock=desktop.clock)

@@ -33,7 +33,7 @@ from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.reading.line_view import MOST_STRIPS
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
-from tests.tui.engine_app import PATIENCE, Desktop, make_active, opened, screen_text, until
+from tests.tui.engine_app import PATIENCE, Desktop, PostgresDesktop, make_active, opened, screen_text, until
 from tests.tui.widget_app import WIDGET_STYLES
 
 ROOT = Path(__file__).parents[3]
@@ -257,7 +257,7 @@ async def test_more_rows_style_only_what_grows(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.anyio
 async def test_every_prompt_costs_the_same_few_statements(
-    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+    postgres_desktop: PostgresDesktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     execute = psycopg.AsyncCursor.execute
@@ -267,9 +267,9 @@ async def test_every_prompt_costs_the_same_few_statements(
         asked.append(str(query))
         return await execute(self, query, *arguments, **options)
 
-    await desktop.prepare(lambda engine: make_active(engine, 2))
+    await postgres_desktop.prepare(lambda engine: make_active(engine, 2))
     monkeypatch.setattr(psycopg.AsyncCursor, "execute", counted)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
+    async with postgres_desktop.app().run_test(size=(120, 40)) as pilot:
         app = await opened(pilot)
         session = app.session
         assert session is not None

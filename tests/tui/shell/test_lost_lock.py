@@ -8,21 +8,21 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.shell.app import StoryEngineApp
 from tests.engine.windows import end_writers
-from tests.tui.engine_app import Desktop
+from tests.tui.engine_app import PostgresDesktop
 from tests.tui.play_table import at_window
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_a_window_that_lost_the_lock_names_the_one_that_writes_and_takes_no_text(
-    desktop: Desktop,
+    postgres_desktop: PostgresDesktop,
 ) -> None:
-    async with at_window(desktop) as table:
+    async with at_window(postgres_desktop) as table:
         assert isinstance(table.app, StoryEngineApp)
         banner = table.app.chapter.query_one(WriterBanner)
         assert not banner.is_shown
-        await asyncio.to_thread(end_writers, desktop.url)
-        async with desktop.engine("second window") as engine:
+        await asyncio.to_thread(end_writers, postgres_desktop.url)
+        async with postgres_desktop.engine("second window") as engine:
             other = await engine.open(table.session.id)
             await table.until(lambda: banner.content is not None)
             assert banner.content is not None

@@ -11,7 +11,7 @@ from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.store.servers import PlainServer, plain_url
 from tests.torture.reader import Reader
-from tests.tui.engine_app import Desktop, make_active, make_draft
+from tests.tui.engine_app import PostgresDesktop, make_active, make_draft
 from tests.tui.outage_room import IS_WHOLE, in_room, in_torture
 from tests.tui.outage_room import place as place
 from tests.tui.outage_room import server as server
@@ -25,7 +25,7 @@ OUTAGES = (1, 10, 60) if IS_WHOLE else (1,)
 
 @pytest.mark.parametrize("seconds", OUTAGES)
 async def test_a_prompt_that_is_typed_and_sent_in_an_outage_stays_and_goes_afterwards(
-    place: Desktop, server: PlainServer, seconds: int
+    place: PostgresDesktop, server: PlainServer, seconds: int
 ) -> None:
     await place.prepare(make_active)
     async with in_room(place) as room:
@@ -50,7 +50,7 @@ async def test_a_prompt_that_is_typed_and_sent_in_an_outage_stays_and_goes_after
 
 @in_torture
 async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
-    place: Desktop, server: PlainServer, gate: Gate
+    place: PostgresDesktop, server: PlainServer, gate: Gate
 ) -> None:
     await place.prepare(make_active)
     async with in_room(place) as room:
@@ -68,7 +68,7 @@ async def test_a_reply_that_streams_into_an_outage_is_shown_and_stored_once(
 
 @in_torture
 async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
-    place: Desktop, server: PlainServer
+    place: PostgresDesktop, server: PlainServer
 ) -> None:
     await place.prepare(make_draft)
     async with in_room(place) as room:
@@ -88,7 +88,7 @@ async def test_a_world_that_is_typed_in_an_outage_is_stored_afterwards(
 
 
 async def test_leaving_in_an_outage_says_what_would_be_lost_and_stays(
-    place: Desktop, server: PlainServer, gate: Gate
+    place: PostgresDesktop, server: PlainServer, gate: Gate
 ) -> None:
     await place.prepare(make_active)
     async with in_room(place) as room:

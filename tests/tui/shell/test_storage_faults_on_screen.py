@@ -24,7 +24,7 @@ from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.engine.test_storage_faults import fill, small_disk
 from tests.store.servers import administer, in_database, plain_url
 from tests.torture.reader import Reader
-from tests.tui.engine_app import Desktop, make_active, make_draft
+from tests.tui.engine_app import PostgresDesktop, make_active, make_draft
 from tests.tui.narrative_desk import make_ended
 from tests.tui.outage_room import IS_WHOLE, Room, in_room, in_torture, place_on
 from tests.tui.outage_room import place as place
@@ -143,7 +143,7 @@ def limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 @faults(briefly=slice(2, 4))
 async def test_a_prompt_that_is_typed_and_sent_stays_on_screen_and_goes_once_it_can(
-    place: Desktop, fault: Fault
+    place: PostgresDesktop, fault: Fault
 ) -> None:
     await place.prepare(make_active)
     async with in_room(place) as room:
@@ -184,7 +184,7 @@ async def goes_on(room: Room, text: str) -> None:
 
 @faults(briefly=slice(0, 1))
 async def test_a_reply_that_was_paid_for_is_on_screen_and_stored_once_when_it_can(
-    place: Desktop, fault: Fault, gate: Gate
+    place: PostgresDesktop, fault: Fault, gate: Gate
 ) -> None:
     await place.prepare(make_active)
     async with in_room(place) as room:
@@ -203,7 +203,9 @@ async def test_a_reply_that_was_paid_for_is_on_screen_and_stored_once_when_it_ca
 
 
 @faults(briefly=slice(1, 2))
-async def test_a_world_that_is_typed_is_stored_by_itself_once_it_can(place: Desktop, fault: Fault) -> None:
+async def test_a_world_that_is_typed_is_stored_by_itself_once_it_can(
+    place: PostgresDesktop, fault: Fault
+) -> None:
     await place.prepare(make_draft)
     async with in_room(place) as room:
         await room.pilot.press("f2")
@@ -224,7 +226,7 @@ async def test_a_world_that_is_typed_is_stored_by_itself_once_it_can(place: Desk
 @in_torture
 @faults(briefly=slice(3, 4))
 async def test_a_definition_that_is_typed_is_stored_by_itself_once_it_can(
-    place: Desktop, fault: Fault
+    place: PostgresDesktop, fault: Fault
 ) -> None:
     await place.prepare(make_ended)
     async with in_room(place) as room:

@@ -18,7 +18,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.store.servers import plain_url
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
+from tests.tui.engine_app import Desktop, PostgresDesktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -105,16 +105,16 @@ async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(deskt
 
 
 async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_others_are_shown(
-    desktop: Desktop,
+    postgres_desktop: PostgresDesktop,
 ) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
+    await postgres_desktop.prepare(make_two)
+    async with postgres_desktop.app().run_test() as pilot:
         app = await opened(pilot)
         screen = await listed(pilot)
         [other] = [
             line.id for line in await app.workspace.require_engine().sessions() if line.prompt_index == 0
         ]
-        with psycopg.connect(plain_url(desktop.url)) as raw:
+        with psycopg.connect(plain_url(postgres_desktop.url)) as raw:
             raw.execute("ALTER TABLE session DROP CONSTRAINT ck_session_times")
             raw.execute("UPDATE session SET updated_at = 'infinity' WHERE id = %s", [other])
         await pilot.press("v", "v")
