@@ -299,7 +299,7 @@ class StoryEngineApp(OverlayApp):
     async def close_everything(self) -> None:
         """Store what is typed, settle what runs, stop the engine; doing it again does nothing."""
         try:
-            await self.workspace.close()
+            await self.workspace.close_for_good()
         finally:
             await self._runtime.stop()
 

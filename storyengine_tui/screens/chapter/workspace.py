@@ -25,6 +25,7 @@ class Workspace:
         self._mutex = asyncio.Lock()
         self.engine: Engine | None = None
         self.session: SessionHandle | None = None
+        self._is_closed = False
 
     def require_engine(self) -> "Engine":
         """Return the engine; raise RuntimeError before it runs."""
@@ -45,9 +46,9 @@ class Workspace:
         return not known
 
     async def open(self, session_id: SessionId) -> None:
-        """Close the open session, everything typed stored, and open another."""
+        """Close the open session, everything typed stored, and open another; nothing after `close_for_good`."""
         async with self._mutex:
-            if self.session is not None and self.session.id == session_id:
+            if self._is_closed or (self.session is not None and self.session.id == session_id):
                 return
             await self._chapter.flush_or_raise()
             await self._close()
@@ -74,6 +75,11 @@ class Workspace:
             if insists:
                 await self._chapter.flush_or_raise()
             await self._close()
+
+    async def close_for_good(self) -> None:
+        """Close, and open nothing any more: a start that is not done yet comes too late."""
+        self._is_closed = True
+        await self.close()
 
     async def _close(self) -> None:
         if self.session is None:

@@ -152,6 +152,7 @@ def test_setup_full(shown: Shown) -> None:
 def test_setup_cast(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await pilot.press("ctrl+n", "ctrl+n", "ctrl+n", "ctrl+n")
+        await until(pilot, lambda: app.focused in [*app.chapter.query(".-agent-blue .name")])
         app.chapter.query_one("#panels").focus()
 
     assert shown(act, make_full)

@@ -166,6 +166,17 @@ async def test_no_panel_shows_early_where_the_last_session_is_not_being_played(d
         gate.set()
 
 
+async def test_a_start_that_ends_after_its_window_was_closed_opens_no_chapter(desktop: Desktop) -> None:
+    async with starting(desktop) as (pilot, gate):
+        app = pilot.app
+        assert isinstance(app, StoryEngineApp)
+        await app.workspace.close_for_good()
+        gate.set()
+        await app.workers.wait_for_complete()
+        assert app.engine is not None
+        assert app.session is None
+
+
 async def test_what_was_typed_into_a_start_that_was_left_is_there_at_the_next(desktop: Desktop) -> None:
     await desktop.prepare(lambda engine: make_active(engine, 1))
     async with starting(desktop) as (pilot, gate):
