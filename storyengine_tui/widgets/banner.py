@@ -84,11 +84,13 @@ class Banner(Vertical):
         self,
         *,
         clock: Callable[[], float] = time.monotonic,
+        scrolls_into_view: bool = False,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self._clock = clock
+        self._scrolls_into_view = scrolls_into_view
         self._timer: Timer | None = None
 
     @property
@@ -108,6 +110,11 @@ class Banner(Vertical):
         """Say this; with `retry_in` seconds, count them down."""
         retry_at = None if retry_in is None else self._clock() + retry_in
         self.content = BannerText(clean(sentence), clean(hint), tuple(actions), tone, retry_at)
+
+    def on_resize(self) -> None:
+        """Scroll into view where that is wanted: only now it has its place on the page."""
+        if self._scrolls_into_view and self.is_shown:
+            self.scroll_visible(animate=False)
 
     def hide(self) -> None:
         """Say nothing."""

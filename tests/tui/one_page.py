@@ -90,10 +90,12 @@ class PageApp(App[None]):
             await page.attach(self._session)
             page.on_tab_shown()
             self.has_begun = True
-            async for notification in listener:
-                if isinstance(notification, WriterChanged) and notification.holder is None:
-                    await page.attach(self._session)
-                page.on_notification(notification)
+            async for batch in listener.batches():
+                for notification in batch:
+                    if isinstance(notification, WriterChanged) and notification.holder is None:
+                        await page.attach(self._session)
+                    page.on_notification(notification)
+                page.refresh_view()
 
     @on(SessionTab.CommandFailed)
     def _keep(self, event: SessionTab.CommandFailed) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 
 from core.engine.sync.notifications import Notification, TextArrived
@@ -34,14 +34,22 @@ class Listener:
         self._is_closed = True
         self._arrived.set()
 
-    async def __aiter__(self) -> AsyncIterator[Notification]:
+    async def batches(self) -> AsyncIterator[Sequence[Notification]]:
+        """Yield everything that waits at once: what follows from one commit comes together."""
         while True:
-            while self._waiting:
-                yield self._waiting.popleft()
-            if self._is_closed:
+            if self._waiting:
+                batch, self._waiting = self._waiting, deque()
+                yield batch
+            elif self._is_closed:
                 return
-            self._arrived.clear()
-            await self._arrived.wait()
+            else:
+                self._arrived.clear()
+                await self._arrived.wait()
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        async for batch in self.batches():
+            for notification in batch:
+                yield notification
 
 
 class Listeners:

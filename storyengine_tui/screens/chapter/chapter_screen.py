@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent
-from textual.worker import Worker
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
@@ -87,9 +86,6 @@ class ChapterScreen(StatusScreen):
         self.early = EarlyKeys()
         self._session: SessionHandle | None = None
         self._listening = ExitStack()
-        self._attaching: Worker[None] | None = None
-        self._hearing: Worker[None] | None = None
-        self._preparing: Worker[None] | None = None
         self._state: SessionState | None = None
         self._title = ""
         self._has_had_field = False
@@ -174,25 +170,23 @@ class ChapterScreen(StatusScreen):
         self.end_progress()
         self.hide_trouble()
         self.query_one(WriterBanner).show_writer_of(self._session)
-        self._show_standing()
+        self._show_title()
         self._open_tab(home)
         self.call_after_refresh(self._begin_others, session, listener)
 
     def _begin_others(self, session: "SessionHandle", listener: "Listener") -> None:
         if self._session is session:
-            self._attaching = self._run(self._attach_others(session, listener), "attach")
+            self._run(self._attach_others(session, listener), "attach")
 
     async def _attach_others(self, session: "SessionHandle", listener: "Listener") -> None:
         """The page in sight can be typed into; now the others, and after them what has happened since."""
         self._show_pane()
         await self._pages.attach_others(session, lambda: self._session is session)
         if self._session is session:
-            self._hearing = self._run(self._hear(listener), "hear")
+            self._run(self._hear(listener), "hear")
             self._show_pane()
             if not self.app.is_headless:
-                self._preparing = self._run(
-                    self._pages.prepare_others(lambda: self._session is session), "prepare"
-                )
+                self._run(self._pages.prepare_others(lambda: self._session is session), "prepare")
 
     async def show_again(self, *, is_from_beginning: bool = False) -> None:
         """Show the session as it is stored now: texts from where one writes on, or from their beginning."""
@@ -221,10 +215,9 @@ class ChapterScreen(StatusScreen):
         await self.flush()
         self._listening.close()
         # A page that is being filled would go on into what is taken down behind it.
-        for worker in (self._attaching, self._hearing, self._preparing):
-            if worker is not None:
-                worker.cancel()
-        self._attaching = self._hearing = self._preparing = self._session = self._state = None
+        for group in ("attach", "hear", "prepare"):
+            self.workers.cancel_group(self, group)
+        self._session = self._state = None
         self._pages.detach()
         if self.is_mounted and self.is_attached:
             self.set_focus(None)
@@ -232,13 +225,18 @@ class ChapterScreen(StatusScreen):
             self.refresh_bindings()
         self._has_had_field = False
 
-    def _run(self, work: Coroutine[None, None, None], group: str) -> Worker[None]:
-        return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
+    def _run(self, work: Coroutine[None, None, None], group: str) -> None:
+        self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     async def _hear(self, listener: "Listener") -> None:
-        async for notification in listener:
-            await self._handle(notification)
-            self._pages.on_notification(notification)
+        from core.engine.sync.notifications import TextArrived
+
+        async for batch in listener.batches():
+            for notification in batch:
+                await self._handle(notification)
+                self._pages.on_notification(notification)
+            if not all(isinstance(notification, TextArrived) for notification in batch):
+                self._pages.refresh_views()
 
     async def _handle(self, notification: "notifications.Notification") -> None:
         from core.engine.sync import notifications
@@ -247,12 +245,12 @@ class ChapterScreen(StatusScreen):
             case notifications.SessionChanged(session):
                 has_ended = session.state is SessionState.ENDED and self._state in PLAYING
                 self._state = session.state
-                self._show_standing()
+                self._show_title()
                 self._show_writer()
                 if has_ended:
                     self._open_tab("narrative")
             case notifications.StorageTrouble(error):
-                self.show_trouble(error)
+                self.show_trouble(error, lasts_until_recovery=True)
             case notifications.StorageRecovered():
                 self.hide_trouble()
             case notifications.WriterChanged(holder):
@@ -283,7 +281,7 @@ class ChapterScreen(StatusScreen):
         self.query_one(WriterBanner).show_writer_of(self._session)
         self.refresh_bindings()
 
-    def _show_standing(self) -> None:
+    def _show_title(self) -> None:
         if self._session is None:
             return
         snapshot = self._session.snapshot

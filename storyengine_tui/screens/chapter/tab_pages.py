@@ -172,6 +172,11 @@ class TabPages:
         for page in self:
             page.on_notification(notification)
 
+    def refresh_views(self) -> None:
+        """Compute the view of every page once, after all notices of a commit."""
+        for page in self:
+            page.refresh_view()
+
     async def flush(self) -> None:
         """Store what is typed on every page, also where another one fails; raise what the first failure was.
 

@@ -46,7 +46,7 @@ class Workspace:
         return not known
 
     async def open(self, session_id: SessionId) -> None:
-        """Close the open session, everything typed stored, and open another; nothing after `close_for_good`."""
+        """Store what is typed, close the open session and open another; nothing after `close_for_good`."""
         async with self._mutex:
             if self._is_closed or (self.session is not None and self.session.id == session_id):
                 return

@@ -94,11 +94,6 @@ class CorrectionModal(TextDialog):
         self.query_one(CharCounter).show(self._area.length)
         self._show_add()
 
-    @on(CappedTextArea.LimitReached)
-    def _say_full(self, event: CappedTextArea.LimitReached) -> None:
-        event.stop()
-        event.text_area.say_full(event.refused)
-
     def _show_add(self) -> None:
         self.query_one("#add", Button).disabled = self._is_storing or is_blank(self._area.text)
 

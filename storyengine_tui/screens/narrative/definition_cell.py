@@ -138,11 +138,6 @@ class DefinitionCell(Vertical):
         self._show_counter()
         self.post_message(self.Edited())
 
-    @on(CappedTextArea.LimitReached, "#definition")
-    def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
-        event.stop()
-        event.text_area.say_full(event.refused)
-
     @on(Input.Changed, "#target")
     def _handle_target(self, event: Input.Changed) -> None:
         event.stop()

@@ -49,7 +49,7 @@ class DeliveryRow(Vertical):
         with Horizontal(id="actions"):
             yield Static(classes="gap")
             yield Button("Copy path", id="copy-path", compact=True)
-            yield Button("Download Chapter (F9)", id="download", compact=True)
+            yield Button("Download Chapter (F9)", id="download", compact=True, disabled=True)
         yield Static("", id="delivered", markup=False)
 
     def show_access(self, *, can_download: bool) -> None:

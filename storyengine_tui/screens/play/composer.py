@@ -7,9 +7,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
+from textual.reactive import var
 
 from core.domain.session import Session
 from core.domain.slot import Slot, following
+from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
@@ -24,6 +26,8 @@ class Composer(Vertical):
 
     class Picked(Message):
         """The GM chose another panel."""
+
+    view: var[PlayView | None] = var(None, init=False)
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -61,6 +65,7 @@ class Composer(Vertical):
             for area in self._areas.values():
                 area.display = area.slot is self.slot
             await self.mount_all(self._areas.values(), before="#prompt-entries")
+            self._show_access()
         else:
             for slot, area in self._areas.items():
                 area.show_stored(unsent.get(slot, ""))
@@ -101,10 +106,14 @@ class Composer(Vertical):
         """Show the next character's panel, around at the end."""
         self.show(following(after, tuple(self._areas)))
 
-    def set_writable(self, reason: str) -> None:
-        """Let the GM write, or say in the empty panels for what `reason` not."""
+    def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
+        """Let the GM write, or say in the empty panels why not."""
+        if _why_read_only(before) != _why_read_only(view):
+            self._show_access()
+
+    def _show_access(self) -> None:
         for area in self._areas.values():
-            area.set_writable(reason)
+            area.set_writable(_why_read_only(self.view))
 
     async def all_sent(self) -> None:
         """Return when nothing is on its way any more."""
@@ -145,11 +154,6 @@ class Composer(Vertical):
         self._show_entries()
         self.post_message(self.Typed())
 
-    @on(CappedTextArea.LimitReached)
-    def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
-        event.stop()
-        event.text_area.say_full(event.refused)
-
     @on(SlotEntries.Picked)
     def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         event.stop()
@@ -160,3 +164,7 @@ class Composer(Vertical):
     def _enter(self, event: SlotEntries.Entered) -> None:
         event.stop()
         self.show(self.slot, takes_focus=True)
+
+
+def _why_read_only(view: PlayView | None) -> str:
+    return view.why_read_only if view else ""

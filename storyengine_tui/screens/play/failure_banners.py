@@ -10,12 +10,14 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
 from core.domain.request import ReplyRequest, Request, SummaryRequest
-from storyengine_tui.screens.play.play_status import PlayStatus, reply_failure, summary_failure
-from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from core.text.cleaning import clean
+from storyengine_tui.screens.play.play_view import PlayView, reply_failure, summary_failure
+from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
 
 RETRY_KEY = "^r"
 
@@ -35,13 +37,10 @@ class FailureBanners(Vertical):
 
         request: ReplyRequest
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._reply: ReplyRequest | None = None
-        self._summary: SummaryRequest | None = None
-        self._shown: dict[str, object] = {}
-        self._due: tuple[datetime, float] | None = None
-        """When the summary is tried by itself, as the engine says it and on this program's own clock."""
+    view: var[PlayView | None] = var(None, init=False)
+
+    _due = 0.0
+    """When the summary is tried by itself: as the engine says it, on the banner's own clock."""
 
     def compose(self) -> ComposeResult:
         """Compose two banners and a line, all of them silent."""
@@ -49,17 +48,19 @@ class FailureBanners(Vertical):
         yield Banner(id="summary-failed")
         yield Static(id="left-out", markup=False)
 
-    @property
-    def failed(self) -> ReplyRequest | SummaryRequest | None:
-        """What the retry key tries again: the prompt before the summary."""
-        return self._reply or self._summary
-
-    def show_failures(self, status: PlayStatus, *, can_act: bool, is_news: bool) -> None:
-        """Show what failed and was not tried again. `is_news` says that it happened in this moment."""
-        self._reply = next(iter(status.failed_replies), None)
-        self._summary = status.failed_summary
-        self._show_reply(status, can_act=can_act)
-        self._show_summary(status, can_act=can_act, is_news=is_news)
+    def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
+        """Show what failed and was not tried again."""
+        if view is None:
+            return
+        if view.failed_summary is not None and (
+            before is None or before.failed_summary != view.failed_summary
+        ):
+            is_news = before is not None and before.session.id == view.session.id
+            self._due = monotonic() + _seconds_left(view.failed_summary, is_news=is_news)
+        if _reply_facts(before) != _reply_facts(view):
+            self.query_one("#reply-failed", Banner).content = _reply_banner(view)
+        if _summary_facts(before) != _summary_facts(view):
+            self.query_one("#summary-failed", Banner).content = _summary_banner(view, self._due)
 
     def show_left_out(self, left_out: Sequence[str]) -> None:
         """Say what did not fit into the model's input (design 7); nothing when all of it did."""
@@ -74,58 +75,61 @@ class FailureBanners(Vertical):
         """Hide a banner until its request fails again."""
         self.query_one(f"#{banner}", Banner).hide()
 
-    def _show_reply(self, status: PlayStatus, *, can_act: bool) -> None:
-        request = self._reply
-        if not self._is_new("reply-failed", request, len(status.failed_replies), can_act) or request is None:
-            return
-        sentence, hint = reply_failure(status)
-        actions = (BannerAction("retry", "Retry", RETRY_KEY), BannerAction("edit", "Edit"))
-        is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
-        self.query_one("#reply-failed", Banner).show(
-            sentence,
-            hint=hint,
-            actions=actions if can_act else (),
-            tone=Tone.INFO if is_stopped else Tone.ERROR,
-        )
-
-    def _show_summary(self, status: PlayStatus, *, can_act: bool, is_news: bool) -> None:
-        request = self._summary
-        key_label = "" if self._reply else RETRY_KEY
-        waits = status.running is not None
-        if not self._is_new("summary-failed", request, key_label, waits, can_act) or request is None:
-            return
-        sentence, hint = summary_failure(status, request)
-        self.query_one("#summary-failed", Banner).show(
-            sentence,
-            hint=hint,
-            actions=(BannerAction("retry-summary", "Retry", key_label),) if can_act else (),
-            tone=Tone.WARNING,
-            retry_in=self._seconds_left(request, is_news=is_news) if can_act and not waits else None,
-        )
-
-    def _is_new(self, banner: str, request: Request | None, *details: object) -> bool:
-        """Whether the banner has to say something else than it does, or did before it was put aside."""
-        key = (request.id, request.attempts, request.updated_at, *details) if request else None
-        is_new = self._shown.get(banner) != key
-        self._shown[banner] = key
-        if request is None:
-            self.query_one(f"#{banner}", Banner).hide()
-        return is_new
-
-    def _seconds_left(self, request: Request, *, is_news: bool) -> float | None:
-        """Return the seconds until it is tried by itself, on one clock from when it was first seen."""
-        if request.retry_after is None:
-            return None
-        if self._due is None or self._due[0] != request.retry_after:
-            now = request.updated_at if is_news else datetime.now(UTC)
-            self._due = (request.retry_after, monotonic() + (request.retry_after - now).total_seconds())
-        return max(0.0, self._due[1] - monotonic())
-
     @on(Banner.ActionChosen)
     def _do(self, event: Banner.ActionChosen) -> None:
         event.stop()
-        if event.action == "edit" and self._reply is not None:
+        if self.view is None:
+            return
+        reply = next(iter(self.view.failed_replies), None)
+        if event.action == "edit" and reply is not None:
             self.put_aside("reply-failed")
-            self.post_message(self.EditRequested(self._reply))
-        elif request := (self._summary if event.action == "retry-summary" else self._reply):
+            self.post_message(self.EditRequested(reply))
+        elif request := (self.view.failed_summary if event.action == "retry-summary" else reply):
             self.post_message(self.RetryRequested(request))
+
+
+def _reply_facts(view: PlayView | None) -> object:
+    """Return what the banner of a reply depends on: it says nothing twice, and stays away when put aside."""
+    return view and (view.failed_replies, view.is_writer)
+
+
+def _reply_banner(view: PlayView) -> BannerText | None:
+    if not view.failed_replies:
+        return None
+    sentence, hint = reply_failure(view)
+    actions = (BannerAction("retry", "Retry", RETRY_KEY), BannerAction("edit", "Edit"))
+    is_stopped = view.failed_replies[0].error_code is ErrorCode.LLM_CANCELLED
+    tone = Tone.INFO if is_stopped else Tone.ERROR
+    return BannerText(clean(sentence), clean(hint), actions if view.is_writer else (), tone)
+
+
+def _summary_facts(view: PlayView | None) -> object:
+    """Return what the banner of a summary depends on."""
+    return view and (
+        view.failed_summary,
+        view.failed_summary and (bool(view.failed_replies), view.running is not None, view.is_writer),
+    )
+
+
+def _summary_banner(view: PlayView, due: float) -> BannerText | None:
+    request = view.failed_summary
+    if request is None:
+        return None
+    sentence, hint = summary_failure(view, request)
+    retry = BannerAction("retry-summary", "Retry", "" if view.failed_replies else RETRY_KEY)
+    is_tried_again = request.retry_after is not None and view.is_writer and view.running is None
+    return BannerText(
+        clean(sentence),
+        clean(hint),
+        (retry,) if view.is_writer else (),
+        Tone.WARNING,
+        due if is_tried_again else None,
+    )
+
+
+def _seconds_left(request: Request, *, is_news: bool) -> float:
+    """Return the seconds until it is tried by itself. `is_news` says that it failed in this moment."""
+    if request.retry_after is None:
+        return 0.0
+    now = request.updated_at if is_news else datetime.now(UTC)
+    return max(0.0, (request.retry_after - now).total_seconds())

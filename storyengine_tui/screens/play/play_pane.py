@@ -7,6 +7,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
+from textual.reactive import var
 from textual.widgets import Button, Static
 
 from core.domain.ids import SessionId
@@ -29,20 +30,12 @@ from core.engine.sync.notifications import (
 )
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.failure_banners import FailureBanners
-from storyengine_tui.screens.play.play_status import (
-    NOT_LOCKED,
-    NOT_LOCKED_ELSEWHERE,
-    ending_consequences,
-    has_short_chunk,
-    opening_scene,
-    queue_line,
-    status_of,
-    why_not_writable,
-)
+from storyengine_tui.screens.play.play_view import PlayView, ending_consequences, has_short_chunk, play_view
 from storyengine_tui.screens.play.prompt_area import PromptArea
-from storyengine_tui.screens.play.prompt_queue import PromptQueue, QueuedPrompt
-from storyengine_tui.screens.play.prompting_pane import PromptingPane
+from storyengine_tui.screens.play.prompt_queue import PromptQueue
+from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -55,7 +48,7 @@ KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 ACTIONS = ("cancel", "retry", "take_back", "next_panel", "end_chapter")
 
 
-class PlayPane(PromptingPane):
+class PlayPane(SessionTab):
     """The page on which the chapter is played."""
 
     HELP = (
@@ -78,19 +71,21 @@ class PlayPane(PromptingPane):
         *(Binding(f"alt+{int(slot)}", f"panel({int(slot)})", show=False) for slot in Slot),
     ]
 
+    view: var[PlayView | None] = var(None, init=False)
+
     def __init__(self) -> None:
         super().__init__()
+        self.sender = PromptSender(self)
+        self.autosave = self.sender.autosave
         self._shown_id: SessionId | None = None
-        self._possible: tuple[bool | None, ...] = ()
-        self._note = ""
 
     def compose(self) -> ComposeResult:
         """Compose the cells; before the lock only the note shows."""
         yield Static(id="play-note", markup=False)
-        yield TranscriptPanel(id="reading")
-        yield FailureBanners(id="play-notes")
-        yield PromptQueue(id="prompt-queue", classes="grows")
-        yield Composer(id="composer", classes="grows")
+        yield TranscriptPanel(id="reading").data_bind(PlayPane.view)
+        yield FailureBanners(id="play-notes").data_bind(PlayPane.view)
+        yield PromptQueue(id="prompt-queue", classes="grows").data_bind(PlayPane.view)
+        yield Composer(id="composer", classes="grows").data_bind(PlayPane.view)
         with Horizontal(id="play-actions"):
             yield Static(KEYS, id="play-keys", markup=False)
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
@@ -99,15 +94,18 @@ class PlayPane(PromptingPane):
     def _reading(self) -> TranscriptPanel:
         return self.query_one(TranscriptPanel)
 
+    @property
+    def composer(self) -> Composer:
+        """The panels."""
+        return self.query_one(Composer)
+
     # Showing the session
 
     async def on_session_attached(self) -> None:
         """Show what is stored; texts of this session that are only here stay."""
         is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
-        status = status_of(self.session.snapshot)
-        self._returned = {request.id: request.slot for request in status.failed_replies}
-        if status.is_playable:
-            await self.show_cast(is_new=is_new)
+        if self._current_view().is_playable:
+            await self.sender.show_cast(is_new=is_new)
         elif is_new:
             await self.composer.dismiss_cast()
         self.query_one(FailureBanners).show_left_out(())
@@ -116,7 +114,7 @@ class PlayPane(PromptingPane):
         if not self.shows(session):
             return  # Another one was opened meanwhile.
         self._reading.load(played or (), session.snapshot.session)
-        self._show_status(is_news=False)
+        self.refresh_view()
         if not is_new:
             self._go_on()
 
@@ -139,11 +137,10 @@ class PlayPane(PromptingPane):
         match notification:
             case TextArrived(request_id, text):
                 self._reading.stream(request_id, text)
-                return
             case StreamRestarted(request_id):
                 self._reading.restart(request_id)
             case CallStarted(request=ReplyRequest() as request):
-                self.go_again(request)
+                self.sender.remove_resent(request)
                 self._reading.begin(request, session)
                 self.query_one(FailureBanners).show_left_out(notification.left_out)
             case CallStarted(request=SummaryRequest()):
@@ -152,13 +149,13 @@ class PlayPane(PromptingPane):
             case RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
                 self._reading.begin(request, session)
             case RequestQueued(ReplyRequest() as request):
-                self.go_again(request)
+                self.sender.remove_resent(request)
             case EventsAppended(events):
                 self._reading.append(events, session)
-                self.move_on(events[-1].slot)
+                self.sender.move_on(events[-1].slot)
             case RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id)
-                self.fail(request)
+                self.sender.fail(request)
             case RequestSettled(ReplyRequest() as request):
                 self._reading.discard(request.id)
             case SessionChanged() | MemoryAppended():
@@ -167,27 +164,36 @@ class PlayPane(PromptingPane):
                 self.composer.follow(slot, text)
             case _:
                 pass
-        self._show_status()
 
-    def _show_status(self, *, is_news: bool = True) -> None:
-        status, is_writer = status_of(self.session.snapshot), not self.session.is_read_only
-        self._show_note("" if status.is_playable else NOT_LOCKED if is_writer else NOT_LOCKED_ELSEWHERE)
-        if status.is_playable and not self.composer.is_cast_of(status.session):
-            self.call_later(self._begin_play)
-        self._reading.show_scene(opening_scene(self.session.snapshot))
-        self._reading.show_doing(status, can_cancel=is_writer)
-        self.query_one(FailureBanners).show_failures(status, can_act=is_writer, is_news=is_news)
-        self.query_one(PromptQueue).show(
-            [QueuedPrompt(one.id, queue_line(status, one), _style(one)) for one in status.queued],
-            can_act=is_writer,
+    def _current_view(self) -> PlayView:
+        session = self.session
+        return play_view(
+            session.snapshot,
+            holder=session.holder,
+            is_writer=not session.is_read_only,
+            can_end=session.can(Command.END_CHAPTER),
         )
-        reason = why_not_writable(status.session, self.session.holder, is_writer=is_writer)
-        self.composer.set_writable(reason)
-        self.query_one("#play-keys", Static).update(reason if is_writer and reason else KEYS, layout=False)
+
+    def refresh_view(self) -> None:
+        """Show the session as it is now."""
+        self.view = self._current_view()
+
+    def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
+        """Show what the page itself says; its parts are bound to the view."""
+        if view is None:
+            return
+        if before is None or before.note != view.note:
+            self.set_class(bool(view.note), "-not-locked")
+            self.query_one("#play-note", Static).update(view.note)
+        if view.is_playable and not self.composer.is_cast_of(view.session):
+            self.call_later(self._begin_play)
+        keys = view.why_read_only if view.is_writer and view.why_read_only else KEYS
+        self.query_one("#play-keys", Static).update(keys, layout=False)
         end = self.query_one("#end-chapter", Button)
-        end.disabled = not self.session.can(Command.END_CHAPTER)
-        end.display = not status.is_ended
-        self._tell_footer()
+        end.disabled, end.display = not view.can_end, not view.is_ended
+        if before is None or any(before.may(action) != view.may(action) for action in ACTIONS):
+            # The footer is composed again, which is expensive.
+            self.refresh_bindings()
 
     async def _expect(self, session: "SessionHandle", call: CallStarted) -> None:
         self._reading.expect(call.request.id, await self.expected_time(session, call))
@@ -196,8 +202,7 @@ class PlayPane(PromptingPane):
         """The cast is locked: have its panels, and the focus in the first if the GM is here already."""
         if self.composer.is_cast_of(self.session.snapshot.session):
             return
-        await self.show_cast(is_new=True)
-        self._show_status()
+        await self.sender.show_cast(is_new=True)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -206,53 +211,17 @@ class PlayPane(PromptingPane):
         if focused is None or self in focused.ancestors:
             self.on_tab_shown()
 
-    def _show_note(self, note: str) -> None:
-        """Say why there is nothing to play yet, in place of everything else."""
-        if note != self._note:
-            self._note = note
-            self.set_class(bool(note), "-not-locked")
-            self.query_one("#play-note", Static).update(note)
-
-    def _tell_footer(self) -> None:
-        """Recompose the footer, which is expensive, only where the possible actions changed."""
-        possible = tuple(self.check_action(action, ()) for action in ACTIONS)
-        if possible != self._possible:
-            self._possible = possible
-            self.refresh_bindings()
-
-    def sent(self) -> None:
-        """The GM wants to see the reply."""
-        self._reading.go("end")
-
     # What the GM can do
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        if not self.has_session:
-            return False
-        status, is_writer = status_of(self.session.snapshot), not self.session.is_read_only
-        match action:
-            case "cancel":
-                return is_writer and status.running is not None
-            case "retry":
-                return is_writer and bool(status.failed_replies or status.failed_summary)
-            case "take_back":
-                return is_writer and bool(status.queued)
-            case "next_panel":
-                return status.is_playable and len(status.session.slots) > 1
-            case "end_chapter":
-                return True if self.session.can(Command.END_CHAPTER) else None
-            case _:
-                return status.is_playable
+        return self.has_session and self.view is not None and self.view.may(action)
 
     def why_not(self, action: str) -> str:
         """Return why the chapter cannot be ended now."""
         if action != "end_chapter":
             return ""
-        session = self.session
-        return session.why_not(Command.END_CHAPTER) or why_not_writable(
-            session.snapshot.session, session.holder, is_writer=not session.is_read_only
-        )
+        return self.session.why_not(Command.END_CHAPTER) or self._current_view().why_read_only
 
     def action_read(self, way: str) -> None:
         """Read elsewhere in the transcript: `page_up`, `page_down` or `end`."""
@@ -261,7 +230,7 @@ class PlayPane(PromptingPane):
     @on(BusyLine.CancelRequested)
     def action_cancel(self) -> None:
         """Stop the reply or the summary that runs."""
-        running = status_of(self.session.snapshot).running
+        running = self._current_view().running
         if running is not None:
             self._reading.say_cancelling()
             self.do(self.session.cancel(running.id))
@@ -272,37 +241,33 @@ class PlayPane(PromptingPane):
 
     def action_retry(self) -> None:
         """Try again what failed: the prompt, or else the summary."""
-        failed = self.query_one(FailureBanners).failed
+        failed = self._current_view().failed
         if failed is not None:
             self._retry(failed)
 
     def _retry(self, request: ReplyRequest | SummaryRequest) -> None:
         if isinstance(request, ReplyRequest):
-            self.send_again(request)
+            self.sender.send_again(request)
+            self._reading.go("end")
         else:
             self.do(self.session.retry(request.id))
 
     def action_take_back(self) -> None:
         """Take the newest queued prompt back."""
-        queued = status_of(self.session.snapshot).queued
+        queued = self._current_view().queued
         if queued:
-            self.do(self._take_back(self.session, queued[-1]))
-
-    async def _take_back(self, session: "SessionHandle", request: ReplyRequest) -> None:
-        await session.withdraw(request.id)
-        if self.shows(session):
-            self.give_back(request.slot, request.text)
+            self.do(self.sender.withdraw(queued[-1]))
 
     def action_next_panel(self) -> None:
         """Write to the next character."""
-        self.note_pick()
+        self.sender.has_picked = True
         self.composer.show_next(self.composer.slot)
         self.on_tab_shown()
 
     def action_panel(self, number: int) -> None:
         """Write to the character in this slot."""
         if Slot(number) in self.session.snapshot.session.slots:
-            self.note_pick()
+            self.sender.has_picked = True
             self.composer.show(Slot(number), takes_focus=True)
 
     @on(Button.Pressed, "#end-chapter")
@@ -326,6 +291,25 @@ class PlayPane(PromptingPane):
         if is_confirmed:
             self.do(session.end_chapter())
 
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet."""
+        await self.sender.flush()
+
+    @on(PromptArea.Sent)
+    def _send(self, event: PromptArea.Sent) -> None:
+        event.stop()
+        self.sender.send(event.slot, event.text)
+        self._reading.go("end")
+
+    @on(Composer.Typed)
+    def _touch(self, event: Composer.Typed) -> None:
+        event.stop()
+        self.sender.touch()
+
+    @on(Composer.Picked)
+    def _note_pick(self) -> None:
+        self.sender.has_picked = True
+
     @on(FailureBanners.RetryRequested)
     def _handle_retry(self, event: FailureBanners.RetryRequested) -> None:
         event.stop()
@@ -334,15 +318,15 @@ class PlayPane(PromptingPane):
     @on(FailureBanners.EditRequested)
     def _handle_edit(self, event: FailureBanners.EditRequested) -> None:
         event.stop()
-        self.note_pick()
+        self.sender.has_picked = True
         self.composer.show(event.request.slot, takes_focus=True)
 
     @on(PromptQueue.TakeBackRequested)
     def _handle_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
         event.stop()
-        for request in status_of(self.session.snapshot).queued:
+        for request in self._current_view().queued:
             if request.id == event.request_id:
-                self.do(self._take_back(self.session, request))
+                self.do(self.sender.withdraw(request))
 
     @on(PromptArea.ScrollRequested)
     def _scroll(self, event: PromptArea.ScrollRequested) -> None:
@@ -353,7 +337,3 @@ class PlayPane(PromptingPane):
     def _say_copied(self, event: TranscriptView.Copied) -> None:
         event.stop()
         self.notify(f"{event.length:,} characters copied", timeout=2, markup=False)
-
-
-def _style(request: ReplyRequest) -> str:
-    return f"$slot-{request.slot.colour}"

@@ -1,6 +1,5 @@
 """The prompts that wait for their turn, each with a way back (design 6)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual import on
@@ -8,10 +7,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.reactive import reactive
+from textual.reactive import reactive, var
 from textual.widgets import Button, Static
 
 from core.domain.ids import RequestId
+from storyengine_tui.screens.play.play_view import PlayView, queue_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class QueuedPrompt:
 class PromptQueue(VerticalScroll, can_focus=False):
     """Takes no room while nothing waits."""
 
+    view: var[PlayView | None] = var(None, init=False)
     prompts: reactive[tuple[QueuedPrompt, ...]] = reactive((), recompose=True)
 
     @dataclass
@@ -43,11 +44,15 @@ class PromptQueue(VerticalScroll, can_focus=False):
                 label = "Take back (^t)" if is_newest else "Take back"
                 yield Button(label, name=str(prompt.request_id), compact=True)
 
-    def show(self, prompts: Sequence[QueuedPrompt], *, can_act: bool) -> None:
-        """Show these, the next one to go first; who cannot act on them only reads."""
-        self.set_class(not can_act, "-read-only")
-        self.prompts = tuple(prompts)
-        self.display = bool(prompts)
+    def watch_view(self, view: PlayView | None) -> None:
+        """Show what waits, the next one to go first; a window that only reads offers no way back."""
+        if view is None:
+            return
+        self.set_class(not view.is_writer, "-read-only")
+        self.prompts = tuple(
+            QueuedPrompt(one.id, queue_line(view, one), f"$slot-{one.slot.colour}") for one in view.queued
+        )
+        self.display = bool(self.prompts)
 
     @on(Button.Pressed)
     def _ask(self, event: Button.Pressed) -> None:

@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Static
 
 from core.domain.event import Event
@@ -16,7 +17,7 @@ from core.domain.request import ReplyRequest
 from core.domain.session import Session
 from core.domain.transcript import Window
 from storyengine_tui.screens.play.event_window import PlayedEvents
-from storyengine_tui.screens.play.play_status import PlayStatus, doing
+from storyengine_tui.screens.play.play_view import PlayView, doing
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -39,12 +40,12 @@ class MoreBelow(Static):
 class TranscriptPanel(Vertical):
     """Shows what was played, and the reply that streams."""
 
+    view: var[PlayView | None] = var(None, init=False)
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._played = PlayedEvents()
-        self._scene = ""
         self._live: RequestId | None = None
-        self._busy_with: tuple[RequestId, int] | None = None
         self._drawn: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -65,13 +66,15 @@ class TranscriptPanel(Vertical):
         """The view of the text."""
         return self.query_one(TranscriptView)
 
-    def show_scene(self, scene: str) -> None:
-        """Say above an empty transcript where the story begins; nothing once something was played."""
-        if scene != self._scene:
-            self._scene = scene
+    def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
+        """Say where the story begins above an empty transcript, and below it who is writing."""
+        scene = view.scene if view else ""
+        if scene != (before.scene if before else ""):
             line = self.query_one("#scene", Static)
             line.update(Content(scene))
             line.display = bool(scene)
+        if _running(before) != _running(view):
+            self._show_running(view)
 
     def load(self, played: Sequence[Event], session: Session) -> None:
         """Show these events, the newest of `session`, and nothing that streams."""
@@ -119,21 +122,18 @@ class TranscriptPanel(Vertical):
             self._live = None
             self.transcript.discard_reply()
 
-    def show_doing(self, status: PlayStatus, *, can_cancel: bool) -> None:
+    def _show_running(self, view: PlayView | None) -> None:
         """Say who is writing, since when, and how to stop it."""
-        busy, running = self.query_one(BusyLine), status.running
-        if running is None:
-            if busy.is_busy:
-                busy.end()
-            self._busy_with = None
-        elif self._busy_with != (running.id, running.attempts):
-            self._busy_with = (running.id, running.attempts)
-            style = f"$slot-{running.slot.colour}" if isinstance(running, ReplyRequest) else ""
-            busy.begin(doing(status), style=style, cancel="Esc cancels" if can_cancel else "")
+        busy, running = self.query_one(BusyLine), view.running if view else None
+        if view is None or running is None:
+            busy.end()
+            return
+        style = f"$slot-{running.slot.colour}" if isinstance(running, ReplyRequest) else ""
+        busy.begin(doing(view), style=style, cancel="Esc cancels" if view.is_writer else "")
 
     def expect(self, request_id: RequestId, expected: str) -> None:
         """Say how long it may take, if it still runs."""
-        if self._busy_with is not None and self._busy_with[0] == request_id:
+        if self.view is not None and self.view.running is not None and self.view.running.id == request_id:
             self.query_one(BusyLine).expect(expected)
 
     def say_cancelling(self) -> None:
@@ -165,6 +165,10 @@ class TranscriptPanel(Vertical):
         window = self._played.window(session)
         self.query_one("#transcript-counter", CharCounter).show(window.length, window.limit)
         return window
+
+
+def _running(view: PlayView | None) -> tuple[RequestId, int] | None:
+    return (view.running.id, view.running.attempts) if view and view.running else None
 
 
 def _drawn(session: Session) -> tuple[object, ...]:

@@ -113,7 +113,6 @@ class AgentPanel(Vertical):
     @on(CappedTextArea.LimitReached)
     def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
         event.stop()
-        event.text_area.say_full(event.refused)
         self._show_problem()
 
     @on(CappedTextArea.Edited)

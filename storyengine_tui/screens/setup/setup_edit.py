@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core.domain.request import LockRequest, Request
-from core.domain.session import SessionState
 from core.domain.slot import Slot, first_slots
 from core.engine.commands import Tab1Edit
 from core.store import Snapshot
@@ -89,10 +87,3 @@ class TypedSetup:
 def _is_double(slot: Slot, names: Mapping[Slot, str]) -> bool:
     own = names[slot].casefold()
     return any(other is not slot and name.casefold() == own for other, name in names.items())
-
-
-def failed_lock(snapshot: Snapshot) -> Request | None:
-    """Return the lock that was tried and failed, while the chapter is still being set up."""
-    if snapshot.session.state is not SessionState.DRAFT_TAB1:
-        return None
-    return next(iter(snapshot.failed(LockRequest)), None)

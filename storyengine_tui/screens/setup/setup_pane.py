@@ -9,24 +9,30 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.message import Message
+from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Button, Select, Static
 
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
-from core.domain.request import LockRequest, Request
-from core.domain.session import SessionState
+from core.domain.request import Request
 from core.domain.slot import Slot, first_slots, following
 from core.domain.state_machine import Command
-from core.engine.sync.notifications import Notification, RequestFailed, SessionChanged, WriterChanged
 from storyengine_tui.screens.setup.agent_panel import AgentPanel
-from storyengine_tui.screens.setup.lock_banner import LockBanner
-from storyengine_tui.screens.setup.setup_edit import TypedSetup, failed_lock
-from storyengine_tui.screens.setup.setup_texts import HELP, INTRO, RESET_KEEPS, RESET_WARNING, intro
+from storyengine_tui.screens.setup.cast_panels import CastPanels
+from storyengine_tui.screens.setup.setup_edit import TypedSetup
+from storyengine_tui.screens.setup.setup_view import (
+    HELP,
+    INTRO,
+    RESET_KEEPS,
+    RESET_WARNING,
+    SetupView,
+    setup_view,
+)
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.option_lists import GuardedSelect
-from storyengine_tui.widgets.banner import Banner
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
@@ -55,6 +61,8 @@ class SetupPane(SessionTab):
 
         is_confirmed: bool = False
 
+    view: var[SetupView | None] = var(None, init=False)
+
     def __init__(self) -> None:
         super().__init__()
         self._world = CappedTextArea(
@@ -74,21 +82,20 @@ class SetupPane(SessionTab):
             compact=True,
             id="agent-count",
         )
-        self._panels: dict[Slot, AgentPanel] = {}
-        self._slot = Slot.RED
-        self._autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+        self._cast = CastPanels(id="cast", classes="grows")
+        self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved)
 
     def compose(self) -> ComposeResult:
         """Compose the four cells and what can be done with them."""
         with VerticalScroll(id="page", can_focus=False):
-            yield LockBanner(id="lock-banner")
+            yield Banner(id="lock-banner")
             yield Static(INTRO, id="intro")
             yield from self._cell("World", self._world, _LIMITS.world)
             yield from self._cell("Chapter", self._chapter, _LIMITS.chapter)
             with Horizontal(classes="line"):
                 yield Static("Number of agents ", classes="label")
                 yield self._count
-            yield Vertical(id="cast", classes="grows")
+            yield self._cast
         # Below what scrolls, so that the characters stay visible at every scroll position.
         yield SlotEntries(id="panels")
         with Horizontal(id="actions"):
@@ -104,43 +111,48 @@ class SetupPane(SessionTab):
                 yield CharCounter(limit, id=f"{area.id}-counter")
             yield area
 
-    def on_mount(self) -> None:
-        """Watch what is typed."""
-        self._autosave.start()
-
-    async def on_unmount(self) -> None:
-        """Watch no more."""
-        await self._autosave.stop()
-
     async def on_session_attached(self) -> None:
         """Show what is stored, from its end."""
-        for panel in self._panels.values():
-            await panel.remove()
-        self._panels.clear()
-        self._slot = Slot.RED
+        await self._cast.clear()
         self.is_from_beginning = False
         self._go_to_top()
+        self.view = None
+        self.refresh_view()
         await self._show_stored()
-        await self._show_state()
-        self._show_lock_failure(failed_lock(self.session.snapshot))
 
-    def on_notification(self, notification: Notification) -> None:
-        """Follow the state, and what another window writes."""
-        match notification:
-            case SessionChanged() | WriterChanged():
-                if isinstance(notification, SessionChanged) and self.session.is_read_only:
-                    self.call_later(self._show_stored)
-                self.call_later(self._show_state)
-            case RequestFailed(LockRequest() as request):
-                self._show_lock_failure(request)
-            case _:
-                pass
+    def refresh_view(self) -> None:
+        """Show the session as it is now."""
+        if self.has_session:
+            self.view = setup_view(self.session)
+
+    def watch_view(self, before: SetupView | None, view: SetupView | None) -> None:
+        """Veil what cannot be changed any more, and say so; follow what another window writes."""
+        if view is None:
+            return
+        is_editable = view.is_editable
+        self.set_class(not is_editable, "-veiled")
+        for area in (self._world, self._chapter):
+            area.read_only = not is_editable
+        self._cast.set_read_only(not is_editable)
+        self._count.disabled = not is_editable
+        self.query_one("#intro", Static).update(view.intro)
+        self.query_one("#saved").display = self.query_one("#go-on").display = is_editable
+        self.query_one("#reset").display = view.is_locked and view.is_writer
+        if before is None or before.failed != view.failed:
+            self._show_failure(view.failed)
+        if view.is_locked:
+            self._banner.hide()
+        if before is None or _keys_of(before) != _keys_of(view):
+            self.refresh_bindings()
+        is_new = before is not None and (before.session, before.stored) != (view.session, view.stored)
+        if is_new and not view.is_writer:
+            self.call_later(self._show_stored)
 
     async def flush(self) -> None:
         """Store what was typed and is not stored yet."""
         if self._is_editable and self._typed().edit_of(self.session.snapshot) is not None:
-            self._autosave.touch()
-            await self._autosave.flush()
+            self.autosave.touch()
+            await self.autosave.flush()
 
     async def make_ready(self) -> bool:
         """Store what is typed and return whether it can be locked; say what is missing when it cannot."""
@@ -162,8 +174,7 @@ class SetupPane(SessionTab):
         """Go to a name that another character has."""
         doubles = self._typed().doubles(self.session.snapshot) if self._is_editable else {}
         for slot, name in doubles.items():
-            await self._show_panel(slot)
-            self._panels[slot].focus_name()
+            await self._go_to(slot)
             return f"Two characters cannot both be called {name}; choose another name."
         return ""
 
@@ -176,8 +187,8 @@ class SetupPane(SessionTab):
             world=self._world.text,
             chapter=self._chapter.text,
             agent_count=self._agent_count,
-            names={slot: panel.agent_name for slot, panel in self._panels.items()},
-            identities={slot: panel.identity for slot, panel in self._panels.items()},
+            names=self._cast.names,
+            identities=self._cast.identities,
         )
 
     @property
@@ -191,14 +202,16 @@ class SetupPane(SessionTab):
         if edit is not None:
             await self.session.edit_tab1(edit)
 
-    def _say_saved(self) -> None:
+    def say_saved(self, *, is_complete: bool = True) -> None:
+        """What was typed is stored, but for a name that another character has."""
         has_double = self.has_session and self._typed().doubles(self.session.snapshot)
         self._show_saved("name taken" if has_double else "stored")
-        self.post_message(self.Stored(is_whole=not has_double))
+        super().say_saved(is_complete=is_complete and not has_double)
 
-    def _say_unsaved(self, error: StoryEngineError) -> None:
+    def say_unsaved(self, error: StoryEngineError) -> None:
+        """What was typed could not be stored, and is tried again."""
         self._show_saved("not stored")
-        self.post_message(self.CommandFailed(error))
+        super().say_unsaved(error)
 
     def _show_saved(self, text: str) -> None:
         if self.is_mounted:
@@ -210,88 +223,63 @@ class SetupPane(SessionTab):
             if area.text != text:
                 area.load_text(text)
         self._count.value = len(snapshot.session.slots)
-        cast = snapshot.cast
-        for slot, panel in self._panels.items():
-            panel.show_stored(cast[slot])
+        self._cast.show_stored(snapshot.cast)
         self._show_counters()
-        await self._show_panel(self._slot)
+        await self._show_panel(self._cast.slot)
 
     def _show_counters(self) -> None:
         for area in (self._world, self._chapter):
             self.query_one(f"#{area.id}-counter", CharCounter).show(area.length)
 
-    async def _show_state(self) -> None:
-        """Lay the veil over what cannot be changed any more, and say so."""
-        is_editable, state = self._is_editable, self.session.snapshot.session.state
-        is_locked = state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
-        self.set_class(not is_editable, "-veiled")
-        for area in (self._world, self._chapter):
-            area.read_only = not is_editable
-        for panel in self._panels.values():
-            panel.set_read_only(not is_editable)
-        self._count.disabled = not is_editable
-        self.query_one("#intro", Static).update(
-            intro(is_locked=is_locked, is_read_only=self.session.is_read_only)
-        )
-        self.query_one("#saved").display = is_editable
-        self.query_one("#go-on").display = is_editable
-        self.query_one("#reset").display = is_locked and not self.session.is_read_only
-        if is_locked:
-            self.query_one(LockBanner).hide()
-        self.refresh_bindings()
-
     async def _show_panel(self, slot: Slot) -> None:
-        """Show the panel of `slot`, made when it is first wanted, and hide the others."""
-        slots = first_slots(self._agent_count)
-        self._slot = slot if slot in slots else slots[-1]
-        if self._slot not in self._panels:
-            snapshot = self.session.snapshot
-            panel = AgentPanel(
-                snapshot.session.limits,
-                snapshot.cast[self._slot],
-                is_read_only=not self._is_editable,
-            )
-            self._panels[self._slot] = panel
-            await self.query_one("#cast").mount(panel)
-            if self.is_from_beginning:
-                panel.fields[1].action_document_end(False)
-        shown, focused = self._panels[self._slot], self.screen.focused
-        around = focused.ancestors if focused is not None else []
-        is_leaving = any(panel in around for panel in self._panels.values() if panel is not shown)
-        for panel in self._panels.values():
-            panel.display = panel is shown
-        if is_leaving:
-            shown.focus_name()
+        """Show the panel of `slot`, and hide the others."""
+        session, cast = self.session.snapshot.session, self.session.snapshot.cast
+        await self._cast.show(
+            slot, cast, session.limits, self._agent_count, is_from_beginning=self.is_from_beginning
+        )
         self._show_entries()
+
+    async def _go_to(self, slot: Slot) -> None:
+        """Show the panel of `slot`, and go to the name in it."""
+        await self._show_panel(slot)
+        self._focus_name()
+
+    def _focus_name(self) -> None:
+        if self._cast.shown is not None:
+            self._cast.shown.focus_name()
 
     def _show_entries(self) -> None:
         if not self.has_session:  # It was closed while the panel was made.
             return
         snapshot, typed = self.session.snapshot, self._typed()
-        doubles = typed.doubles(snapshot)
         switcher = self.query_one("#panels", PanelSwitcher)
         switcher.set_entries(typed.entries(snapshot))
-        switcher.active = self._slot.colour
-        for slot, panel in self._panels.items():
-            panel.say_clash(doubles.get(slot, ""))
+        switcher.active = self._cast.slot.colour
+        self._cast.say_clashes(typed.doubles(snapshot))
 
-    def _show_lock_failure(self, request: Request | None) -> None:
-        self.query_one(LockBanner).show_failure(request)
-        if request is not None:
-            self._go_to_top()
-        self.refresh_bindings()
+    @property
+    def _banner(self) -> Banner:
+        return self.query_one("#lock-banner", Banner)
+
+    def _show_failure(self, request: Request | None) -> None:
+        """Say why a lock failed: it can be tried again, or what is written changed; nothing if none did."""
+        if request is None:
+            self._banner.hide()
+            return
+        is_cancelled = request.error_code is ErrorCode.LLM_CANCELLED
+        self._banner.show(
+            request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence,
+            actions=(BannerAction("retry", "Retry", "^r"), BannerAction("edit", "Edit")),
+            tone=Tone.INFO if is_cancelled else Tone.ERROR,
+        )
+        self._go_to_top()
 
     def _go_to_top(self) -> None:
         self.query_one("#page").scroll_home(animate=False)
 
     def _say(self, sentence: str) -> None:
-        self.query_one(LockBanner).say(sentence)
+        self._banner.show(sentence, tone=Tone.WARNING)
         self._go_to_top()
-
-    @on(CappedTextArea.LimitReached)
-    def _say_limit(self, event: CappedTextArea.LimitReached) -> None:
-        event.stop()
-        event.text_area.say_full(event.refused)
 
     @on(CappedTextArea.Edited)
     def _handle_text(self, event: CappedTextArea.Edited) -> None:
@@ -310,47 +298,44 @@ class SetupPane(SessionTab):
         event.stop()
         if not self.has_session:
             return
-        await self._show_panel(self._slot)
+        await self._show_panel(self._cast.slot)
         if self._agent_count != len(self.session.snapshot.session.slots):
             self._touch()
 
     def _touch(self) -> None:
         if self._is_editable:
-            if not self._autosave.is_dirty:
+            if not self.autosave.is_dirty:
                 self._show_saved("storing …")
-            self._autosave.touch()
-            if failed_lock(self.session.snapshot) is None:
-                self.query_one(LockBanner).hide()
+            self.autosave.touch()
+            if setup_view(self.session).failed is None:
+                self._banner.hide()
 
     @on(PanelSwitcher.Picked, "#panels")
     async def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         event.stop()
         await self._show_panel(Slot[event.key.upper()])
         if not self.query_one(SlotEntries).is_stepping:
-            self._panels[self._slot].focus_name()
+            self._focus_name()
 
     @on(SlotEntries.Entered)
     def _enter_panel(self, event: SlotEntries.Entered) -> None:
         event.stop()
-        self._panels[self._slot].focus_name()
+        self._focus_name()
 
     async def action_next_panel(self) -> None:
         """Go to the next character's name, around at the end."""
-        await self._show_panel(following(self._slot, first_slots(self._agent_count)))
-        self._panels[self._slot].focus_name()
+        await self._go_to(following(self._cast.slot, first_slots(self._agent_count)))
 
     async def leads_on(self, focused: Widget, step: int) -> bool:
         """From the end of one character to the beginning of the next, and back."""
-        slots = first_slots(self._agent_count)
-        here = slots.index(self._slot)
-        if self._slot not in self._panels or not 0 <= here + step < len(slots):
+        slot = self._cast.neighbour(focused, step, self._agent_count)
+        if slot is None:
             return False
-        name, identity = self._panels[self._slot].fields
-        if focused is not (identity if step > 0 else name):
-            return False
-        await self._show_panel(slots[here + step])
-        panel = self._panels[self._slot]
-        (panel.focus_name if step > 0 else panel.focus_identity)()
+        await self._show_panel(slot)
+        if step > 0:
+            self._focus_name()
+        elif self._cast.shown is not None:
+            self._cast.shown.focus_identity()
         return True
 
     def action_retry(self) -> None:
@@ -382,14 +367,18 @@ class SetupPane(SessionTab):
 
     def _reset(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
         if is_confirmed:
-            self.run_worker(self.perform(session.reset()), group="reset", exit_on_error=False)
+            self.do(session.reset(), group="reset")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        if action == "retry":
-            return self.has_session and failed_lock(self.session.snapshot) is not None
-        if action == "reset":
-            return self.has_session and self.session.can(Command.RESET)
         if action == "next_panel":
             return True if self.has_session and self._agent_count > 1 else None
+        if action in ("retry", "reset"):
+            view = setup_view(self.session) if self.has_session else None
+            return view is not None and (view.can_reset if action == "reset" else view.failed is not None)
         return True
+
+
+def _keys_of(view: SetupView) -> object:
+    """Return what the footer depends on: it is composed again, which is expensive."""
+    return view.failed, view.can_reset, view.session.slots

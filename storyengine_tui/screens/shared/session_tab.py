@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual import events
 from textual.containers import VerticalScroll
+from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
+from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.textual_ext.visibility import is_displayed
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ class InvalidInputError(IllegalCommandError):
 class SessionTab(VerticalScroll, can_focus=False):
     """One tab. It sends commands to the open session and receives its notifications; it knows no other tab.
 
-    Subclasses implement `attached`, `on_notification` and `flush`. `attached` is called again when another
-    session is opened, and when this window became the writer of the session that it only read.
+    Subclasses implement `on_session_attached`, which is called again when another session is opened and when
+    this window became the writer of the session that it only read, `on_notification`, `refresh_view` and
+    `flush`. What is typed is stored by `autosave`.
     """
 
     class CommandFailed(Message):
@@ -47,12 +50,12 @@ class SessionTab(VerticalScroll, can_focus=False):
     class Stored(Message):
         """What was typed is stored; trouble with storing it is over.
 
-        `is_whole` says that everything on this page can be stored.
+        `is_complete` says that everything on this page can be stored.
         """
 
-        def __init__(self, *, is_whole: bool = False) -> None:
+        def __init__(self, *, is_complete: bool = False) -> None:
             super().__init__()
-            self.is_whole = is_whole
+            self.is_complete = is_complete
 
     is_from_beginning = False
     """Whether texts are shown from their beginning, not from where one writes on."""
@@ -62,6 +65,11 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     folder: Path | None = None
     """Where a text is kept that is not stored yet; None keeps it nowhere."""
+
+    autosave: Autosave
+
+    _size_before: Size | None = None
+    """The size at the last `Resize`."""
 
     _session: "SessionHandle | None" = None
     _is_attached = False
@@ -81,6 +89,11 @@ class SessionTab(VerticalScroll, can_focus=False):
     def has_session(self) -> bool:
         """Whether a session is open."""
         return self._is_attached
+
+    @property
+    def is_looked_at(self) -> bool:
+        """Whether it is the page in sight."""
+        return is_displayed(self) and not self.is_behind
 
     def shows(self, session: "SessionHandle") -> bool:
         """Whether it is this session that is open; another may be, once something was waited for."""
@@ -152,17 +165,36 @@ class SessionTab(VerticalScroll, can_focus=False):
 
         The screen is watched: a button that is removed does not live to say that it lost the focus.
         """
+        self.autosave.start()
         self.watch(self.screen, "focused", self._look_after_focus, init=False)
         # Behind a dialog nothing is looked after; it is when the dialog has gone.
         self.watch(self.screen, "stack_updates", self._look_again, init=False)
         # Nor while somebody looks at another window; it is when this one is looked at again.
         self.watch(self.app, "app_focus", self._look_again, init=False)
 
+    async def on_unmount(self) -> None:
+        """Watch no more what is typed."""
+        await self.autosave.stop()
+
+    def say_saved(self, *, is_complete: bool = False) -> None:
+        """What was typed is stored; `is_complete` says that nothing on the page cannot be."""
+        self.post_message(self.Stored(is_complete=is_complete))
+
+    def say_unsaved(self, error: StoryEngineError) -> None:
+        """What was typed could not be stored, and is tried again."""
+        self.post_message(self.CommandFailed(error))
+
     def _look_again(self) -> None:
         self._look_after_focus(self.screen.focused)
 
-    def on_resize(self) -> None:
-        """Keep what the GM writes or reads in sight on a smaller page."""
+    def on_resize(self, event: events.Resize) -> None:
+        """Keep what the GM writes or reads in sight on a smaller page.
+
+        Textual sends this also when only what is scrolled has grown; then the page stays where it is.
+        """
+        before, self._size_before = self._size_before, event.size
+        if before == event.size:
+            return
         focused = self.screen.focused
         if focused is not None and self in focused.ancestors:
             self.call_after_refresh(self._keep_in_sight, focused)
@@ -198,7 +230,10 @@ class SessionTab(VerticalScroll, can_focus=False):
         return False
 
     def on_notification(self, notification: "Notification") -> None:
-        """Show what is new."""
+        """Take in what is new; `refresh_view` follows once all of a commit is."""
+
+    def refresh_view(self) -> None:
+        """Show the session as it is now."""
 
     async def flush(self) -> None:
         """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
@@ -224,6 +259,10 @@ class SessionTab(VerticalScroll, can_focus=False):
         except StoryEngineError:
             return ""
         return expected_time(seconds, is_local=call.is_local)
+
+    def do(self, command: Awaitable[object], *, group: str = "do") -> None:
+        """Perform a command in the background."""
+        self.run_worker(self.perform(command), group=group, exit_on_error=False)
 
     async def perform(self, command: Awaitable[T]) -> T | None:
         """Await a command of the session; what it refuses is posted as CommandFailed and gives None."""

@@ -28,6 +28,7 @@ class StatusScreen(BaseScreen[None]):
 
     _trouble: ErrorCode | None = None
     _is_unstorable = False
+    _lasts_until_recovery = False
     has_failed_to_start = False
     """Whether nothing can be opened until the GM tries again."""
 
@@ -64,9 +65,16 @@ class StatusScreen(BaseScreen[None]):
             BannerAction("leave-anyway", "Quit without storing it"),
         )
 
-    def show_trouble(self, error: StoryEngineError, *actions: BannerAction) -> None:
-        """Say what went wrong, in the flow of the page."""
+    def show_trouble(
+        self, error: StoryEngineError, *actions: BannerAction, lasts_until_recovery: bool = False
+    ) -> None:
+        """Say what went wrong, in the flow of the page.
+
+        `lasts_until_recovery` keeps it there although something typed could be stored: what the engine has
+        to store is still not.
+        """
         self._trouble, self._is_unstorable = error.code, isinstance(error, InvalidInputError)
+        self._lasts_until_recovery |= lasts_until_recovery
         self.query_one("#trouble", Banner).show(
             error.message, hint=error.hint, actions=actions or (BannerAction("dismiss", "Dismiss"),)
         )
@@ -75,6 +83,7 @@ class StatusScreen(BaseScreen[None]):
         """What went wrong is over."""
         if self.query_one("#trouble", Banner).is_shown:
             self._trouble, self._is_unstorable, self.has_failed_to_start = None, False, False
+            self._lasts_until_recovery = False
             self.query_one("#trouble", Banner).hide()
             self.refresh_bindings()
 
@@ -103,6 +112,6 @@ class StatusScreen(BaseScreen[None]):
     def _forget_trouble(self, event: SessionTab.Stored) -> None:
         event.stop()
         # A name that is taken, say, keeps nothing else from being stored: it ends when it is fixed.
-        is_over = event.is_whole if self._is_unstorable else self._trouble in STORAGE_FAILED
-        if is_over:
+        is_over = event.is_complete if self._is_unstorable else self._trouble in STORAGE_FAILED
+        if is_over and not self._lasts_until_recovery:
             self.hide_trouble()

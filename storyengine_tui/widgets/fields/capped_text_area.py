@@ -188,22 +188,17 @@ class CappedTextArea(BaseTextArea):
         super().redo()
         self._tell_if_edited(before)
 
-    def say_full(self, refused: int) -> None:
-        """Say how much was not taken; the next edit that fits takes it away.
-
-        It stands on the border; whose text area has none shows `full_sentence` in a place of its own.
-        """
-        self.full_sentence = f"Full: {self.limit:,} characters fit, {refused:,} were not taken"
-        self.border_subtitle = self.full_sentence
-
     def _tell_if_edited(self, before: str) -> None:
         text = self.text
         if text != before:
             self.post_message(self.Edited(self, text))
 
     def _refuse(self, count: int) -> None:
+        """Say on the border how much was not taken; the next edit that fits removes the sentence."""
         if count > 0:
             self.app.bell()
+            self.full_sentence = f"Full: {self.limit:,} characters fit, {count:,} were not taken"
+            self.border_subtitle = self.full_sentence
             self.post_message(self.LimitReached(self, self.limit, count))
 
 

@@ -16,7 +16,7 @@ from textual.widgets import TabPane
 from core.domain.memory import MemoryBlock
 from storyengine_tui.screens.chapter import idle as quiet
 from storyengine_tui.screens.chapter.idle import IdleDetector
-from storyengine_tui.screens.narrative import remembering_pane
+from storyengine_tui.screens.narrative import memory_loader
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.app import StoryEngineApp
@@ -107,7 +107,7 @@ async def test_memory_is_read_before_it_is_looked_at_unless_it_is_long(
 ) -> None:
     async with playing(desktop) as (_, app):
         page, memory = app.chapter.query_one(NarrativePane), app.chapter.query_one(MemoryCell)
-        monkeypatch.setattr(remembering_pane, "PAGE", 0)
+        monkeypatch.setattr(memory_loader, "PAGE", 0)
         await page.prepare()
         assert not memory.blocks
         monkeypatch.undo()

@@ -5,7 +5,6 @@ from textual.widgets import Button
 from textual.worker import WorkerState
 
 from core.domain.slot import Slot
-from storyengine_tui.screens.narrative.narrative_status import open_narrative
 from storyengine_tui.widgets.busy_line import BusyLine
 from tests.tui.engine_app import Desktop
 from tests.tui.narrative_desk import SCRIPT, chapter_page, make_ended
@@ -20,14 +19,14 @@ async def test_what_tab_3_began_to_do_for_a_chapter_that_closes_ends_without_an_
 ) -> None:
     desktop.script = SCRIPT
     async with chapter_page(desktop, make_ended) as page:
-        page.pane.forget_memory()
-        page.pane.read_memory()
+        page.pane.memory.forget()
+        page.pane.memory.read()
         page.pane.action_build()
         begun = [worker for worker in page.app.workers if worker.group in ("memory", "build")]
         page.pane.detach()
         await page.app.workers.wait_for_complete(begun)
         assert [worker.state for worker in begun] == [WorkerState.SUCCESS] * 2
-        assert open_narrative(page.session.snapshot) is None, "it was not asked of this chapter any more"
+        assert not page.session.snapshot.open_requests, "it was not asked of this chapter any more"
         assert not page.memory.blocks
 
 

@@ -17,7 +17,7 @@ from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Fault
 from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION, typed_definition
 from storyengine_tui.screens.narrative.draft_view import LiveDraft
-from storyengine_tui.screens.narrative.narrative_status import NOTHING_PLAYED, READ_ONLY, why_no_build
+from storyengine_tui.screens.narrative.narrative_view import NOTHING_PLAYED, READ_ONLY, why_no_build
 from tests.core.samples import session as sample_session
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 from tests.tui.narrative_desk import (

@@ -13,7 +13,7 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.event_window import PlayedEvents
-from storyengine_tui.screens.play.play_status import ending_consequences, status_of, summary_failure
+from storyengine_tui.screens.play.play_view import ending_consequences, play_view, summary_failure
 from tests.core.simulation import active
 from tests.tui.chapter import events, session
 
@@ -70,15 +70,15 @@ def test_the_end_says_how_much_is_summarised() -> None:
 def test_a_summary_that_is_about_to_run_counts_as_running() -> None:
     story = active()
     story.play(7, with_summaries=False)
-    status = status_of(story.snapshot)
+    view = play_view(story.snapshot)
     assert story.state is SessionState.SUMMARIZING
-    assert status.running is not None
-    assert (status.running.kind, status.running.state) == (RequestKind.SUMMARY, RequestState.PENDING)
+    assert view.running is not None
+    assert (view.running.kind, view.running.state) == (RequestKind.SUMMARY, RequestState.PENDING)
     story.submit("And then?")
-    assert [request.text for request in status_of(story.snapshot).queued] == ["And then?"]
+    assert [request.text for request in play_view(story.snapshot).queued] == ["And then?"]
     story.fail()
-    assert status_of(story.snapshot).failed_summary is not None
-    assert status_of(story.snapshot).running is None
+    assert play_view(story.snapshot).failed_summary is not None
+    assert play_view(story.snapshot).running is None
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_
     story = active()
     story.play(7, with_summaries=False)
     story.fail(code)
-    status = status_of(story.snapshot)
-    assert status.failed_summary is not None
-    _, hint = summary_failure(status, status.failed_summary)
+    view = play_view(story.snapshot)
+    assert view.failed_summary is not None
+    _, hint = summary_failure(view, view.failed_summary)
     assert what_then in hint
 
 

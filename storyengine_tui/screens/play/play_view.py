@@ -24,16 +24,24 @@ NOT_LOCKED_ELSEWHERE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlayStatus:
-    """What runs, what waits and what went wrong."""
+class PlayView:
+    """Everything that tab 2 shows of a session but for the transcript itself and the texts in the panels."""
 
     session: Session
+    scene: str
+    """Where the story begins, until something was played."""
     running: ReplyRequest | SummaryRequest | None
     """The reply or the summary that is with a model, or is about to be."""
     queued: tuple[ReplyRequest, ...]
     """Prompts that wait for their turn, in the order in which they go."""
     failed_replies: tuple[ReplyRequest, ...]
     failed_summary: SummaryRequest | None
+    is_writer: bool
+    """Whether this window may write."""
+    why_read_only: str
+    """Why no prompt can be written now; empty when one can."""
+    can_end: bool
+    """Whether the chapter can be ended now."""
 
     @property
     def is_playable(self) -> bool:
@@ -45,20 +53,54 @@ class PlayStatus:
         """Whether nothing can be played any more."""
         return self.session.state in (SessionState.ENDED, SessionState.NARRATING)
 
+    @property
+    def note(self) -> str:
+        """What stands on the page in place of everything else, while nothing can be played."""
+        if self.is_playable:
+            return ""
+        return NOT_LOCKED if self.is_writer else NOT_LOCKED_ELSEWHERE
 
-def status_of(snapshot: Snapshot) -> PlayStatus:
-    """Return what tab 2 shows of `snapshot`."""
+    @property
+    def failed(self) -> ReplyRequest | SummaryRequest | None:
+        """What the retry key tries again: the prompt before the summary."""
+        return next(iter(self.failed_replies), None) or self.failed_summary
+
+    def may(self, action: str) -> bool | None:
+        """Return what the footer says of a key: on offer, dimmed (None) or absent."""
+        match action:
+            case "cancel":
+                return self.is_writer and self.running is not None
+            case "retry":
+                return self.is_writer and self.failed is not None
+            case "take_back":
+                return self.is_writer and bool(self.queued)
+            case "next_panel":
+                return self.is_playable and len(self.session.slots) > 1
+            case "end_chapter":
+                return self.can_end or None
+            case _:
+                return self.is_playable
+
+
+def play_view(
+    snapshot: Snapshot, *, holder: WriterInfo | None = None, is_writer: bool = True, can_end: bool = False
+) -> PlayView:
+    """Return what tab 2 shows of `snapshot` in a window that writes, or reads what `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
     running: list[ReplyRequest | SummaryRequest] = [one for one in snapshot.open_prompts if one.is_processing]
     if is_summarising:
         running += [one for one in snapshot.open_requests if isinstance(one, SummaryRequest)]
     failed = snapshot.failed(SummaryRequest)
-    return PlayStatus(
+    return PlayView(
         session=snapshot.session,
+        scene=_opening_scene(snapshot),
         running=next(iter(running), None),
         queued=tuple(request for request in snapshot.open_prompts if not request.is_processing),
         failed_replies=snapshot.failed(ReplyRequest),
         failed_summary=None if is_summarising else next(iter(failed), None),
+        is_writer=is_writer,
+        why_read_only=why_not_writable(snapshot.session, holder, is_writer=is_writer),
+        can_end=can_end,
     )
 
 
@@ -67,38 +109,38 @@ def numbered(session: Session, slot: Slot) -> str:
     return f"{int(slot)} {session.name_of(slot)}"
 
 
-def doing(status: PlayStatus) -> str:
+def doing(view: PlayView) -> str:
     """Return who does what now, as one quiet line."""
-    running = status.running
+    running = view.running
     if running is None:
         return ""
     if isinstance(running, SummaryRequest):
-        if status.session.is_ending:
+        if view.session.is_ending:
             # Short, and what comes of it first: in 80 columns it stands beside the time and the counter.
             return f"Ending; summary of {running.prompts}"
         return f"Summarising {_prompts(running.prompts)}"
-    return f"{_short(status.session.name_of(running.slot), 24)} is writing"
+    return f"{_short(view.session.name_of(running.slot), 24)} is writing"
 
 
-def queue_line(status: PlayStatus, request: ReplyRequest) -> str:
+def queue_line(view: PlayView, request: ReplyRequest) -> str:
     """Return what waits, and for what."""
-    if status.failed_replies:
+    if view.failed_replies:
         behind = "waits behind the prompt that failed"
-    elif isinstance(status.running, SummaryRequest):
+    elif isinstance(view.running, SummaryRequest):
         behind = "waits for the summary"
     else:
         behind = "waits its turn"
-    return f"To {numbered(status.session, request.slot)}, {behind}: {' '.join(request.text.split())}"
+    return f"To {numbered(view.session, request.slot)}, {behind}: {' '.join(request.text.split())}"
 
 
-def reply_failure(status: PlayStatus) -> tuple[str, str]:
+def reply_failure(view: PlayView) -> tuple[str, str]:
     """Return what happened to the oldest failed prompt, and where its text is."""
-    request = status.failed_replies[0]
-    name = numbered(status.session, request.slot)
+    request = view.failed_replies[0]
+    name = numbered(view.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
     what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
     hint = f"Your text is back in the panel of {name}."
-    others = len(status.failed_replies) - 1
+    others = len(view.failed_replies) - 1
     if others:
         hint += f" {_count(others, 'later prompt')} {'is' if others == 1 else 'are'} back as well."
     if request.retry_after is not None and request.retry_after > request.updated_at:
@@ -106,14 +148,14 @@ def reply_failure(status: PlayStatus) -> tuple[str, str]:
     return what, hint
 
 
-def summary_failure(status: PlayStatus, request: SummaryRequest) -> tuple[str, str]:
+def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     """Return what happened to the summary, and what that means for the play."""
     what = f"The summary of {_prompts(request.prompts)} was not made. "
-    if status.session.is_ending:
+    if view.session.is_ending:
         return what + _reason(request), "Retry ends the chapter; a new prompt goes on with it."
     if request.retry_after is None:
         return what + _reason(request), "You can play on; it is made with the next summary, or by Retry now."
-    if status.running is not None:
+    if view.running is not None:
         return what + _reason(request), "It is made up for after this reply."
     return what + _reason(request), "You can play on; memory is made up for later."
 
@@ -123,7 +165,7 @@ def has_short_chunk(session: Session) -> bool:
     return session.prompt_index == 0 or session.unsummarised % session.limits.chunk_size > 0
 
 
-def opening_scene(snapshot: Snapshot) -> str:
+def _opening_scene(snapshot: Snapshot) -> str:
     """Return where the story begins and what to do, as long as nothing was played or waits for a reply."""
     session = snapshot.session
     if session.prompt_index or any(isinstance(one, ReplyRequest) for one in snapshot.requests):

@@ -1,0 +1,82 @@
+"""Reads the memory of a session once it is looked at, and what comes behind it (design 10)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from core.domain.errors import StoryEngineError
+from core.domain.limits import LONGEST_CORRECTIONS, Limits
+from core.domain.memory import MemoryBlock, corrections_length
+from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory_pages import PAGE
+from storyengine_tui.screens.shared.session_tab import SessionTab
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import SessionHandle
+
+_LIMITS = Limits()
+
+
+class MemoryLoader:
+    """Fills the `MemoryCell` of a page; `on_loaded` is called when that is looked at then."""
+
+    def __init__(self, page: SessionTab, on_loaded: Callable[[], None]) -> None:
+        self._page = page
+        self._on_loaded = on_loaded
+        self._is_read = False
+        self._unseen: list[MemoryBlock] = []
+        """Memory that came while the page was not looked at."""
+
+    @property
+    def _cell(self) -> MemoryCell:
+        return self._page.query_one(MemoryCell)
+
+    @property
+    def room(self) -> int:
+        """How many characters a further correction of canon may have."""
+        return LONGEST_CORRECTIONS - corrections_length((*self._cell.blocks, *self._unseen))
+
+    def forget(self) -> None:
+        """Know of no memory, as before another session is shown."""
+        self._is_read = False
+        self._unseen.clear()
+        self._cell.forget()
+
+    async def prepare(self) -> None:
+        """Read a memory that is shown as a whole; a longer one only when it is looked at."""
+        if self._is_read or not self._page.has_session:
+            return
+        if self._page.session.snapshot.session.prompt_index <= PAGE * _LIMITS.chunk_size:
+            self._is_read = True
+            await self._load(self._page.session)
+
+    def read(self) -> None:
+        """Read the memory when it is first wanted, and show what came since."""
+        if not self._is_read and self._page.has_session:
+            self._is_read = True
+            work = self._load(self._page.session)
+            self._page.run_worker(work, group="memory", exclusive=True, exit_on_error=False)
+        self._show_unseen()
+
+    async def _load(self, session: "SessionHandle") -> None:
+        try:
+            blocks = await session.memory_blocks()
+        except StoryEngineError as error:
+            self._is_read = False
+            self._page.post_message(SessionTab.CommandFailed(error))
+            return
+        if self._page.shows(session):
+            self._cell.show_memory(blocks, session.snapshot.session.roster)
+            if self._page.is_looked_at:
+                self._on_loaded()
+
+    def append(self, block: MemoryBlock) -> None:
+        """Show a new block; not while the tab is hidden, which would only delay keys."""
+        if self._is_read:
+            self._unseen.append(block)
+            if self._page.is_looked_at:
+                self._show_unseen()
+
+    def _show_unseen(self) -> None:
+        if self._unseen:
+            self._cell.append(*self._unseen)
+            self._unseen.clear()

@@ -1,0 +1,119 @@
+"""What tab 3 says about a session: pure, from its snapshot to words (design 5 and 10)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from core.domain.errors import ErrorCode
+from core.domain.request import NarrativeRequest
+from core.domain.session import Session, SessionState
+from core.domain.state_machine import Command
+from core.store import Snapshot
+from core.text.cleaning import clean
+from storyengine_tui.widgets.banner import BannerAction, BannerText, Tone
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import SessionHandle
+
+_NOT_YET = {
+    SessionState.DRAFT_TAB1: (
+        "Nothing to write yet: lock world and cast on 1 World (F2), play on 2 Play (F3), then end it there."
+    ),
+    SessionState.LOCKING: "World and cast are being locked; then comes the play, on 2 Play (F3).",
+    SessionState.ACTIVE: "The chapter is still being played: End Chapter on 2 Play (F3) comes first.",
+    SessionState.SUMMARIZING: "A summary is being made. When it is done, End Chapter on 2 Play (F3).",
+    SessionState.NARRATING: "The chapter is being written; Esc cancels.",
+    SessionState.RESETTING: "The chapter has been reset.",
+}
+NOTHING_PLAYED = "No prompt was played in this chapter, so there is nothing to write."
+READ_ONLY = "Read-only here; the window that writes in this chapter can build it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NarrativeView:
+    """Everything that tab 3 shows of a session but for its memory and the texts of its chapter."""
+
+    session: Session
+    running: NarrativeRequest | None
+    """The build that waits or runs."""
+    failed: NarrativeRequest | None
+    """The build that failed and may be tried again."""
+    draft_count: int
+    """How many versions are stored."""
+    is_writer: bool
+    """Whether this window may write."""
+    can_define: bool
+    can_build: bool
+    can_correct: bool
+    why_no_build: str
+    """Why no chapter can be built now; empty when one can."""
+
+    @property
+    def is_being_written(self) -> bool:
+        """Whether the chapter is being written, in this window or in another."""
+        return self.session.state is SessionState.NARRATING
+
+    def may(self, action: str, *, can_download: bool) -> bool | None:
+        """Return what the footer says of a key: on offer, dimmed (None) or absent."""
+        match action:
+            case "build":
+                return self.can_build or None
+            case "download":
+                return can_download or None
+            case "cancel":
+                return self.is_writer and self.running is not None
+            case "correct":
+                return self.can_correct
+            case "retry":
+                return self.can_build and self.failed is not None
+            case _:
+                return True
+
+
+def narrative_view(handle: "SessionHandle") -> NarrativeView:
+    """Return what tab 3 shows of an open session."""
+    snapshot = handle.snapshot
+    running = next((one for one in snapshot.open_requests if isinstance(one, NarrativeRequest)), None)
+    failed = snapshot.failed(NarrativeRequest)
+    return NarrativeView(
+        session=snapshot.session,
+        running=running,
+        failed=failed[-1] if failed and running is None else None,
+        draft_count=snapshot.draft_count,
+        is_writer=not handle.is_read_only,
+        can_define=handle.can(Command.DEFINE_NARRATIVE),
+        can_build=handle.can(Command.BUILD_NARRATIVE) and snapshot.session.prompt_index > 0,
+        can_correct=handle.can(Command.CORRECT_CANON),
+        why_no_build=why_no_build(snapshot, is_read_only=handle.is_read_only),
+    )
+
+
+def why_no_build(snapshot: Snapshot, *, is_read_only: bool) -> str:
+    """Return why the narrative cannot be built now; empty when it can."""
+    session = snapshot.session
+    if session.state is SessionState.SUMMARIZING and session.is_ending:
+        return "The chapter is being ended: after the last summary it can be written."
+    if session.state in _NOT_YET:
+        return _NOT_YET[session.state]
+    if is_read_only:
+        return READ_ONLY
+    return "" if session.prompt_index else NOTHING_PLAYED
+
+
+def failure_banner(view: NarrativeView) -> BannerText | None:
+    """Return what happened to a build that failed, what is safe and what can be done."""
+    request = view.failed
+    if request is None:
+        return None
+    sentence = request.error_message or (request.error_code or ErrorCode.LLM_ERROR).sentence
+    hint = "Retry goes on with the parts that were finished; what came in is kept under Calls (F7)."
+    if view.draft_count:
+        earlier = "Version 1 is" if view.draft_count == 1 else f"All {view.draft_count} versions are"
+        hint = f"{earlier} as before. {hint}"
+    retry, dismiss = BannerAction("retry", "Retry", "^r"), BannerAction("dismiss", "Dismiss")
+    is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
+    return BannerText(
+        clean(sentence),
+        clean(hint),
+        (retry, dismiss) if view.is_writer else (dismiss,),
+        Tone.INFO if is_stopped else Tone.ERROR,
+    )

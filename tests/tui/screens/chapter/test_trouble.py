@@ -1,0 +1,38 @@
+"""The banner of what could not be stored: it stays until just that is stored."""
+
+import pytest
+
+from core.domain.errors import ErrorCode, StorageError
+from core.engine.sync.notifications import StorageRecovered, StorageTrouble
+from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.banner import Banner
+from tests.tui.engine_app import Desktop
+from tests.tui.play_table import Table, at_window
+
+pytestmark = pytest.mark.anyio
+
+ERROR = StorageError(ErrorCode.STORAGE_SAVE_FAILED, "No space is left on the disk.")
+
+
+def banner(table: Table) -> Banner:
+    return table.pane.screen.query_one("#trouble", Banner)
+
+
+async def test_a_text_that_is_stored_takes_away_what_was_said_of_texts(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        table.pane.post_message(SessionTab.CommandFailed(ERROR))
+        await table.until(lambda: banner(table).is_shown)
+        table.pane.post_message(SessionTab.Stored())
+        await table.until(lambda: not banner(table).is_shown)
+
+
+async def test_a_text_that_is_stored_leaves_what_was_said_of_a_reply_that_is_not(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        listeners = table.session._writer.listeners
+        listeners.publish(StorageTrouble(ERROR))
+        await table.until(lambda: banner(table).is_shown)
+        table.pane.post_message(SessionTab.Stored())
+        await table.pilot.pause()
+        assert banner(table).is_shown
+        listeners.publish(StorageRecovered())
+        await table.until(lambda: not banner(table).is_shown)
