@@ -16,8 +16,8 @@ from itertools import takewhile
 from statistics import median
 from time import monotonic
 
-from bench.made_up import REPLY_WORDS, blocks, events, sentences, session, tab1
 from bench.measure import Figure, print_table
+from bench.synthetic_sessions import REPLY_WORDS, blocks, events, sentences, session, tab1
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, choose_models
 from core.config.paths import find_paths

@@ -16,7 +16,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import made_up
+from bench import synthetic_sessions
 from core.agents import context_summary
 from core.agents.context_builder import ContextBuilder
 from core.config.models import AgentRole, PromptStyle, choose_models
@@ -39,7 +39,7 @@ COUNTED = ("state_changes", "items_clues_discovered", "unresolved_threads")
 def played(script: ChapterScript, prompts: int) -> tuple[Session, list[Event]]:
     """Return the first `prompts` prompts of an example as if they had been played."""
     session_id = SessionId(new_uuid())
-    session = replace(made_up.session(session_id, prompts), slots=script.slots, names=script.names)
+    session = replace(synthetic_sessions.session(session_id, prompts), slots=script.slots, names=script.names)
     events = [
         _event(session_id, index, slot, prompt.text)
         for index, prompt in enumerate(script.prompts[:prompts], start=1)

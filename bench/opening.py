@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.made_up import whole
 from bench.measure import Figure, print_table
+from bench.synthetic_sessions import whole
 from core.config.models import choose_models
 from core.config.settings import ProfileSettings
 from core.domain.ids import SessionId

@@ -188,7 +188,7 @@ class SessionStore(Protocol):
     """
 
     async def create(self, changes: Changes) -> None:
-        """SessionStore a new session; `changes.session` and `changes.tab1` are required."""
+        """Store a new session; `changes.session` and `changes.tab1` are required."""
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
         """Return the newest session, not archived, of the same script as `changes.session`, else store that.
@@ -278,7 +278,7 @@ class SessionStore(Protocol):
         """Return the save slots of a session, by their numbers."""
 
     async def put_save_slot(self, slot: SavePoint) -> None:
-        """SessionStore a save slot; what had its number before is gone. Needs no writer's lock."""
+        """Store a save slot; what had its number before is gone. Needs no writer's lock."""
 
     async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
         """Delete a save slot; one that is not there is no error."""

@@ -53,7 +53,7 @@ class PostgresStore:
     def __init__(self, url: URL, engine: AsyncEngine) -> None:
         self._url: Final = url
         self._engine: Final = engine
-        self._pen: Final = CommitConnection(url)
+        self._commit_connection: Final = CommitConnection(url)
         self._leases: set[WriterLease] = set()
 
     async def create(self, changes: Changes) -> None:
@@ -79,7 +79,7 @@ class PostgresStore:
         if isinstance(lease, WriterLease) and lease.is_closed:
             raise SessionLockedError("This window has given the chapter back; nothing was stored from here.")
         async with guarded(SAVE):
-            await self._pen.send(writes.commit(changes, lease.epoch))
+            await self._commit_connection.send(writes.commit(changes, lease.epoch))
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Take the writer's lock, or return who has it. Does not wait."""
@@ -245,11 +245,11 @@ class PostgresStore:
         """Give back every lock and close every connection."""
         for lease in tuple(self._leases):
             await lease.aclose()
-        await self._pen.aclose()
+        await self._commit_connection.aclose()
         await self._engine.dispose()
 
     async def _stores_new(self, creation: writes.Write) -> bool:
-        count, *_ = await self._pen.send_once(creation)
+        count, *_ = await self._commit_connection.send_once(creation)
         return bool(count)
 
     async def _change(self, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:

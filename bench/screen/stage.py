@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from pathlib import Path
 
-from bench.made_up import REPLY_WORDS, sentences, whole
+from bench.synthetic_sessions import REPLY_WORDS, sentences, whole
 from core.config.paths import Paths
 from core.domain.ids import SessionId
 from db.embedded.server import EmbeddedServer

@@ -4,10 +4,10 @@ import re
 import time
 from functools import partial
 
-from bench.made_up import PROMPT_WORDS, sentences
 from bench.screen.stage import FLOOR, ROOT, Stage, bare_environment
 from bench.screen.visits import OPEN, Samples, ready, start
 from bench.screen.window import Window
+from bench.synthetic_sessions import PROMPT_WORDS, sentences
 from core.domain.ids import SessionId
 
 EARLY = 100

@@ -29,7 +29,7 @@ class SessionCatalog:
         return SessionReader(self.store, session_id)
 
     async def create(self, *, script_key: str = "") -> SessionId:
-        """SessionStore a new, empty session and return its id."""
+        """Store a new, empty session and return its id."""
         session_id = SessionId(new_uuid())
         await self.store.create(
             commands.new_session(self._clock(), session_id=session_id, script_key=script_key)

@@ -86,7 +86,7 @@ def _failed_summary(snapshot: Snapshot, session: Session) -> SummaryRequest | No
 def _summary_waits(snapshot: Snapshot, session: Session, now: datetime) -> bool:
     """Whether a summary that failed holds up the next: until its time, which a stopped one has not.
 
-    That one is made up for when the next chunk is complete, before the next chunk's own (design 6).
+    That one is caught up when the next chunk is complete, before the next chunk's own (design 6).
     """
     chunk_size = session.limits.chunk_size
     is_next_due = session.unsummarised > chunk_size and session.prompt_index % chunk_size == 0

@@ -107,11 +107,11 @@ class SessionHandle(SessionReader):
             yield listener
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
-        """SessionStore what the GM typed on tab 1."""
+        """Store what the GM typed on tab 1."""
         await self._writer.apply(lambda snapshot: commands.edit_tab1(snapshot, edit, self._clock()))
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
-        """SessionStore the text that waits in the composer of `slot`."""
+        """Store the text that waits in the composer of `slot`."""
         if self.snapshot.unsent.get(slot, "") != text:
             await self._writer.apply(lambda snapshot: commands.save_unsent(snapshot, slot, text))
 
@@ -172,7 +172,7 @@ class SessionHandle(SessionReader):
                 raise ValueError("a test call is given up as soon as it has failed")
 
     async def record_test(self, test: TrialRequest, result: CallResult) -> None:
-        """SessionStore the provenance of a test call; nothing else of the session changes."""
+        """Store the provenance of a test call; nothing else of the session changes."""
         await self._writer.apply(lambda _: record_of_test(test, result, self._clock()))
 
     async def end_chapter(self) -> None:
@@ -180,14 +180,14 @@ class SessionHandle(SessionReader):
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
 
     async def correct_canon(self, text: str, prompts: PromptRange | None = None) -> None:
-        """SessionStore a correction of canon: every later input has it behind the memory that there is."""
+        """Store a correction of canon: every later input has it behind the memory that there is."""
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.correct_canon(snapshot, self._builder, text, prompts, self._clock())
         )
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
-        """SessionStore the definition of the narrative agent."""
+        """Store the definition of the narrative agent."""
         await self._writer.apply(
             lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._clock())
         )
@@ -352,7 +352,7 @@ class SessionHandle(SessionReader):
         return Changes(session_id=session.id, session=session)
 
     async def _ask(self, decide: commands.Ask) -> RequestId:
-        """SessionStore a new request; when nothing runs it begins in the same transaction."""
+        """Store a new request; when nothing runs it begins in the same transaction."""
         asked: list[RequestId] = []
 
         def changes(snapshot: Snapshot) -> Changes:

@@ -93,7 +93,7 @@ class EmbeddedServer:
     def release(self) -> None:
         """Detach from the server; it stops when no other program is attached."""
         with self._guard:
-            self._let_go()
+            self._close_clients()
 
     async def acquire_async(self, within: float = DEFAULT_TIMEOUT) -> str:
         """`acquire` in a thread."""
@@ -173,7 +173,7 @@ class EmbeddedServer:
                 self._ensure_running(deadline)
         except BaseException:  # interrupted too: a leaked lock would keep the server running
             if not was_attached:
-                self._let_go()
+                self._close_clients()
             raise
 
     def _ensure_running(self, deadline: float) -> None:
@@ -244,7 +244,7 @@ class EmbeddedServer:
             f"Try again in a moment; {self._home / LOG_FILE} tells what it does.",
         )
 
-    def _let_go(self) -> None:
+    def _close_clients(self) -> None:
         if self._clients is not None:
             self._clients.close()
             self._clients = None

@@ -1,4 +1,7 @@
-"""Durations as a person reads them."""
+"""Durations as a person reads them: how long something has taken, and may take (design 10)."""
+
+WORTH_SAYING = 5.0
+"""Seconds from which on somebody who waits wants to know."""
 
 
 def elapsed_text(seconds: float) -> str:
@@ -7,3 +10,17 @@ def elapsed_text(seconds: float) -> str:
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def expected_time(seconds: float | None, *, is_local: bool) -> str:
+    """Return what is known in a few words; `seconds` are those of last time, None where there was none."""
+    if seconds is None:
+        return "can take minutes the first time" if is_local else ""
+    return f"{elapsed_text(seconds)} last time" if seconds >= WORTH_SAYING else ""
+
+
+def expected_time_sentence(seconds: float | None, *, is_local: bool) -> str:
+    """Return the same as a sentence."""
+    if seconds is None:
+        return "On this machine it can take a few minutes the first time." if is_local else ""
+    return f"Last time it took {elapsed_text(seconds)}." if seconds >= WORTH_SAYING else ""

@@ -48,7 +48,7 @@ async def test_a_summary_that_fails_is_made_by_itself_a_little_later(store: Post
         assert attempts == [(1, failed), (2, failed), (3, failed), (4, None)]
 
 
-async def test_play_goes_on_while_summaries_fail_and_they_are_made_up_each_with_its_own_range(
+async def test_play_goes_on_while_summaries_fail_and_they_are_caught_up_each_with_its_own_range(
     store: PostgresStore,
 ) -> None:
     provider = scripted(failing(RequestKind.SUMMARY, Fault.SERVER_ERROR, times=1))

@@ -268,7 +268,7 @@ async def test_a_session_that_was_left_without_a_word_is_mended_when_it_is_opene
             interrupted = [a for a in await store.artifacts(session_id, request_id=request_id) if not a.call]
             assert len(interrupted) == 1
             if kind is RequestKind.SUMMARY:
-                assert repaired.snapshot.session.boundary == 1, "it was made up by itself"
+                assert repaired.snapshot.session.boundary == 1, "it was caught up by itself"
             else:
                 await done(repaired, await repaired.retry(request_id))
 

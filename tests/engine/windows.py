@@ -215,7 +215,7 @@ async def chapter(
 
 
 async def create(store: SessionStore, chunk_size: int = 7) -> SessionId:
-    """SessionStore a new session whose chunks have this many prompts."""
+    """Store a new session whose chunks have this many prompts."""
     made = commands.new_session(utc_now(), session_id=SessionId(new_uuid()))
     assert made.session is not None
     limits = replace(made.session.limits, chunk_size=chunk_size)

@@ -166,7 +166,7 @@ async def locked_session(store: SessionStore, label: str = "test", **values: obj
 
 
 async def play(store: SessionStore, session: Session, lease: Lease, turns: int) -> Session:
-    """SessionStore that many prompts with replies, and return the session after them."""
+    """Store that many prompts with replies, and return the session after them."""
     for _ in range(turns):
         changes = turn(session)
         await store.commit(changes, lease)

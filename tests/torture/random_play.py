@@ -156,11 +156,11 @@ class RandomPlay(RandomWindows):
                 Figures.lost += lost
                 Figures.twice += twice
         finally:
-            self._loop.run_until_complete(self._let_go())
+            self._loop.run_until_complete(self._release())
             self._loop.close()
             self._raw.close()
 
-    async def _let_go(self) -> None:
+    async def _release(self) -> None:
         if hasattr(self, "_first"):
             await self.session.aclose()
             await self._first.store.aclose()

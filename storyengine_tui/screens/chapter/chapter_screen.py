@@ -16,8 +16,7 @@ from textual.widgets import Static, TabbedContent
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.session import SessionState, title_from
-from storyengine_tui.screens.chapter.early_input import EarlyKeys
-from storyengine_tui.screens.chapter.early_panel import EarlyPanel
+from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
@@ -108,7 +107,7 @@ class ChapterScreen(StatusScreen):
 
     def touch(self) -> None:
         """A key came: what can wait, waits."""
-        self._pages.quiet.touch()
+        self._pages.idle.touch()
 
     @property
     def has_no_field_yet(self) -> bool:

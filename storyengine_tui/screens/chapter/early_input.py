@@ -1,18 +1,20 @@
 """What is typed before there is a field to type in: kept, and given to the first one that comes."""
 
-import logging
-from contextlib import suppress
 from pathlib import Path
 
 from textual import events
+from textual.content import Content
+from textual.widgets import Static
 
-from core.config.bounded_file import read_bounded
-from core.config.private_files import write_privately
-
-log = logging.getLogger(__name__)
+from core.domain.slot import Slot
+from storyengine_tui.screens.chapter.last_session import LastPanel
+from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.theme import slot_class
 
 LARGEST = 50_000_000
 """Bytes of the file; more than a GM types or pastes before a chapter is open."""
+SHOWN = 1_000
+"""Characters from the end that are shown; the panel that comes has all."""
 
 
 class EarlyKeys:
@@ -24,7 +26,7 @@ class EarlyKeys:
 
     def __init__(self) -> None:
         self._text = ""
-        self._file: Path | None = None
+        self._kept: KeptText | None = None
         self.has_come = False
         """Whether anything was ever typed so early."""
 
@@ -64,20 +66,19 @@ class EarlyKeys:
 
         From now on it is kept there. A start that is tried again has it already.
         """
-        if self._file is not None:
+        if self._kept is not None:
             return
-        self._file, typed = file, self._text
-        with suppress(OSError, UnicodeDecodeError):
-            self._text = read_bounded(file, LARGEST).decode("utf-8") + typed
+        self._kept, typed = KeptText(file, LARGEST), self._text
+        if kept := self._kept.read():
+            self._text = kept + typed
             self.has_come = True
         if typed:
             self._write()
 
     def stored(self) -> None:
         """What the fields hold is stored, and with it what was given."""
-        if self._file is not None and not self._text:
-            with suppress(OSError):
-                self._file.unlink(missing_ok=True)
+        if self._kept is not None and not self._text:
+            self._kept.forget()
 
     def give(self) -> str:
         """Return what was kept, and keep it no more."""
@@ -85,10 +86,20 @@ class EarlyKeys:
         return text
 
     def _write(self, *, is_flushed: bool = False) -> None:
-        """Write what is kept; not flushed, it outlives the program, and no key waits for the disk."""
-        if self._file is None:
-            return
-        try:
-            write_privately(self._file, self._text, is_flushed=is_flushed)
-        except OSError as error:
-            log.error("what was typed before the chapter was open could not be kept: %s", error)
+        if self._kept is not None:
+            self._kept.keep(self._text, is_flushed=is_flushed)
+
+
+class EarlyPanel(Static):
+    """Looks like the composer of the last session and stands in its place until that is open."""
+
+    def show_for(self, panel: LastPanel) -> None:
+        """Stand in for this panel."""
+        self.border_title = Content(f"To {int(panel.slot)} {panel.name}")
+        self.remove_class(*map(slot_class, Slot)).add_class(slot_class(panel.slot))
+        self.show_text("")
+        self.display = True
+
+    def show_text(self, text: str) -> None:
+        """Show what is typed so far, with a cursor behind it."""
+        self.update(Content.assemble(text[-SHOWN:], (" ", "reverse")), layout=False)

@@ -32,7 +32,7 @@ PRERENDER_PAUSE_SECONDS: Final = 0.3
 
 BEHIND: Final = "behind"
 """The layer of a page that is laid out and not seen."""
-LONGEST_LAYOUT: Final = 2.0
+LAYOUT_TIMEOUT_SECONDS: Final = 2.0
 """Seconds after which a page that is not laid out yet is left as it is."""
 
 
@@ -62,7 +62,7 @@ class TabPages:
         self._attached: set[str] = set()
         self._making = asyncio.Lock()
         self._is_wanted = asyncio.Event()
-        self.quiet = IdleDetector()
+        self.idle = IdleDetector()
         """When the GM does nothing; it is to be told of every key."""
         self.folder: Path | None = None
         """Where the pages keep a text that is not stored yet."""
@@ -117,10 +117,10 @@ class TabPages:
     async def prepare_others(self, is_open: Callable[[], bool]) -> None:
         """Pre-render hidden tabs while the user is idle."""
         for tab in TITLES:
-            await self.quiet.come()
+            await self.idle.wait_until_idle()
             if is_open() and (page := self.get_page(tab)) is not None:
                 await page.prepare()
-            await self.quiet.come()
+            await self.idle.wait_until_idle()
             if is_open():
                 await self.lay_out_behind(tab)
 
@@ -149,7 +149,7 @@ class TabPages:
     async def _laid_out(self, pane: Widget) -> None:
         """Return when it has its places and has heard of them: the first refresh may come before that."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_LAYOUT):
+            async with asyncio.timeout(LAYOUT_TIMEOUT_SECONDS):
                 while True:
                     is_refreshed = asyncio.Event()
                     self._screen.call_after_refresh(is_refreshed.set)

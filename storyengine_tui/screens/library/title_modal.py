@@ -10,7 +10,7 @@ from textual.widgets import Button, Static
 
 from core.domain.save_point import LONGEST_LABEL
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
-from storyengine_tui.widgets.fields.line_field import LineField
+from storyengine_tui.widgets.fields.one_line import LineField
 
 LONGEST_TITLE = 120
 

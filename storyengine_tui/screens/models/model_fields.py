@@ -12,7 +12,7 @@ from core.config.models import AgentRole
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.theme import slot_class
-from storyengine_tui.widgets.fields.entry_field import FormField
+from storyengine_tui.widgets.fields.one_line import FormField
 
 ROLES = {
     AgentRole.WORLD_LOCK: "World & Chapter",

@@ -35,7 +35,7 @@ from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
-from storyengine_tui.widgets.fields.entry_field import FormField
+from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.key_line import KeyLine
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (

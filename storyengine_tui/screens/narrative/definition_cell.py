@@ -14,7 +14,7 @@ from core.domain.session import Session
 from core.text.numbers import read_count
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from storyengine_tui.widgets.fields.entry_field import FormField
+from storyengine_tui.widgets.fields.one_line import FormField
 
 DEFAULT_DEFINITION = (
     "Left empty: third person and past tense, in the tone of your world; scenes with dialogue; game "

@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Static
 
 from core.domain.memory import MemoryBlock
 from storyengine_tui.screens.narrative.memory_pages import MemoryPages
-from storyengine_tui.widgets.fields.entry_field import EntryField
+from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, Names, all_text, passages_of

@@ -156,8 +156,8 @@ def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     if request.retry_after is None:
         return what + _reason(request), "You can play on; it is made with the next summary, or by Retry now."
     if view.running is not None:
-        return what + _reason(request), "It is made up for after this reply."
-    return what + _reason(request), "You can play on; memory is made up for later."
+        return what + _reason(request), "It is tried again after this reply."
+    return what + _reason(request), "You can play on; the memory catches up later."
 
 
 def has_short_chunk(session: Session) -> bool:

@@ -12,7 +12,7 @@ from core.domain.cast import Character
 from core.domain.limits import Limits
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from storyengine_tui.widgets.fields.line_field import LineField
+from storyengine_tui.widgets.fields.one_line import LineField
 
 
 class AgentPanel(Vertical):

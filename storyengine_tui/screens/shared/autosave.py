@@ -7,10 +7,10 @@ from core.domain.errors import StoryEngineError
 
 DEBOUNCE_SECONDS = 0.3
 """Seconds without a key after which a text is stored."""
-LONGEST = 0.5
+MAX_DELAY_SECONDS = 0.5
 """Seconds after which it is stored even while keys keep coming: within the second, with room for a machine
 that has other work, and for the disk."""
-RETRY = 2.0
+RETRY_SECONDS = 2.0
 """Seconds after which a save that failed is tried again."""
 
 
@@ -76,12 +76,12 @@ class Autosave:
                 await self.flush()
             except StoryEngineError as error:
                 self._on_error(error)
-                await asyncio.sleep(RETRY)
+                await asyncio.sleep(RETRY_SECONDS)
                 self._touched.set()
 
     async def _wait_for_quiet(self) -> None:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + LONGEST
+        deadline = loop.time() + MAX_DELAY_SECONDS
         while loop.time() < deadline:
             self._touched.clear()
             try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from core.config.bounded_file import read_bounded
+from core.config.bounded_file import LARGEST_SMALL_FILE, read_bounded
 from core.config.private_files import write_privately
 from core.domain.ids import SessionId
 from core.text.cleaning import clean
@@ -19,6 +19,8 @@ class KeptText:
     """Keeps what is typed key by key: it outlives the program and its terminal, though no power cut."""
 
     file: Path
+    most: int = LARGEST_SMALL_FILE
+    """Bytes beyond which the file is not read."""
 
     @classmethod
     def correction_of(cls, session_id: SessionId, folder: Path) -> Self:
@@ -28,16 +30,16 @@ class KeptText:
     def read(self) -> str:
         """Return the text; empty when there is no file or it cannot be read."""
         with suppress(OSError, UnicodeDecodeError):
-            return clean(read_bounded(self.file).decode("utf-8"))
+            return clean(read_bounded(self.file, self.most).decode("utf-8"))
         return ""
 
-    def keep(self, text: str) -> None:
-        """Put `text` in place of the text before; does not wait for the disk."""
+    def keep(self, text: str, *, is_flushed: bool = False) -> None:
+        """Put `text` in place of the text before; not flushed, no key waits for the disk."""
         if not text:
             self.forget()
             return
         try:
-            write_privately(self.file, text, is_flushed=False)
+            write_privately(self.file, text, is_flushed=is_flushed)
         except OSError as error:
             log.error("what is typed could not be kept in %s: %s", self.file, error)
 

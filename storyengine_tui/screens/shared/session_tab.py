@@ -252,7 +252,7 @@ class SessionTab(VerticalScroll, can_focus=False):
 
     async def expected_time(self, session: "SessionHandle", call: "CallStarted") -> str:
         """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""
-        from storyengine_tui.screens.shared.expected_time import expected_time
+        from storyengine_tui.widgets.elapsed import expected_time
 
         try:
             seconds = await session.last_duration(call.agent_id, call.model)

@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from core.config.password import PasswordGate, PasswordRefusedError
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
-from storyengine_tui.widgets.fields.entry_field import EntryField
+from storyengine_tui.widgets.fields.one_line import EntryField
 
 
 class PasswordScreen(OverlayScreen[None]):

@@ -54,12 +54,12 @@ class TranscriptView(SelectableLineView):
     def show_window(self, window: Window) -> None:
         """Show `window`, and below it what streams, if anything does."""
         if self._session_id not in (None, window.session_id):
-            self._let_go()
+            self._forget_session()
         self._session_id = window.session_id
         self._stored = [paragraph_of(piece) for piece in window.pieces]
         self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
 
-    def _let_go(self) -> None:
+    def _forget_session(self) -> None:
         """Keep nothing of the session that was shown; the next one is shown from its end."""
         self._forget_pending()
         self._live = []

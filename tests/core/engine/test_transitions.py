@@ -165,7 +165,7 @@ def test_chunks_are_aligned_and_only_the_last_of_an_ended_chapter_is_shorter() -
     assert ranges == [(0, 0), (1, 7), (8, 14), (15, 16)]
 
 
-def test_a_failed_summary_is_made_up_with_its_own_range_before_the_next_one() -> None:
+def test_a_failed_summary_is_caught_up_with_its_own_range_before_the_next_one() -> None:
     simulation = active()
     simulation.play(7, with_summaries=False)
     simulation.fail()

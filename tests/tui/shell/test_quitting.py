@@ -47,7 +47,7 @@ async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_a
     """Textual calls `panic` when the thread that reads the terminal has failed."""
     await desktop.prepare(make_active)
     monkeypatch.setattr("storyengine_tui.screens.shared.autosave.DEBOUNCE_SECONDS", 3600)
-    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.LONGEST", 3600)
+    monkeypatch.setattr("storyengine_tui.screens.shared.autosave.MAX_DELAY_SECONDS", 3600)
     async with desktop.app().run_test(size=(80, 24)) as pilot:
         app = await opened(pilot)
         assert app.session is not None

@@ -21,7 +21,7 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Pace, Script
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.cli.commands import open_app
-from storyengine_tui.screens.chapter.early_panel import EarlyPanel
+from storyengine_tui.screens.chapter.early_input import EarlyPanel
 from storyengine_tui.screens.chapter.last_session import (
     LastPanel,
     read_last_panel,

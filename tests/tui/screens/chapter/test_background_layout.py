@@ -180,16 +180,16 @@ async def test_a_page_is_left_alone_while_a_dialog_is_in_front(desktop: Desktop)
 async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet, "IDLE_SECONDS", 0.02)
     waited = IdleDetector()
-    coming = asyncio.create_task(waited.come())
+    coming = asyncio.create_task(waited.wait_until_idle())
     for _ in range(20):
         await asyncio.sleep(0)
         waited.touch()
     assert not coming.done()
     await asyncio.wait_for(coming, 10)
     monkeypatch.setattr(quiet, "IDLE_SECONDS", 3_600.0)
-    await asyncio.wait_for(waited.come(), 10)  # It still is.
+    await asyncio.wait_for(waited.wait_until_idle(), 10)  # It still is.
     waited.touch()
-    coming = asyncio.create_task(waited.come())
+    coming = asyncio.create_task(waited.wait_until_idle())
     for _ in range(20):
         await asyncio.sleep(0)
     assert not coming.done()

@@ -12,8 +12,8 @@ from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
-from storyengine_tui.screens.play.event_window import PlayedEvents
 from storyengine_tui.screens.play.play_view import ending_consequences, play_view, summary_failure
+from storyengine_tui.screens.play.transcript_panel import PlayedEvents
 from tests.core.simulation import active
 from tests.tui.chapter import events, session
 
@@ -85,7 +85,7 @@ def test_a_summary_that_is_about_to_run_counts_as_running() -> None:
     ("code", "what_then"),
     [
         (ErrorCode.LLM_CANCELLED, "it is made with the next summary, or by Retry now"),
-        (ErrorCode.LLM_SERVER_ERROR, "memory is made up for later"),
+        (ErrorCode.LLM_SERVER_ERROR, "the memory catches up later"),
     ],
 )
 def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_then: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 from textual import events
 
-from storyengine_tui.widgets.fields.entry_field import EntryField, FormField
+from storyengine_tui.widgets.fields.one_line import EntryField, FormField
 from tests.tui.widget_app import WidgetApp
 
 pytestmark = pytest.mark.anyio

@@ -1,14 +1,43 @@
-"""A text field of one line with a limit; read only, its text can still be selected and copied."""
+"""Fields of one line: a `LineField` holds a text with a limit, an `EntryField` what is submitted."""
 
 import re
 from typing import ClassVar
 
+from textual import events
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 from textual.widgets.text_area import Edit, EditResult
 
+from storyengine_tui.textual_ext.immediate_keys import run_binding_now
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 _BREAK = re.compile(r"\s*[\r\n]+\s*")
+
+
+class EntryField(Input):
+    """An input of one line; Enter submits it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Textual's Ctrl+Shift+A arrives from few terminals.
+        Binding("ctrl+g", "select_all", "Select all", show=False),
+    ]
+
+    async def on_key(self, event: events.Key) -> None:
+        """Act on a key before the next one comes."""
+        await run_binding_now(self, event)
+
+
+class FormField(EntryField):
+    """An input of one line among others; Enter goes to the next."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # At once: what is typed behind it is meant for the next field.
+        Binding("enter", "leave", "Next field", show=False, priority=True),
+    ]
+
+    def action_leave(self) -> None:
+        """Go to the next field."""
+        self.screen.focus_next()
 
 
 class LineField(CappedTextArea):

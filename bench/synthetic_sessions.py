@@ -1,4 +1,4 @@
-"""Sessions of any length, made up with texts of realistic size, for the benchmarks."""
+"""Sessions of any length, generated with texts of realistic size, for the benchmarks."""
 
 import random
 from datetime import UTC, datetime, timedelta
