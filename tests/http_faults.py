@@ -13,7 +13,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -218,6 +218,21 @@ class FaultServer:
         return self._replies.popleft() if self._replies else self.default(body)
 
 
+class LastingServer(FaultServer):
+    """Keeps a connection open for the next request, as llama.cpp does for some seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connections = 0
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        while True:
+            recorded = await _read_request(await reader.readuntil(b"\r\n\r\n"), reader)
+            reply = self._reply_to(recorded.body)
+            await _send(replace(reply, headers={**reply.headers, "Connection": "keep-alive"}), writer)
+
+
 async def _read_request(head: bytes, reader: asyncio.StreamReader) -> Recorded:
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ", 2)
@@ -227,7 +242,7 @@ async def _read_request(head: bytes, reader: asyncio.StreamReader) -> Recorded:
 
 
 async def _send(reply: Reply, writer: asyncio.StreamWriter) -> None:
-    headers = {**reply.headers, "Transfer-Encoding": "chunked", "Connection": "close"}
+    headers = {"Connection": "close", **reply.headers, "Transfer-Encoding": "chunked"}
     lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in headers.items())]
     writer.write("\r\n".join([*lines, "", ""]).encode("latin-1"))
     for step in reply.steps:

@@ -169,12 +169,17 @@ class OpenAIProvider:
 
     def _make_client(self) -> openai.AsyncOpenAI:
         preload()
+        import httpx2
         import openai
 
         from core.providers.openai.bounded_body import bound
 
+        # A server on this machine (llama.cpp) closes a connection after as many idle seconds as httpx keeps
+        # it, so that a call could go into one that is being closed. To open another costs nothing here.
+        limits = httpx2.Limits(max_keepalive_connections=0 if is_loopback(self._url) else None)
         http_client = openai.DefaultAsyncHttpx2Client(
             follow_redirects=False,
+            limits=limits,
             trust_env=may_use_proxy(self._url),
             event_hooks={"request": [self._send_only_ours], "response": [bound]},
         )

@@ -12,7 +12,17 @@ from core.domain.request import Usage
 from core.providers.base import Completion, Message, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import TINY_SCHEMA, ask, fail, request
-from tests.http_faults import DONE, FaultServer, Reply, chunk, error_reply, sse, text_reply, usage_chunk
+from tests.http_faults import (
+    DONE,
+    FaultServer,
+    LastingServer,
+    Reply,
+    chunk,
+    error_reply,
+    sse,
+    text_reply,
+    usage_chunk,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -204,3 +214,12 @@ async def test_closing_the_iterator_ends_the_connection(
     await anext(items)
     await items.aclose()
     await asyncio.wait_for(server.requests[0].left.wait(), 10)
+
+
+async def test_no_call_goes_into_a_connection_that_a_server_on_this_machine_may_be_closing() -> None:
+    async with LastingServer() as server:
+        provider = OpenAIProvider(base_url=server.base_url, find_key=lambda: None)
+        await ask(provider)
+        await ask(provider)
+        assert server.connections == 2
+        await provider.aclose()
