@@ -16,7 +16,7 @@ from core.domain.draft import NarrativeDraft
 from core.domain.errors import SessionLockedError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import MemoryBlock, folded
+from core.domain.memory import MemoryBlock, compact_old_deltas
 from core.domain.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
@@ -112,7 +112,7 @@ class Snapshot:
     def _memory_with(self, new: tuple[MemoryBlock, ...], session: Session) -> tuple[MemoryBlock, ...]:
         if not self.is_memory_known:
             return ()
-        return folded((*self.blocks, *new), full_deltas_from(session)) if new else self.blocks
+        return compact_old_deltas((*self.blocks, *new), full_deltas_from(session)) if new else self.blocks
 
 
 def recent_from(session: Session) -> int:

@@ -98,7 +98,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
 
 
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
-    """Return the memory that inputs are made of, as `core.domain.memory.folded` has it."""
+    """Return the memory that inputs are made of, as `core.domain.memory.compact_old_deltas` has it."""
     start = full_deltas_from(await read_session(connection, session_id))
     whole = rows_of(MEMORY_BLOCK, session_id).where(
         (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)

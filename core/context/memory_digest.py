@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from core.config.models import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.domain.ids import BlockId
-from core.domain.memory import BlockType, MemoryBlock, compact_json, is_whole, without_empty
+from core.domain.memory import BlockType, MemoryBlock, compact_json, is_full, without_empty
 from core.domain.prompt_range import PromptRange
 
 DIGESTS_KEPT = 16
@@ -52,7 +52,7 @@ class Digest:
 
     lines: tuple[str, ...]
     tokens: int
-    shrunk: PromptRange | None
+    compacted: PromptRange | None
 
     @property
     def text(self) -> str:
@@ -62,9 +62,9 @@ class Digest:
     @property
     def left_out(self) -> tuple[str, ...]:
         """What was left out, in words for the GM."""
-        if self.shrunk is None:
+        if self.compacted is None:
             return ()
-        return (f"Details of prompts {self.shrunk} (their canon locks are kept)",)
+        return (f"Details of prompts {self.compacted} (their canon locks are kept)",)
 
 
 class MemoryDigester:
@@ -81,7 +81,7 @@ class MemoryDigester:
         The cache key names every block and whether it is whole: two characters may hold different
         blocks of the same number and end. Between two blocks each digest is made once.
         """
-        key = (tuple((block.id, is_whole(block)) for block in blocks), budget)
+        key = (tuple((block.id, is_full(block)) for block in blocks), budget)
         made = self._made.pop(key, None) or self._digest(blocks, budget)
         self._made[key] = made
         if len(self._made) > DIGESTS_KEPT:
@@ -108,13 +108,13 @@ class MemoryDigester:
                 break
         whole = sorted((*deltas[done:], *corrections), key=lambda block: block.place)
         lines = [block.text for block in locks] + canon.lines + [block.text for block in whole]
-        shrunk = PromptRange(deltas[0].first, deltas[done - 1].last) if done else None
-        return Digest(tuple(lines), fixed + canon.tokens + details, shrunk)
+        compacted = PromptRange(deltas[0].first, deltas[done - 1].last) if done else None
+        return Digest(tuple(lines), fixed + canon.tokens + details, compacted)
 
     def compact(self, block: MemoryBlock) -> CompactBlock:
         """Return the compact form of `block`, made once while memory holds it."""
         known = self._compact.get(block.id)
-        is_partial = not is_whole(block)
+        is_partial = not is_full(block)
         if known is None or known.is_partial != is_partial:
             text = _line(block.payload, self._style)
             canon = block.payload.get("canon_locks")

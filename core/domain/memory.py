@@ -255,19 +255,19 @@ def compact_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def is_whole(block: MemoryBlock) -> bool:
+def is_full(block: MemoryBlock) -> bool:
     """Whether the payload has everything that validated, and not its canon alone."""
     return block.type is not BlockType.TURN_DELTA or "range" in block.payload
 
 
-def folded(blocks: Sequence[MemoryBlock], full_deltas_from: int) -> tuple[MemoryBlock, ...]:
+def compact_old_deltas(blocks: Sequence[MemoryBlock], full_deltas_from: int) -> tuple[MemoryBlock, ...]:
     """Return the memory that inputs are made of: of deltas up to prompt `full_deltas_from` only their canon.
 
     One of these without canon goes, but for the first, so that what was left out can be named from its
     beginning. No budget reaches back that far, and a session takes no more room than it did.
     """
     return tuple(
-        canon_of(block) if _is_old(block, full_deltas_from) and is_whole(block) else block
+        canon_of(block) if _is_old(block, full_deltas_from) and is_full(block) else block
         for block in blocks
         if not _is_old(block, full_deltas_from) or block.first == 1 or block.payload.get("canon_locks")
     )

@@ -16,7 +16,7 @@ from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.event import Event
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
-from core.domain.memory import MemoryBlock, folded
+from core.domain.memory import MemoryBlock, compact_old_deltas
 from core.domain.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
@@ -242,7 +242,7 @@ class MemoryStore:
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         rows = await self._rows(session_id)
-        return folded(tuple(rows.memory), full_deltas_from(rows.session))
+        return compact_old_deltas(tuple(rows.memory), full_deltas_from(rows.session))
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, corrections: int = 0

@@ -1,6 +1,6 @@
 """An independent reader of the database: plain SQL, none of our store, and the rules of design 4 to 6.
 
-It is asked after every kill, before anything is mended, and remembers what it has seen: what was stored
+It is asked after every kill, before anything is repaired, and remembers what it has seen: what was stored
 once must be there, unchanged, at every later look.
 """
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.event import Event
-from core.domain.memory import MemoryBlock, folded
+from core.domain.memory import MemoryBlock, compact_old_deltas
 from core.domain.request import Request, RequestState
 from core.domain.slot import Slot
 from core.engine.kinds.registry import handler_of
@@ -56,7 +56,7 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     events = await store.log(now.session.id, first=first, last=last) if last >= first else ()
     blocks = await _new_blocks(store, before, now)
     if before.is_memory_known:
-        known = folded((*before.blocks, *blocks), full_deltas_from(now.session))
+        known = compact_old_deltas((*before.blocks, *blocks), full_deltas_from(now.session))
         now = replace(now, blocks=known, is_memory_known=True)
     drafts: Sequence[NarrativeDraft] = ()
     if now.draft_count > before.draft_count:

@@ -191,12 +191,12 @@ def test_the_cut_moves_in_steps_so_that_memory_mostly_only_grows() -> None:
     for count in range(2, 80):
         digest = digester.digest(memory(count), 3_000)
         assert digest.tokens <= 3_000
-        if digest.shrunk == previous.shrunk:
+        if digest.compacted == previous.compacted:
             assert digest.lines[: len(previous.lines)] == previous.lines
         else:
             moves += 1
-            assert digest.shrunk is not None
-            assert digest.shrunk.last % (7 * STEP) == 0
+            assert digest.compacted is not None
+            assert digest.compacted.last % (7 * STEP) == 0
         previous = digest
     assert moves <= 80 / STEP
 
@@ -231,7 +231,7 @@ def test_a_block_of_which_only_the_canon_is_held_is_not_taken_for_the_whole_one(
     part = replace(blocks[1], payload={"canon_locks": ["kept"]})
     digester = MemoryDigester(PromptStyle.FULL)
     digester.digest(blocks, 48_000)
-    assert digester.digest((blocks[0], part, blocks[2]), 48_000).shrunk == PromptRange(1, 7)
+    assert digester.digest((blocks[0], part, blocks[2]), 48_000).compacted == PromptRange(1, 7)
 
 
 def test_canon_locks_are_kept_once() -> None:
@@ -242,7 +242,7 @@ def test_canon_locks_are_kept_once() -> None:
     )
     digest = MemoryDigester(PromptStyle.FULL).digest(blocks, 0)
     assert digest.lines[1].endswith('"canon_locks":["The bridge is gone.","Mara is dead."]}')
-    assert digest.shrunk == PromptRange(1, 14)
+    assert digest.compacted == PromptRange(1, 14)
 
 
 def test_old_deltas_of_which_only_the_canon_was_read_count_as_left_out() -> None:
@@ -257,7 +257,7 @@ def test_old_deltas_of_which_only_the_canon_was_read_count_as_left_out() -> None
 def test_the_lock_is_whole_at_any_budget() -> None:
     whole = MemoryDigester(PromptStyle.FULL).digest((lock_block(),), 100_000)
     assert MemoryDigester(PromptStyle.FULL).digest((lock_block(),), 0) == whole
-    assert whole.shrunk is None
+    assert whole.compacted is None
 
 
 def test_tokens_of_a_digest_are_at_least_those_of_its_text() -> None:

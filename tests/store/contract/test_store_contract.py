@@ -11,7 +11,7 @@ import core.store
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.limits import Limits
-from core.domain.memory import is_whole
+from core.domain.memory import is_full
 from core.domain.prompt_range import PromptRange
 from core.domain.request import Content, RequestState, SummaryRequest
 from core.domain.session import Session, Tab1Inputs
@@ -282,6 +282,6 @@ async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_open
         assert [json.dumps(block.payload) for block in snapshot.blocks] == [
             json.dumps(block.payload) for block in reopened
         ]
-    assert [(block.first, is_whole(block)) for block in snapshot.blocks] == [
+    assert [(block.first, is_full(block)) for block in snapshot.blocks] == [
         (0, True), (1, False), (2, False), (4, False), (5, True), (6, True),
     ]  # fmt: skip
