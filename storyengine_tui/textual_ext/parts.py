@@ -56,9 +56,6 @@ class Part(StrEnum):
     PASTE_PARSER = "paste-parser"
     """Reads a paste as one text even where the line splits its end mark."""
 
-    IMMEDIATE_KEYS = "immediate-keys"
-    """Runs a field's own key bindings before the next key: on a slow line many keys come in one packet."""
-
     CRASH_RECOVERY = "crash-recovery"
     """Stores everything and restarts the app after an exception in a message handler, instead of leaving."""
 

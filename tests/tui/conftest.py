@@ -25,6 +25,14 @@ if pretended := os.environ.get("STORYENGINE_PRETEND_TEXTUAL"):
 
 
 @pytest.fixture(autouse=True)
+def _needed_parts(request: pytest.FixtureRequest) -> None:
+    """Skip what tests a private part of Textual that is turned off (`make test-without-extensions`)."""
+    for mark in request.node.iter_markers("needs"):
+        if missing := [part for part in mark.args if not parts.is_enabled(part)]:
+            pytest.skip(f"turned off: {', '.join(missing)}")
+
+
+@pytest.fixture(autouse=True)
 def _still_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clear what changes colours or output behind a test's back."""
     for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS", "TMUX", "STORYENGINE_PLAIN_OUTPUT"):

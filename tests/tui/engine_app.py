@@ -86,6 +86,19 @@ class Desktop:
         """Return a window that is not open yet."""
         return StoryEngineApp(self.start, Configuration(self.paths, self.settings))
 
+    @asynccontextmanager
+    async def window(
+        self, prepare: Callable[[Engine], Any] | None = None, *, size: tuple[int, int] = (80, 24)
+    ) -> AsyncIterator[tuple[Pilot[None], StoryEngineApp]]:
+        """Open the whole program on what `prepare` stores; at the end there was no bug, and it is closed."""
+        if prepare is not None:
+            await self.prepare(prepare)
+        async with self.app().run_test(size=size) as pilot:
+            app = await opened(pilot)
+            yield pilot, app
+            assert app.bug is None
+            await app.close_everything()
+
     async def prepare(self, work: Callable[[Engine], Any]) -> None:
         """Do something with an engine before, or beside, the screen."""
         async with self.engine() as engine:

@@ -157,7 +157,9 @@ class SessionTab(VerticalScroll, can_focus=False):
             self.call_after_refresh(self._center_focused, widget)
 
     def _center_focused(self, widget: Widget) -> None:
-        if widget.has_focus and not self.screen.can_view_entire(widget):
+        # Not `can_view_entire`, which is wrong until every container has heard of its size.
+        scroller = next((node for node in widget.ancestors if isinstance(node, VerticalScroll)), self)
+        if widget.has_focus and not scroller.region.contains_region(widget.region):
             self.screen.scroll_to_center(widget, origin_visible=True)
 
     def on_mount(self) -> None:

@@ -13,8 +13,8 @@ from textual.widgets.text_area import Edit, EditResult
 
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
-from storyengine_tui.textual_ext.immediate_keys import run_binding_now
 from storyengine_tui.textual_ext.text_wrap import BaseTextArea
+from storyengine_tui.widgets.fields.immediate_keys import run_binding_now
 
 
 def fitting(text: str, room: int) -> str:

@@ -24,6 +24,7 @@ from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.run_loop import MOST_BUGS, run_until_left
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
@@ -121,10 +122,8 @@ async def test_a_newcomer_starts_an_empty_chapter_and_is_not_welcomed_twice(desk
         await pilot.press("enter")
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         await app.close_everything()
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         assert app.screen is app.chapter
-        await app.close_everything()
 
 
 async def make_played(engine: Engine) -> None:
@@ -135,8 +134,7 @@ async def test_a_second_window_reads_along_and_takes_over_when_the_first_is_gone
     await desktop.prepare(make_draft)
     async with desktop.engine("the first window") as engine:
         first = await engine.open((await engine.sessions())[0].id)
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
+        async with desktop.window() as (pilot, app):
             content = banner(app, "writer").content
             assert content is not None
             assert "the first window, since" in content.sentence
@@ -153,7 +151,6 @@ async def test_a_second_window_reads_along_and_takes_over_when_the_first_is_gone
             await first.aclose()
             await until(pilot, lambda: app.session is not None and not app.session.is_read_only)
             await until(pilot, lambda: not banner(app, "writer").is_shown)
-            await app.close_everything()
 
 
 def says(app: StoryEngineApp, name: str) -> str:
@@ -169,8 +166,7 @@ async def test_a_second_window_is_told_that_the_first_is_gone_who_comes_then_and
     async with desktop.engine("the first window") as engine, desktop.engine("the third window") as third:
         session_id = (await engine.sessions())[0].id
         first = await engine.open(session_id)
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
+        async with desktop.window() as (pilot, app):
             await until(pilot, lambda: "the first window" in says(app, "writer"))
             await first.aclose()
             await until(pilot, lambda: "has closed; no window" in says(app, "writer"))
@@ -182,15 +178,13 @@ async def test_a_second_window_is_told_that_the_first_is_gone_who_comes_then_and
             await pilot.press("ctrl+t")
             await until(pilot, lambda: app.session is not None and not app.session.is_read_only)
             await until(pilot, lambda: not banner(app, "writer").is_shown)
-            await app.close_everything()
 
 
 async def test_a_second_window_is_told_that_the_chapter_was_set_aside(desktop: Desktop) -> None:
     await desktop.prepare(make_active)
     async with desktop.engine("the first window") as engine:
         first = await engine.open((await engine.sessions())[0].id)
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
+        async with desktop.window() as (pilot, app):
             await first.reset()
             await until(pilot, lambda: "set this chapter aside" in says(app, "writer"))
             await pilot.press("ctrl+t")
@@ -199,13 +193,10 @@ async def test_a_second_window_is_told_that_the_chapter_was_set_aside(desktop: D
             assert app.session.is_read_only, "what is set aside is not written in"
             await pilot.press("f5")
             await until(pilot, lambda: app.screen is not app.chapter)
-            await app.close_everything()
 
 
 async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> None:
-    await desktop.prepare(make_active)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_active, size=(120, 40)) as (pilot, app):
         await pilot.press("f2")
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
         await pilot.press("f1")
@@ -226,7 +217,6 @@ async def test_help_shows_the_keys_of_what_has_the_focus(desktop: Desktop) -> No
         keys = str(app.screen.query_one(".help--keys", Static).content)
         assert keys.splitlines()[0].endswith("Previous"), "what the entries offer comes first"
         assert keys.splitlines()[-1] == "Up, Home, End, PageUp, PageDown  move", "and once, last"
-        await app.close_everything()
 
 
 def _shows(app: StoryEngineApp, screen: type[Screen[Any]]) -> bool:
@@ -234,9 +224,7 @@ def _shows(app: StoryEngineApp, screen: type[Screen[Any]]) -> bool:
 
 
 async def test_the_command_palette_finds_what_is_possible_and_does_it(desktop: Desktop) -> None:
-    await desktop.prepare(make_played)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_played) as (pilot, app):
         names = [command.title for command in app.get_system_commands(app.screen)]
         assert {"Chapters", "Model", "Calls", "Play", "Quit"} <= set(names)
         screens: list[tuple[str, type[Screen[Any]]]] = [("mod", ModelScreen), ("calls", ProvenanceScreen)]
@@ -249,7 +237,6 @@ async def test_the_command_palette_finds_what_is_possible_and_does_it(desktop: D
             await until(pilot, partial(_shows, app, screen))
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
-        await app.close_everything()
 
 
 async def test_before_the_database_is_up_the_palette_offers_what_needs_none(desktop: Desktop) -> None:
@@ -261,13 +248,10 @@ async def test_before_the_database_is_up_the_palette_offers_what_needs_none(desk
 
 
 async def test_a_question_mark_is_text_where_text_is_written(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("question_mark")
         assert app.chapter.query_one("#world", CappedTextArea).text.endswith("?")
         assert app.screen is app.chapter
-        await app.close_everything()
 
 
 async def test_a_bug_shows_a_report_to_copy_and_the_chapter_goes_on(desktop: Desktop) -> None:
@@ -277,8 +261,7 @@ async def test_a_bug_shows_a_report_to_copy_and_the_chapter_goes_on(desktop: Des
         raise ZeroDivisionError("a bug of ours")
 
     with pytest.raises(ZeroDivisionError):  # noqa: PT012 - raised by the app at its end
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
+        async with desktop.window() as (pilot, app):
             app.do(stumble())
             while not isinstance(app.screen, BugScreen):
                 await pilot.pause()
@@ -287,7 +270,6 @@ async def test_a_bug_shows_a_report_to_copy_and_the_chapter_goes_on(desktop: Des
             assert "lighthouse" not in app.clipboard
             await pilot.press("escape", "!")
             assert app.chapter.query_one("#world", CappedTextArea).text.endswith("!")
-            await app.close_everything()
 
 
 class Stumbling(CappedTextArea):
@@ -297,6 +279,7 @@ class Stumbling(CappedTextArea):
         raise ZeroDivisionError("a bug of ours")
 
 
+@pytest.mark.needs(Part.CRASH_RECOVERY)
 async def test_a_bug_in_a_handler_ends_the_app_with_everything_stored_and_another_goes_on(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,12 +363,9 @@ async def test_what_cannot_be_stored_keeps_the_program_open(
 
 
 async def test_opening_shows_the_tab_where_the_chapter_stands(desktop: Desktop) -> None:
-    await desktop.prepare(make_played)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_played) as (pilot, app):
         assert app.chapter.active_tab == "play"
         assert app.session is not None
         assert app.session.snapshot.session.state is SessionState.ACTIVE
         await app.session.end_chapter()
         await until(pilot, lambda: app.chapter.active_tab == "narrative")
-        await app.close_everything()

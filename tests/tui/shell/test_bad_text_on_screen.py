@@ -25,7 +25,7 @@ from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, BadText, acts
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import Desktop, make_active, until
 
 pytestmark = pytest.mark.anyio
 
@@ -123,11 +123,8 @@ async def tour(pilot: Pilot[Any], app: StoryEngineApp) -> str:
 @EVERY
 async def test_it_is_shown_as_text_on_every_screen(desktop: Desktop, kind: BadText) -> None:
     desktop.script = script_of(kind.text)
-    await desktop.prepare(lambda engine: make_bad(engine, kind.text))
-    async with desktop.app().run_test(size=SIZE) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_bad(engine, kind.text), size=SIZE) as (pilot, app):
         shown = await tour(pilot, app)
-        await app.close_everything()
     assert shown.count("Before it") >= 4
     if kind.name == "markup and code":
         assert all(piece in shown for piece in ("[red]x[/red]", "[/x]", "[@click=app.quit]x[/]")), "as text"
@@ -138,8 +135,7 @@ async def test_a_correction_of_canon_is_written_and_shown_as_text(desktop: Deskt
     desktop.script = script_of("I see.")
     await desktop.prepare(make_active)
     text = kind.text[:LONGEST_CORRECTION]
-    async with desktop.app().run_test(size=SIZE) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=SIZE) as (pilot, app):
         pictures = Pictures(pilot)
         app.chapter.do_there("narrative", "correct")
         await until(pilot, lambda: isinstance(app.screen, CorrectionModal))
@@ -154,15 +150,13 @@ async def test_a_correction_of_canon_is_written_and_shown_as_text(desktop: Deskt
         await pictures.take()
         assert memory.blocks[-1].payload["correction"] == clean(text).strip()
         assert "Before it" in pictures.shown[pictures.shown.index("Correction by the GM") :]
-        await app.close_everything()
 
 
 @EVERY
 async def test_it_is_pasted_clean_into_a_field_and_leaves_it_as_it_was_pasted(
     desktop: Desktop, kind: BadText
 ) -> None:
-    async with desktop.app().run_test(size=SIZE) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=SIZE) as (pilot, app):
         if app.screen is not app.chapter:
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
@@ -173,12 +167,10 @@ async def test_it_is_pasted_clean_into_a_field_and_leaves_it_as_it_was_pasted(
         await until(pilot, lambda: session.snapshot.tab1.world)
         assert session.snapshot.tab1.world == clean(kind.text)
         assert not acts(app.export_screenshot())
-        await app.close_everything()
 
 
 async def test_ten_megabytes_on_one_line_do_not_hold_the_screen_up(desktop: Desktop) -> None:
-    async with desktop.app().run_test(size=SIZE) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=SIZE) as (pilot, app):
         if app.screen is not app.chapter:
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is app.chapter)
@@ -189,4 +181,3 @@ async def test_ten_megabytes_on_one_line_do_not_hold_the_screen_up(desktop: Desk
             session = app.session
             await until(pilot, lambda: session.snapshot.tab1.world)
         assert session.snapshot.tab1.world == "x" * 5_000, "what fits, and the field says that there was more"
-        await app.close_everything()

@@ -29,6 +29,7 @@ from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.shared.tall_layout import TALL, apply_tall_class
 from storyengine_tui.textual_ext import batched_screen
 from storyengine_tui.textual_ext.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.reading.line_view import MOST_STRIPS
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -127,6 +128,7 @@ async def test_a_token_paints_its_own_line_whatever_is_above_it() -> None:
     assert short <= 2 * 40
 
 
+@pytest.mark.needs(Part.LINE_SCROLL)
 @pytest.mark.anyio
 async def test_a_line_that_has_only_moved_is_not_made_anew() -> None:
     """Every tenth token moves all lines up by one, and a key that comes then waits for it."""
@@ -269,8 +271,7 @@ async def test_every_prompt_costs_the_same_few_statements(
 
     await postgres_desktop.prepare(lambda engine: make_active(engine, 2))
     monkeypatch.setattr(psycopg.AsyncCursor, "execute", counted)
-    async with postgres_desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with postgres_desktop.window(size=(120, 40)) as (pilot, app):
         session = app.session
         assert session is not None
         assert any("SELECT" in query for query in asked), "reading is counted as well"
@@ -282,12 +283,12 @@ async def test_every_prompt_costs_the_same_few_statements(
             await pilot.pause()
             assert session.snapshot.session.prompt_index == number
             costs.append(len(asked))
-        await app.close_everything()
     del costs[0]  # It opened the connection that all others go through.
     # Before the call and after it: a prompt is stored before it is tried, and settled in one statement.
     assert costs == [STATEMENTS_PER_PROMPT] * 3
 
 
+@pytest.mark.needs(Part.BATCHED_SCREEN)
 @pytest.mark.anyio
 async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second turn has nothing to paint, and the next key waits up to two frames for it."""
@@ -300,8 +301,7 @@ async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytes
         refresh(screen)
 
     monkeypatch.setattr(BatchedScreen, "_compositor_refresh", counted)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=(120, 40)) as (pilot, app):
         session = app.session
         assert session is not None
         for typed in ("a", "ab", "abc"):
@@ -310,9 +310,9 @@ async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytes
             # Stored a third of a second after the key, when all of its turns are over.
             await until(pilot, lambda: typed in session.snapshot.unsent.values())  # noqa: B023 - awaited here
             assert len(turns) == 1, typed
-        await app.close_everything()
 
 
+@pytest.mark.needs(Part.BATCHED_SCREEN)
 @pytest.mark.anyio
 async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
@@ -321,8 +321,7 @@ async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
     await desktop.prepare(lambda engine: make_active(engine, 2))
     clock = count()
     monkeypatch.setattr(batched_screen, "monotonic", lambda: float(next(clock)))
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=(120, 40)) as (pilot, app):
         area = app.screen.focused
         assert isinstance(area, PromptArea)
         with monkeypatch.context() as no_timer:
@@ -330,7 +329,6 @@ async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
             for typed in ("a", "ab", "abc"):
                 app.post_message(events.Key(typed[-1], typed[-1]))
                 await until(pilot, lambda: area.text == typed and not area._repaint_regions, typed)  # noqa: B023 - awaited here
-        await app.close_everything()
 
 
 @pytest.mark.anyio
@@ -338,9 +336,7 @@ async def test_what_changes_twice_in_one_frame_is_painted_once_more_at_its_end(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line may bring a hundred keys at once: to paint for each of them would take longer than to type."""
-    await desktop.prepare(lambda engine: make_active(engine, 2))
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 2), size=(120, 40)) as (pilot, app):
         area = app.screen.focused
         assert isinstance(area, PromptArea)
         monkeypatch.setattr(batched_screen, "monotonic", lambda: 1e9)
@@ -360,16 +356,13 @@ async def test_what_changes_twice_in_one_frame_is_painted_once_more_at_its_end(
         timer.resume()
         await until(pilot, lambda: not app.screen._dirty_widgets)
         assert "ab" in screen_text(app)
-        await app.close_everything()
 
 
 @pytest.mark.anyio
 async def test_what_grows_on_a_page_that_does_not_show_has_grown_when_it_is_looked_at(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 2))
-    async with desktop.app().run_test(size=(120, TALL - 1)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 2), size=(120, TALL - 1)) as (pilot, app):
         growing = list(app.chapter.query(".grows"))
         assert len(growing) > 2
         for rows in (TALL, TALL - 1, TALL):
@@ -381,4 +374,3 @@ async def test_what_grows_on_a_page_that_does_not_show_has_grown_when_it_is_look
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         await until(pilot, lambda: not any(widget.has_class("-tall") for widget in growing))
-        await app.close_everything()

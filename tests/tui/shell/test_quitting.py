@@ -9,6 +9,7 @@ from textual.widgets import Button, Input
 
 from core.domain.slot import Slot
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import PATIENCE, Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
@@ -60,6 +61,7 @@ async def test_what_was_typed_last_is_stored_where_the_terminal_cannot_be_read_a
         assert (await engine.store.load(before)).unsent == {Slot.RED: "rope"}
 
 
+@pytest.mark.needs(Part.CRASH_RECOVERY)
 @pytest.mark.parametrize("steps", range(6))
 async def test_an_end_before_the_first_paint_is_no_bug(desktop: Desktop, steps: int) -> None:
     app = desktop.app()
@@ -89,11 +91,9 @@ async def test_work_that_quitting_ends_before_it_began_leaves_no_warning(desktop
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
+        async with desktop.window() as (pilot, app):
             app.do(work(), group="ended")
             app.workers.cancel_group(app, "ended")
             await pilot.pause()
-            await app.close_everything()
         gc.collect()
     assert not [str(warning.message) for warning in said if "never awaited" in str(warning.message)]

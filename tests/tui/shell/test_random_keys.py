@@ -7,6 +7,7 @@ import pytest
 from textual.events import Key
 
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import at_window
 
@@ -27,6 +28,7 @@ IS_FULL = os.environ.get("STORYENGINE_TORTURE") == "full"
 """`make torture` presses thousands of keys, from many a seed."""
 
 
+@pytest.mark.needs(Part.OPTION_LISTS, Part.COMMAND_PALETTE, Part.CRASH_RECOVERY)
 @pytest.mark.parametrize("seed", range(11, 16) if IS_FULL else [11])
 async def test_random_keys_leave_no_traceback_and_a_program_that_runs(
     desktop: Desktop, caplog: pytest.LogCaptureFixture, seed: int

@@ -76,14 +76,11 @@ async def test_settings_that_are_not_valid_end_the_screen_with_their_sentence(
 async def test_a_start_parses_no_style_twice(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     again = []
     monkeypatch.setattr(Stylesheet, "reparse", lambda _: again.append("reparsed"))
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         assert not again
         app.theme = "textual-light"
         await pilot.pause()
         assert again
-        await app.close_everything()
 
 
 @asynccontextmanager
@@ -172,8 +169,8 @@ async def test_a_start_that_ends_after_its_window_was_closed_opens_no_chapter(de
         assert isinstance(app, StoryEngineApp)
         await app.workspace.close_for_good()
         gate.set()
+        await until(pilot, lambda: app.engine is not None)
         await app.workers.wait_for_complete()
-        assert app.engine is not None
         assert app.session is None
 
 
@@ -226,9 +223,7 @@ async def test_what_was_typed_into_a_start_that_is_killed_is_there_at_the_next_a
 async def test_what_is_typed_while_nothing_has_the_focus_is_no_early_text_once_there_was_a_field(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await until(pilot, lambda: app.focused is not None)
         # As in the first second, when the other pages are not made yet.
         monkeypatch.setattr(type(app.chapter), "is_open", False)
@@ -237,7 +232,6 @@ async def test_what_is_typed_while_nothing_has_the_focus_is_no_early_text_once_t
         app.post_message(events.Paste("astray"))
         await pilot.pause()
         assert not app.chapter.early.has_come
-        await app.close_everything()
 
 
 @pytest.mark.parametrize(
@@ -254,9 +248,7 @@ def test_a_note_of_the_last_session_that_is_older_or_odd_shows_no_panel(tmp_path
 
 
 async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         world = app.chapter.query_one("#world", CappedTextArea)
         await until(pilot, lambda: app.focused is world)
         before = world.text
@@ -265,7 +257,6 @@ async def test_a_letter_with_alt_is_not_that_letter(desktop: Desktop) -> None:
         app.post_message(events.Key("y", "y"))
         await until(pilot, lambda: world.text != before)
         assert world.text == before + "y"
-        await app.close_everything()
 
 
 async def test_quitting_while_calls_run_says_what_is_stopped_and_what_is_kept(

@@ -11,7 +11,7 @@ from textual.strip import Strip
 from storyengine_tui.textual_ext import screen_buffer as terminal_rows
 from storyengine_tui.textual_ext.compositor import DirtyPiece, Pieces, difference
 from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
-from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.textual_ext.screen_buffer import (
     Cell,
     CellStyle,
@@ -172,6 +172,7 @@ def test_the_terminal_shows_what_plain_output_shows(frames: list[list[RowPatch]]
                 assert one == two or not known[y][x], (y, x)
 
 
+@pytest.mark.needs(Part.DIFF_DISPLAY)
 def test_turned_off_it_hands_textual_what_textual_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PLAIN_OUTPUT, "1")
     assert not DiffDisplayApp()._paints_by_difference

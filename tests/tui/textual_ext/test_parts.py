@@ -52,7 +52,6 @@ def test_plain_output_turns_off_what_changes_the_painting_and_nothing_else(
     assert kept == {
         Part.RESILIENT_DRIVER,
         Part.PASTE_PARSER,
-        Part.IMMEDIATE_KEYS,
         Part.CRASH_RECOVERY,
         Part.OPTION_LISTS,
         Part.COMMAND_PALETTE,

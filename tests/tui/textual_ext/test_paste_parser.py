@@ -12,6 +12,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, MouseDown, Paste
 from textual.message import Message
 
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.textual_ext.paste_parser import END, SILENCE, START, PasteParser, read_terminal
 from storyengine_tui.textual_ext.unix_driver import resilient
 from tools.fuzz_targets import check_terminal
@@ -155,6 +156,7 @@ def test_letters_that_a_line_cuts_in_two_are_put_together_again() -> None:
     assert [message.text for message in came if isinstance(message, Paste)] == ["„Gute Nacht“ 👩‍🚀"]
 
 
+@pytest.mark.needs(Part.RESILIENT_DRIVER)
 def test_a_line_that_drops_leaves_no_thread_behind_that_reads_it() -> None:
     """It also sends SIGCONT, upon which Textual begins a second thread and forgets the first."""
     reader, writer = os.pipe()

@@ -12,10 +12,10 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
-from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.textual_ext.style_cache import MOST_STATES, CachingStylesheet
 from storyengine_tui.theme import STORY_THEME
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from tests.tui.engine_app import Desktop, make_active, until
 
 pytestmark = pytest.mark.anyio
 
@@ -159,10 +159,9 @@ async def tour(pilot: Pilot[Any]) -> None:
         assert not wrongly_styled(pilot.app), key
 
 
+@pytest.mark.needs(Part.STYLE_CACHE)
 async def test_every_page_looks_as_it_does_without_a_memory(desktop: Desktop) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 8))
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 8), size=(120, 40)) as (pilot, app):
         assert isinstance(app.stylesheet, CachingStylesheet)
         await tour(pilot)
         await pilot.press("f3")
@@ -175,18 +174,14 @@ async def test_every_page_looks_as_it_does_without_a_memory(desktop: Desktop) ->
         assert not wrongly_styled(app)
         await pilot.press("escape")
         await tour(pilot)
-        await app.close_everything()
 
 
 async def test_a_focus_that_moves_styles_no_panel_for_what_lies_within(desktop: Desktop) -> None:
     """A rule for the focus within is asked of all that share its last name, and of everything in them."""
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1), size=(120, 40)) as (_pilot, app):
         within = {type(widget).__name__ for widget in app.chapter.query("*") if widget._has_focus_within}
         assert within == {"AgentPanel", "Vertical"}
         assert not [widget for widget in app.chapter.query("PlayPane *") if widget._has_focus_within]
-        await app.close_everything()
 
 
 async def test_plain_output_styles_as_textual_does(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:

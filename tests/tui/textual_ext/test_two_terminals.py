@@ -8,6 +8,7 @@ from textual.screen import Screen
 from core.domain.slot import Slot
 from storyengine_tui.textual_ext import diff_display
 from storyengine_tui.textual_ext.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -104,6 +105,7 @@ async def test_a_suspended_program_forgets_what_the_terminal_shows(signal: str) 
         assert app._rows.width == 0
 
 
+@pytest.mark.needs(Part.BATCHED_SCREEN)
 @pytest.mark.anyio
 async def test_a_new_size_is_laid_out_at_once_and_those_that_follow_it_wait_for_each_other(
     monkeypatch: pytest.MonkeyPatch,

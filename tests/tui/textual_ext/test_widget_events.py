@@ -13,7 +13,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from storyengine_tui.textual_ext.batched_screen import BatchedScreen
-from tests.tui.engine_app import Desktop, make_active, opened, until
+from storyengine_tui.textual_ext.parts import Part
+from tests.tui.engine_app import Desktop, make_active, until
 
 pytestmark = pytest.mark.anyio
 
@@ -174,6 +175,7 @@ def test_every_widget_does_at_its_hiding_and_showing_what_it_did_when_nobody_els
     assert not any(vars(base).get("_decorated_handlers") for base in Widget.__mro__)
 
 
+@pytest.mark.needs(Part.COMPOSITOR)
 async def test_who_does_not_listen_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     app = PagesApp()
     async with app.run_test(size=SIZE) as pilot:
@@ -222,10 +224,9 @@ async def test_a_scroll_bar_that_hides_lets_go_of_the_mouse(is_known: bool) -> N
         await until(pilot, lambda: bar.grabbed is None)
 
 
+@pytest.mark.needs(Part.COMPOSITOR)
 async def test_a_change_of_tab_tells_few(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 2))
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 2), size=(120, 40)) as (pilot, _app):
         for key in ("f4", "f3", "f2", "f3"):
             await pilot.press(key)
             await pilot.pause()
@@ -235,4 +236,3 @@ async def test_a_change_of_tab_tells_few(desktop: Desktop, monkeypatch: pytest.M
                 await pilot.press(key)
                 await pilot.pause()
             assert 1 <= told.kinds.total() <= MOST_TOLD_IN_A_CHANGE_OF_TAB, told.kinds
-        await app.close_everything()

@@ -15,7 +15,7 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.conftest import settled
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, until
 
 pytestmark = pytest.mark.anyio
 
@@ -35,21 +35,17 @@ async def ask_to_end(pilot: Pilot[Any]) -> None:
 
 
 async def test_help_opens_over_a_dialog_by_either_key_and_closes_by_it(desktop: Desktop) -> None:
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
         for key in ("f1", "question_mark"):
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, HelpScreen))
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
-        await app.close_everything()
 
 
 async def test_below_a_dialog_stand_the_keys_of_the_dialog(desktop: Desktop) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         await until(pilot, lambda: "Send" in shown_keys(app))
         await ask_to_end(pilot)
         await until(pilot, lambda: "Cancel" in shown_keys(app))
@@ -58,19 +54,15 @@ async def test_below_a_dialog_stand_the_keys_of_the_dialog(desktop: Desktop) -> 
         assert "palette" not in shown_keys(app)
         await pilot.press("escape")
         await until(pilot, lambda: "Send" in shown_keys(app) and "palette" in shown_keys(app))
-        await app.close_everything()
 
 
 async def test_no_way_leads_from_a_question_to_another_chapter(desktop: Desktop) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         await ask_to_end(pilot)
         question = app.screen
         await pilot.press("ctrl+p", "f5", "f6", "f7")
         await pilot.pause()
         assert app.screen is question
-        await app.close_everything()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -79,9 +71,7 @@ async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended
 ) -> None:
     refused = Entry(match=ScriptMatch(schema="world_chapter_lock"), fault=Fault.AUTH, times=1)
     desktop.script = Script(reply=(refused,))
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=size) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft, size=size) as (pilot, app):
         app.chapter.query_one("#go-on").focus()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
@@ -93,15 +83,12 @@ async def test_a_lock_that_was_begun_by_its_button_and_failed_is_seen_and_mended
         assert app.focused is app.chapter.query_one("#world")
         await pilot.press("ctrl+r")
         await until(pilot, lambda: app.chapter.active_tab == "play")
-        await app.close_everything()
 
 
 async def test_every_deed_of_a_tab_that_is_possible_is_in_the_palette_and_is_done_from_there(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         offered = {command.title: command for command in app.get_system_commands(app.screen)}
         assert {"End Chapter", "Reset Chapter", "Set aside (Archive)"} <= offered.keys()
         assert not {"Retry", "Stop", "Build Narrative", "Download Chapter"} & offered.keys()
@@ -114,15 +101,12 @@ async def test_every_deed_of_a_tab_that_is_possible_is_in_the_palette_and_is_don
         await until(pilot, lambda: app.session is not None and app.session is not first)
         assert first is not None
         assert first.snapshot.session.archived_at is not None
-        await app.close_everything()
 
 
 async def test_a_dialog_that_came_while_nobody_looked_has_the_focus_once_somebody_does(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1)) as (pilot, app):
         app.post_message(AppBlur())
         await until(pilot, lambda: app.focused is None)
         app.chapter.query_one("#end-chapter", Button).press()
@@ -131,7 +115,6 @@ async def test_a_dialog_that_came_while_nobody_looked_has_the_focus_once_somebod
         await until(pilot, lambda: app.focused is app.screen.query_one("#cancel"))
         await pilot.press("escape")
         await until(pilot, lambda: app.focused is not None and app.screen is app.chapter)
-        await app.close_everything()
 
 
 async def test_a_chapter_that_opened_while_nobody_looked_is_written_in_once_somebody_does(

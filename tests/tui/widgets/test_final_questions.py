@@ -100,14 +100,11 @@ async def test_end_chapter_asks_while_the_last_chunk_is_short_and_enter_changes_
 async def test_end_chapter_ends_at_once_when_everything_is_in_memory_and_no_panel_holds_text(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(lambda engine: make_active(engine, 7))
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 7)) as (pilot, app):
         await pilot.press("f8")
         await until(pilot, lambda: app.chapter.active_tab == "narrative")
         assert app.session is not None
         assert app.session.snapshot.session.state is SessionState.ENDED
-        await app.close_everything()
 
 
 async def test_end_chapter_asks_when_a_panel_holds_text_that_was_not_sent(desktop: Desktop) -> None:

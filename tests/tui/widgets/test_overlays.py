@@ -14,6 +14,7 @@ from storyengine_tui.screens.setup.setup_pane import SetupPane
 from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.palette import StoryPalette
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
@@ -25,6 +26,7 @@ def click_on(widget: Widget, style: Style) -> Click:
     return Click(widget, 0, 0, **at, screen_x=0, screen_y=0, style=style)  # type: ignore[arg-type]  # of both kinds
 
 
+@pytest.mark.needs(Part.COMMAND_PALETTE)
 @pytest.mark.parametrize("keys", ["enter enter", "down enter enter", "enter enter enter enter"])
 async def test_keys_that_come_twice_in_the_palette_run_one_command(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch, keys: str
@@ -32,8 +34,7 @@ async def test_keys_that_come_twice_in_the_palette_run_one_command(
     await desktop.prepare(make_draft)
     opened_screens: list[None] = []
     monkeypatch.setattr(StoryEngineApp, "action_model", lambda self: opened_screens.append(None))
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         await pilot.press("ctrl+p", *"model")
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 1)
         for key in keys.split():  # In one write, as from a slow line.
@@ -42,10 +43,9 @@ async def test_keys_that_come_twice_in_the_palette_run_one_command(
         await until(pilot, lambda: opened_screens)
         await pilot.pause()
         assert len(opened_screens) == 1
-        assert app.bug is None
-        await app.close_everything()
 
 
+@pytest.mark.needs(Part.COMMAND_PALETTE, Part.OPTION_LISTS)
 @pytest.mark.parametrize(
     "sent",
     [
@@ -60,22 +60,17 @@ async def test_keys_that_come_twice_in_the_palette_run_one_command(
     ],
 )
 async def test_keys_that_come_faster_than_the_palette_end_nothing(desktop: Desktop, sent: str) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         for key in sent.split():  # In one write, as from a slow line.
             app.post_message(Key(key, key if len(key) == 1 else None))
         await pilot.pause()
         await pilot.press("escape", "escape")
         await until(pilot, lambda: app.screen is app.chapter)
-        assert app.bug is None
-        await app.close_everything()
 
 
+@pytest.mark.needs(Part.OPTION_LISTS)
 async def test_a_page_is_turned_only_in_a_list_of_commands_that_is_laid_out(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen.query_one(OptionList).option_count)
         for size in ((80, 24), (80, 2)):
@@ -88,43 +83,34 @@ async def test_a_page_is_turned_only_in_a_list_of_commands_that_is_laid_out(desk
             await pilot.press("pagedown", "pageup")
         assert app.bug is None
         await pilot.press("escape")
-        await app.close_everything()
 
 
 async def test_the_palette_opens_again_while_the_one_before_is_removed(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("ctrl+p")
         first = app.screen
         first.dismiss()
         app.action_command_palette()
         await until(pilot, lambda: not first.is_attached)
         assert isinstance(app.screen, StoryPalette)
-        assert app.bug is None
-        await app.close_everything()
 
 
+@pytest.mark.needs(Part.OPTION_LISTS)
 async def test_a_choice_takes_a_page_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         choice = app.screen.query_one("#agent-count", Select)
         choice.expanded = True
         choice.query_one(OptionList).highlighted = 0
         choice.query_one(OptionList)._move_page(1)
         choice.query_one(OptionList)._move_page(-1)
         await pilot.pause()
-        assert app.bug is None
-        await app.close_everything()
 
 
+@pytest.mark.needs(Part.COMMAND_PALETTE, Part.OPTION_LISTS)
 async def test_a_click_on_a_palette_that_is_not_laid_out_or_has_lost_its_commands_ends_nothing(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         app.action_command_palette()
         early = app.screen
         early.post_message(click_on(early, Style()))
@@ -134,14 +120,10 @@ async def test_a_click_on_a_palette_that_is_not_laid_out_or_has_lost_its_command
         await until(pilot, lambda: commands.option_count)
         commands.post_message(click_on(commands, Style.from_meta({"option": commands.option_count})))
         await pilot.pause()
-        assert app.bug is None
-        await app.close_everything()
 
 
 async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("ctrl+p")
         palette = app.screen
         field = palette.query_one(Input)
@@ -149,14 +131,10 @@ async def test_what_is_typed_into_a_palette_that_closes_looks_for_nothing(deskto
         palette.post_message(Input.Changed(field, "late"))
         await until(pilot, lambda: not palette.is_attached)
         await pilot.pause()
-        assert app.bug is None
-        await app.close_everything()
 
 
 async def test_a_dialog_that_is_done_under_the_help_closes_itself_alone(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         results: list[bool | None] = []
         dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
         app.push_screen(dialog, results.append)
@@ -170,15 +148,12 @@ async def test_a_dialog_that_is_done_under_the_help_closes_itself_alone(desktop:
         await until(pilot, lambda: app.screen is app.chapter)
         await until(pilot, lambda: results)
         assert results == [True]
-        await app.close_everything()
 
 
 async def test_a_dialog_that_waits_to_close_takes_no_other_screen_with_it_and_answers_once(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         results: list[bool | None] = []
         dialog = ConfirmModal("Sure?", "It is a question.", confirm="Yes")
         app.push_screen(dialog, results.append)
@@ -198,13 +173,10 @@ async def test_a_dialog_that_waits_to_close_takes_no_other_screen_with_it_and_an
         second.dismiss()
         await until(pilot, lambda: results == [True])
         await until(pilot, lambda: app.screen is app.chapter)
-        await app.close_everything()
 
 
 async def test_a_dialog_that_comes_to_the_front_twice_at_once_closes_itself_alone(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         below, dialog = (ConfirmModal("Sure?", "It is a question.", confirm="Yes") for _ in range(2))
         results: list[bool | None] = []
         app.push_screen(below, results.append)
@@ -218,14 +190,10 @@ async def test_a_dialog_that_comes_to_the_front_twice_at_once_closes_itself_alon
         await until(pilot, lambda: results == [True])
         await pilot.pause()
         assert app.screen is below
-        assert app.bug is None
-        await app.close_everything()
 
 
 async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (_pilot, app):
         page = app.screen.query_one(SetupPane)
         making = asyncio.create_task(page._show_panel(Slot.ORANGE))
         await asyncio.sleep(0)
@@ -233,20 +201,14 @@ async def test_a_panel_that_is_made_while_the_chapter_closes_ends_nothing(deskto
         page.detach()
         await making
         await page.attach(session)
-        assert app.bug is None
-        await app.close_everything()
 
 
 async def test_the_help_takes_a_key_in_the_moment_in_which_it_opens(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         screen = HelpScreen.of(app.screen)
         app.push_screen(screen)
         screen.action_scroll(1)
         await until(pilot, lambda: screen.is_mounted)
-        assert app.bug is None
-        await app.close_everything()
 
 
 async def test_a_question_opens_again_while_the_one_before_is_removed_and_only_once(desktop: Desktop) -> None:

@@ -5,6 +5,7 @@ from textual import events
 from textual.document._wrapped_document import WrappedDocument
 from textual.geometry import Region
 
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, ComposerTextArea, fitting
 from tests.tui.widget_app import WidgetApp
 
@@ -274,6 +275,7 @@ async def test_what_was_painted_before_its_text_was_wrapped_is_painted_again() -
         assert "a&#160;long&#160;line&#160;of&#160;words" in app.export_screenshot()
 
 
+@pytest.mark.needs(Part.TEXT_WRAP)
 async def test_a_text_is_wrapped_for_another_width_and_not_for_every_visit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -7,7 +7,7 @@ from textual.strip import Strip
 
 from core.domain.slot import Slot
 from core.domain.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
-from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -245,6 +245,7 @@ async def test_a_token_paints_its_last_line_whatever_is_above(monkeypatch: pytes
             assert len(painted) <= 3
 
 
+@pytest.mark.needs(Part.LINE_SCROLL)
 async def test_a_token_never_lays_out_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     app = view_app()
     async with app.running(SIZE) as pilot:

@@ -101,9 +101,7 @@ def rows(screen: ProvenanceScreen) -> list[list[str]]:
 
 async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desktop: Desktop) -> None:
     desktop.script = SCRIPT
-    await desktop.prepare(make_called)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_called) as (pilot, app):
         screen = await calls_shown(pilot)
         listed = rows(screen)
         assert [row[1] for row in listed] == ["2 Jonas [/x]", "2 Jonas [/x]", "1 Mira", "0 World & Chapter"]
@@ -144,7 +142,6 @@ async def test_every_call_is_listed_and_shown_in_full_by_keyboard_and_mouse(desk
         assert "Nothing came back." in text
         await pilot.press("escape", "escape")
         assert app.screen is app.chapter
-        await app.close_everything()
 
 
 async def _in_full(pilot: Pilot[Any]) -> str:
@@ -164,8 +161,7 @@ async def test_a_long_list_is_filled_as_the_cursor_goes(
     async def artifacts() -> list[Artifact]:
         return many
 
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         assert app.session is not None
         monkeypatch.setattr(app.session, "artifacts", artifacts)
         screen = await calls_shown(pilot)
@@ -175,7 +171,6 @@ async def test_a_long_list_is_filled_as_the_cursor_goes(
             await pilot.press("ctrl+end")
         assert table.row_count == BATCH * 3
         assert rows(screen)[-1][0] == "1"
-        await app.close_everything()
 
 
 @pytest.fixture

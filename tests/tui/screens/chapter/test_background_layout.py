@@ -21,9 +21,10 @@ from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.textual_ext.compositor import FrontCompositor, difference
+from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.textual_ext.screen_buffer import ScreenBuffer
 from storyengine_tui.widgets.reading.line_view import LineView
-from tests.tui.engine_app import Desktop, make_active, opened, screen_text, until
+from tests.tui.engine_app import Desktop, make_active, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -33,13 +34,10 @@ SIZE = (120, 40)
 @asynccontextmanager
 async def playing(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
     """A chapter that was played and summarised, on tab 2."""
-    await desktop.prepare(lambda engine: make_active(engine, 8))
-    async with desktop.app().run_test(size=SIZE) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 8), size=SIZE) as (pilot, app):
         await pilot.pause()
         assert app.chapter.active_tab == "play"
         yield pilot, app
-        await app.close_everything()
 
 
 async def prepare(app: StoryEngineApp) -> None:
@@ -73,6 +71,7 @@ async def test_nothing_is_sent_and_nothing_moves(desktop: Desktop, monkeypatch: 
         assert [pane.id for pane in app.chapter.query(TabPane) if pane.display] == ["play"]
 
 
+@pytest.mark.needs(Part.TEXT_WRAP)
 async def test_a_first_visit_then_wraps_no_text(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     wrapped: list[object] = []
     wrap, rewrap = WrappedDocument.wrap, LineView.rewrap

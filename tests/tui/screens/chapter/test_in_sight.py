@@ -11,7 +11,7 @@ from storyengine_tui.screens.system.example_chapters import find_examples
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.conftest import settled
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
 
 pytestmark = pytest.mark.anyio
 
@@ -32,9 +32,7 @@ async def in_the_identity(pilot: Pilot[Any], app: StoryEngineApp) -> CappedTextA
 
 
 async def test_another_chapter_is_seen_from_its_top(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await in_the_identity(pilot, app)
         await settled(pilot)
         page = app.chapter.query_one("SetupPane #page")
@@ -46,25 +44,19 @@ async def test_another_chapter_is_seen_from_its_top(desktop: Desktop) -> None:
         assert page.scroll_offset.y == 0
         assert app.focused is app.chapter.query_one("#world")
         assert cursor_is_in_sight(app)
-        await app.close_everything()
 
 
 async def test_the_line_that_is_written_stays_in_sight_on_a_smaller_terminal(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
         await in_the_identity(pilot, app)
         await pilot.press(*"line by line", *(["enter"] * 6))
         await pilot.resize_terminal(80, 24)
         await settled(pilot)
         assert cursor_is_in_sight(app)
-        await app.close_everything()
 
 
 async def test_typing_brings_back_what_was_scrolled_away(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 16)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft, size=(80, 16)) as (pilot, app):
         await in_the_identity(pilot, app)
         await settled(pilot)
         page = app.chapter.query_one("SetupPane #page")
@@ -74,7 +66,6 @@ async def test_typing_brings_back_what_was_scrolled_away(desktop: Desktop) -> No
         await pilot.press("x")
         await settled(pilot)
         assert cursor_is_in_sight(app)
-        await app.close_everything()
 
 
 async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: Desktop) -> None:
@@ -85,32 +76,26 @@ async def test_the_keys_of_a_panel_that_is_only_read_offer_no_sending(desktop: D
         await session.wait_idle()
         await session.aclose()
 
-    await desktop.prepare(make_ended)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_ended, size=(120, 40)) as (pilot, app):
         await pilot.press("f3")
         area = app.chapter.query_one("PromptArea")
         area.focus()
         await until(pilot, lambda: app.focused is area)
         offered = [active.binding.description for active in app.screen.active_bindings.values()]
         assert not {"Send", "New line"} & set(offered)
-        await app.close_everything()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_the_characters_are_in_sight_while_the_world_is_written(
     desktop: Desktop, size: tuple[int, int]
 ) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=size) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft, size=size) as (pilot, app):
         await settled(pilot)
         assert app.focused is app.chapter.query_one("#world")
         assert "[1 Mira ✎]" in screen_text(app)
         await in_the_identity(pilot, app)
         await settled(pilot)
         assert "[1 Mira ✎]" in screen_text(app)
-        await app.close_everything()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -119,8 +104,7 @@ async def test_an_example_opens_at_the_beginning_of_every_text(
 ) -> None:
     await desktop.prepare(make_draft)
     [example] = [one for one in find_examples() if one.title == "The Lamp at Grey Point"]
-    async with desktop.app().run_test(size=size) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=size) as (pilot, app):
         await app.workspace.open_example(example)
         await settled(pilot)
         await pilot.press("ctrl+n")
@@ -129,13 +113,10 @@ async def test_an_example_opens_at_the_beginning_of_every_text(
         assert [area.scroll_offset.y for area in areas] == [0] * 4
         assert all(area.length > 100 for area in areas)
         assert [area.cursor_location for area in areas] == [(0, 0)] * 4
-        await app.close_everything()
 
 
 async def test_what_has_the_focus_looks_different(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
         for wanted in ("#agent-count", "#panels"):
             widget = app.chapter.query_one(wanted)
             before = looks(app, widget.region)
@@ -145,7 +126,6 @@ async def test_what_has_the_focus_looks_different(desktop: Desktop) -> None:
             after = looks(app, widget.region)
             assert [one for one in after if one not in before] != []
             assert any("reverse" in one or "underline" in one for one in after if one not in before)
-        await app.close_everything()
 
 
 def looks(app: StoryEngineApp, region: Region) -> set[str]:

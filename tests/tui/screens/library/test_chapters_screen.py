@@ -57,9 +57,7 @@ def open_title(app: StoryEngineApp) -> str:
 
 
 async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desktop) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_two) as (pilot, app):
         screen = await listed(pilot)
         assert rows(screen)[0][:3] == ["The [/x] Light", "here · being played", "2"]
         assert rows(screen)[1][:3] == ["The relief boat is late.", "being set up", "0"]
@@ -67,17 +65,12 @@ async def test_it_lists_title_state_prompts_and_when_and_opens_one(desktop: Desk
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "")
         assert app.chapter.active_tab == "setup"
-        await app.close_everything()
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         assert open_title(app) == "", "the one that was open last, not the one played last"
-        await app.close_everything()
 
 
 async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: Desktop) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_two) as (pilot, app):
         screen = await listed(pilot)
         for row in (0, 1):
             await pilot.press("t")
@@ -88,7 +81,6 @@ async def test_a_title_can_be_given_to_the_open_chapter_and_to_another(desktop: 
         assert sorted(titles(screen)) == ["N0", "N1"]
         await pilot.press("escape")
         assert "N0" in str(app.chapter.query_one("#status-line", Static).content)
-        await app.close_everything()
 
 
 async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(desktop: Desktop) -> None:
@@ -107,9 +99,7 @@ async def test_the_keys_of_the_list_and_of_the_archive_fit_into_80_columns(deskt
 async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_others_are_shown(
     postgres_desktop: PostgresDesktop,
 ) -> None:
-    await postgres_desktop.prepare(make_two)
-    async with postgres_desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with postgres_desktop.window(make_two) as (pilot, app):
         screen = await listed(pilot)
         [other] = [
             line.id for line in await app.workspace.require_engine().sessions() if line.prompt_index == 0
@@ -127,13 +117,10 @@ async def test_a_chapter_that_cannot_be_read_is_listed_and_archived_and_the_othe
         await until(pilot, lambda: str(screen.query_one("#heading", Static).content) == CANNOT_OPEN)
         await pilot.press("a")
         await until(pilot, lambda: titles(screen) == ["The [/x] Light"])
-        await app.close_everything()
 
 
 async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_two) as (pilot, app):
         screen = await listed(pilot)
         await pilot.press("a")
         await until(pilot, lambda: titles(screen) == ["The relief boat is late."])
@@ -157,22 +144,18 @@ async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
         await pilot.press("tab", "enter")
         await until(pilot, lambda: not rows(screen))
-        await app.close_everything()
     async with desktop.engine() as engine:
         assert len(await engine.sessions()) == 1
         assert not await engine.sessions(is_archived=True)
 
 
 async def test_new_goes_on_with_an_empty_chapter_and_makes_no_second_empty_one(desktop: Desktop) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_two) as (pilot, app):
         for _ in range(2):
             await listed(pilot)
             await pilot.press("n")
             await until(pilot, lambda: app.screen is app.chapter and app.chapter.active_tab == "setup")
         assert len(await app.workspace.require_engine().sessions()) == 3
-        await app.close_everything()
 
 
 async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(desktop: Desktop) -> None:
@@ -191,9 +174,7 @@ async def test_a_chapter_that_is_open_elsewhere_is_not_renamed_and_that_is_said(
 
 
 async def test_an_example_and_a_new_chapter_open_on_the_first_tab(desktop: Desktop) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_two) as (pilot, app):
         app.chapter.action_tab("narrative")
         await until(pilot, lambda: app.chapter.active_tab == "narrative")
         await listed(pilot)
@@ -209,7 +190,6 @@ async def test_an_example_and_a_new_chapter_open_on_the_first_tab(desktop: Deskt
         await until(pilot, lambda: app.screen is app.chapter and open_title(app) == "The Lamp at Grey Point")
         assert app.session is new, "the empty chapter takes the example"
         assert app.chapter.active_tab == "setup"
-        await app.close_everything()
 
 
 @pytest.mark.parametrize("row", [0, 1], ids=["read here", "not open here"])
@@ -219,8 +199,7 @@ async def test_a_chapter_that_another_window_writes_in_is_not_archived_and_that_
     await desktop.prepare(make_two)
     async with desktop.engine("the other window") as engine:
         others = [await engine.open(summary.id) for summary in await engine.sessions()]
-        async with desktop.app().run_test() as pilot:
-            app = await opened(pilot)
+        async with desktop.window() as (pilot, app):
             screen = await listed(pilot)
             before = titles(screen)
             await pilot.press(*["down"] * row, "a")
@@ -229,7 +208,6 @@ async def test_a_chapter_that_another_window_writes_in_is_not_archived_and_that_
             assert titles(screen) == before
             assert len(await engine.sessions()) == 2
             assert app.session is not None, "what was open stays open"
-            await app.close_everything()
         for other in others:
             await other.aclose()
 
@@ -239,16 +217,13 @@ async def test_enter_on_an_archived_chapter_says_what_it_needs_first(desktop: De
         await make_two(engine)
         await engine.archive((await engine.sessions())[0].id)
 
-    await desktop.prepare(make)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make) as (pilot, app):
         screen = await listed(pilot)
         await pilot.press("v")
         await until(pilot, lambda: "The [/x] Light" in rows(screen)[0])
         await pilot.press("enter")
         await until(pilot, lambda: "r restores it" in screen_text(app))
         assert isinstance(app.screen, ChaptersScreen)
-        await app.close_everything()
 
 
 @pytest.mark.parametrize("width", [27, 40])

@@ -85,9 +85,7 @@ async def test_it_lists_the_newest_first_and_restores_one_into_a_new_chapter(des
 
 
 async def test_what_was_typed_just_now_is_kept_under_the_name_that_is_given(desktop: Desktop) -> None:
-    await desktop.prepare(make_saved)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_saved) as (pilot, app):
         await pilot.press("f3", *"Quick")
         screen = await shown(pilot)
         await until(pilot, lambda: rows(screen))
@@ -99,7 +97,6 @@ async def test_what_was_typed_just_now_is_kept_under_the_name_that_is_given(desk
         listed = await app.workspace.require_engine().save_slots.listed(app.session.id)
         [new] = [slot for slot in listed if slot.label == "New"]
         assert "Quick" in str(new.document["unsent"])
-        await app.close_everything()
 
 
 async def test_a_slot_of_the_gm_can_be_let_go_and_no_other(desktop: Desktop) -> None:

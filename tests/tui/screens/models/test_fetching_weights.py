@@ -93,11 +93,8 @@ async def program(
     desktop: Desktop, prepare: Callable[[Engine], Awaitable[object]]
 ) -> AsyncIterator[tuple[Pilot[Any], StoryEngineApp]]:
     """Have the program open on what `prepare` stores."""
-    await desktop.prepare(prepare)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(prepare) as (pilot, app):
         yield pilot, app
-        await app.close_everything()
 
 
 def text(screen: FetchModal) -> str:

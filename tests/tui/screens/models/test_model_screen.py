@@ -220,9 +220,7 @@ def _files(folder: Path) -> list[Path]:
 async def test_the_program_goes_on_with_the_model_at_once_in_the_same_chapter(
     desktop: Desktop,
 ) -> None:
-    await desktop.prepare(make_active)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_active) as (pilot, app):
         assert app.session is not None
         session = app.session
         await pilot.press("f6")
@@ -236,7 +234,6 @@ async def test_the_program_goes_on_with_the_model_at_once_in_the_same_chapter(
         assert app.configuration.settings.active().provider == "local"
         assert app.chapter.configuration is app.configuration
         assert desktop.windows == 2
-        await app.close_everything()
 
 
 async def test_a_character_is_asked_with_the_model_that_the_screen_gave_it(desktop: Desktop) -> None:

@@ -217,9 +217,7 @@ async def test_a_window_that_reads_along_is_not_offered_it_and_sees_what_the_oth
 
 async def test_the_palette_corrects_memory_from_another_tab(desktop: Desktop) -> None:
     desktop.script = SCRIPT
-    await desktop.prepare(make_active)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_active) as (pilot, app):
         page = ChapterPage(pilot, app)
         await pilot.press("f3")
         [command] = [one for one in commands_of(app, app.action_leave) if one.title == "Correct memory"]
@@ -230,7 +228,6 @@ async def test_the_palette_corrects_memory_from_another_tab(desktop: Desktop) ->
         await pilot.press("tab", "tab", "enter")
         await page.until(lambda: not dialog.is_open and SAID in page.memory_text)
         assert app.chapter.active_tab == "narrative"
-        await app.close_everything()
 
 
 async def test_a_text_that_was_not_added_is_there_again_after_the_program_was_ended(desktop: Desktop) -> None:

@@ -19,7 +19,7 @@ from storyengine_tui.screens.narrative.definition_cell import DEFAULT_DEFINITION
 from storyengine_tui.screens.narrative.draft_view import LiveDraft
 from storyengine_tui.screens.narrative.narrative_view import NOTHING_PLAYED, READ_ONLY, why_no_build
 from tests.core.samples import session as sample_session
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, screen_text, until
 from tests.tui.narrative_desk import (
     HELD,
     PROSE,
@@ -313,9 +313,7 @@ async def test_a_second_window_reads_along_and_changes_nothing(desktop: Desktop)
 
 async def test_in_the_program_the_chapter_is_written_by_keyboard_alone_at_80_by_24(desktop: Desktop) -> None:
     desktop.script = SCRIPT
-    await desktop.prepare(lambda engine: make_active(engine, 1))
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(lambda engine: make_active(engine, 1), size=(80, 24)) as (pilot, app):
         assert app.session is not None
         await app.session.end_chapter()
         await until(pilot, lambda: app.chapter.active_tab == "narrative", "the end opens tab 3")
@@ -341,4 +339,3 @@ async def test_in_the_program_the_chapter_is_written_by_keyboard_alone_at_80_by_
         assert {"definition", "target", "build"} <= reached
         assert {"draft-view", "versions", "draft-copy", "copy-path", "download"} <= reached
         assert app.session.snapshot.session.next_slot is Slot.ORANGE
-        await app.close_everything()

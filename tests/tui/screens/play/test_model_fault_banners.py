@@ -13,7 +13,7 @@ from core.domain.session import SessionState
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from tests.engine.test_faults import TWO_CALLS
-from tests.tui.engine_app import Desktop, make_draft, opened, until
+from tests.tui.engine_app import Desktop, make_draft, until
 from tests.tui.narrative_desk import NARRATIVE, chapter_page, make_ended
 from tests.tui.play_table import Table, at_table
 from tests.tui.play_table import gate as gate
@@ -111,9 +111,7 @@ def has_failed(session: SessionHandle, kind: RequestKind, times: int) -> Callabl
 async def test_the_banner_of_a_lock_names_every_fault_and_tab_1_is_as_it_was(desktop: Desktop) -> None:
     faults = shown(OF_JSON, 0)
     desktop.script = in_turn(LOCK, faults)
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         assert app.session is not None
         session = app.session
         before = session.snapshot.tab1
@@ -131,7 +129,6 @@ async def test_the_banner_of_a_lock_names_every_fault_and_tab_1_is_as_it_was(des
             await pilot.press("ctrl+r")
         await until(pilot, lambda: app.chapter.active_tab == "play")
         assert state(app) is SessionState.ACTIVE
-        await app.close_everything()
 
 
 async def test_the_banner_of_a_summary_names_every_fault_and_the_play_goes_on(desktop: Desktop) -> None:

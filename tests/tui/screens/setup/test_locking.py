@@ -16,7 +16,7 @@ from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
-from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
+from tests.tui.engine_app import Desktop, make_draft, screen_text, until
 
 pytestmark = pytest.mark.anyio
 LOCK = ScriptMatch(schema="world_chapter_lock")
@@ -40,9 +40,7 @@ def lock_banner(app: StoryEngineApp) -> Banner:
 
 
 async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_once(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         modal = await ask(pilot)
         text = str(modal.query_one("#consequences", Static).content)
         assert "the world, 23 characters" in text
@@ -54,25 +52,20 @@ async def test_the_dialog_says_what_is_locked_and_who_reads_it_and_asks_only_onc
         assert state(app) is SessionState.ACTIVE
         await pilot.press("f2", "f3")
         assert app.screen is app.chapter
-        await app.close_everything()
 
 
 async def test_a_click_on_the_tab_asks_as_the_key_does_and_cancel_stays_on_tab_1(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.click("#--content-tab-play")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         assert app.chapter.active_tab == "setup"
         assert state(app) is SessionState.DRAFT_TAB1
-        await app.close_everything()
 
 
 async def test_an_empty_set_up_is_refused_with_a_sentence(desktop: Desktop) -> None:
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         await pilot.press("f3")
@@ -82,14 +75,11 @@ async def test_an_empty_set_up_is_refused_with_a_sentence(desktop: Desktop) -> N
         assert content.sentence.startswith("Write a world or a chapter first")
         await pilot.press("x")
         await until(pilot, lambda: not lock_banner(app).is_shown)
-        await app.close_everything()
 
 
 async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) -> None:
     desktop.script = Script(pace=Pace(first_token=60))
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         modal = await ask(pilot)
         await pilot.press("right", "enter")
         await until(pilot, lambda: state(app) is SessionState.LOCKING)
@@ -98,7 +88,6 @@ async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) 
         await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
         assert state(app) is SessionState.DRAFT_TAB1
         assert app.chapter.active_tab == "setup"
-        await app.close_everything()
 
 
 @pytest.mark.parametrize(
@@ -130,9 +119,7 @@ async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_num
     monkeypatch.setattr("storyengine_tui.screens.models.local_weights.are_missing", none_are)
     desktop.script = Script(pace=Pace(first_token=60))
     desktop.settings = Settings(provider=provider, _env_file=None)
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         modal = await ask(pilot)
         await pilot.press("right", "enter")
         text = modal.query_one("#consequences", Static)
@@ -140,14 +127,11 @@ async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_num
         assert asked == [(0, "smollm2-135m-instruct" if provider == "local" else "o4-mini")]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
-        await app.close_everything()
 
 
 async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desktop: Desktop) -> None:
     desktop.script = Script(reply=(Entry(match=LOCK, fault=Fault.AUTH, times=1),))
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await ask(pilot)
         await pilot.press("right", "enter")
         await until(pilot, lambda: app.screen is app.chapter and lock_banner(app).is_shown)
@@ -160,7 +144,6 @@ async def test_a_failed_lock_returns_to_the_draft_with_the_reason_and_retry(desk
         await until(pilot, lambda: app.chapter.active_tab == "play")
         assert app.session is not None
         assert app.session.snapshot.tab1.world.endswith("rock.!")
-        await app.close_everything()
 
 
 @pytest.fixture
@@ -170,9 +153,7 @@ def remote(desktop: Desktop) -> Desktop:
 
 
 async def test_consent_is_asked_with_address_and_what_is_sent_before_anything_is(remote: Desktop) -> None:
-    await remote.prepare(make_draft)
-    async with remote.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with remote.window(make_draft) as (pilot, app):
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, ConsentModal))
         assert str(app.screen.query_one("#address", Static).content) == "https://models.example/v1"
@@ -189,16 +170,13 @@ async def test_consent_is_asked_with_address_and_what_is_sent_before_anything_is
         text = str(app.screen.query_one("#consequences", Static).content)
         assert "o4-mini at https://models.example/v1" in text
         assert "Called there: o4-mini (world and chapter, characters, memory), gpt-5.2 (narrative)." in text
-        await app.close_everything()
 
 
 async def test_consent_and_lock_name_the_model_that_a_character_has_of_its_own(remote: Desktop) -> None:
     own = {slot: AgentSettings(model=model) for slot, model in ((2, "big"), (7, "not-in-this-chapter"))}
     profile = ProfileSettings(provider="openai", base_url="https://models.example/v1", characters=own)
     remote.settings = Settings(profiles=Profiles(local=profile), _env_file=None)
-    await remote.prepare(make_draft)
-    async with remote.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with remote.window(make_draft) as (pilot, app):
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, ConsentModal))
         consent = str(app.screen.query_one("#called", Static).content)
@@ -211,7 +189,6 @@ async def test_consent_and_lock_name_the_model_that_a_character_has_of_its_own(r
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         lock = str(app.screen.query_one("#consequences", Static).content)
         assert "memory), big (Jonas [/x]), gpt-5.2 (narrative)." in lock
-        await app.close_everything()
 
 
 async def test_consent_names_the_key_that_goes_along_and_never_shows_it(
@@ -219,13 +196,10 @@ async def test_consent_names_the_key_that_goes_along_and_never_shows_it(
 ) -> None:
     monkeypatch.setenv("STORYENGINE_API_KEY", "sk-not-to-be-seen")
     remote.settings = Settings(provider="openai", base_url="https://models.example/v1", _env_file=None)
-    await remote.prepare(make_draft)
-    async with remote.app().run_test(size=(80, 24)) as pilot:
-        app = await opened(pilot)
+    async with remote.window(make_draft) as (pilot, app):
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, ConsentModal))
         line = app.screen.query_one("#key", Static)
         await until(pilot, lambda: "STORYENGINE_API_KEY" in str(line.content))
         assert "The key that is sent with it" in str(line.content)
         assert "sk-not" not in app.export_screenshot()
-        await app.close_everything()

@@ -38,24 +38,18 @@ def panel(app: StoryEngineApp) -> AgentPanel:
 
 
 async def test_typed_text_is_stored_without_a_command_and_shown_after_a_restart(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("space", "S", "a", "l", "t")
         await until(pilot, lambda: session_of(app).snapshot.tab1.world.endswith("rock. Salt"))
         assert str(app.chapter.query_one("#saved", Static).content) == "stored"
-        await app.close_everything()
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         area = app.chapter.query_one("#world", CappedTextArea)
         assert area.text == "A lighthouse on a rock. Salt"
         assert area.cursor_location == area.document.end
-        await app.close_everything()
 
 
 async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(desktop: Desktop) -> None:
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window() as (pilot, app):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         area = app.chapter.query_one("#world", CappedTextArea)
@@ -67,7 +61,6 @@ async def test_the_limit_holds_for_typing_paste_and_undo_and_the_counter_tells(d
         assert str(app.chapter.query_one("#world-counter", CharCounter).content) == "5,000/5,000"
         await pilot.press("ctrl+z", "ctrl+y")
         assert area.length == 5_000
-        await app.close_everything()
 
 
 FULL = "Full: 5,000 characters fit, 1,000 were not taken"
@@ -77,8 +70,7 @@ FULL = "Full: 5,000 characters fit, 1,000 were not taken"
 async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(
     desktop: Desktop, size: tuple[int, int]
 ) -> None:
-    async with desktop.app().run_test(size=size) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=size) as (pilot, app):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         areas = [app.chapter.query_one(f"#{name}", CappedTextArea) for name in ("world", "chapter")]
@@ -95,13 +87,10 @@ async def test_what_is_cut_off_at_a_limit_is_said_on_the_screen_in_every_cell(
         await until(pilot, lambda: too_long in screen_text(app))
         await pilot.press("backspace")
         await until(pilot, lambda: too_long not in screen_text(app))
-        await app.close_everything()
 
 
 async def test_fewer_agents_hide_panels_and_forget_nothing(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         count = app.chapter.query_one("#agent-count", Select)
         switcher = app.chapter.query_one("#panels", SlotEntries)
         count.value = 1
@@ -113,24 +102,18 @@ async def test_fewer_agents_hide_panels_and_forget_nothing(desktop: Desktop) -> 
         switcher.pick("orange")
         await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
         assert panel(app).identity == "You row the boat."
-        await app.close_everything()
 
 
 async def test_the_drop_down_works_by_keyboard_alone(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         await pilot.press("tab", "tab")
         assert app.focused is app.chapter.query_one("#agent-count")
         await pilot.press("enter", "down", "enter")
         await until(pilot, lambda: len(session_of(app).snapshot.session.slots) == 4)
-        await app.close_everything()
 
 
 async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test(size=(120, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft, size=(120, 40)) as (pilot, app):
         await pilot.press("ctrl+n")
         await until(pilot, lambda: panel(app).slot is Slot.ORANGE)
         assert len([shown for shown in app.chapter.query(AgentPanel) if shown.display]) == 1
@@ -140,12 +123,10 @@ async def test_one_panel_shows_at_a_time_and_entries_keys_and_mouse_switch(deskt
         app.chapter.query_one("#panels").focus()
         await pilot.press("3")
         await until(pilot, lambda: panel(app).slot is Slot.YELLOW)
-        await app.close_everything()
 
 
 async def test_the_cast_is_typed_in_one_go_from_field_to_field(desktop: Desktop) -> None:
-    async with desktop.app().run_test(size=(80, 40)) as pilot:
-        app = await opened(pilot)
+    async with desktop.window(size=(80, 40)) as (pilot, app):
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
         app.chapter.query_one("#chapter", CappedTextArea).focus()
@@ -169,13 +150,10 @@ async def test_the_cast_is_typed_in_one_go_from_field_to_field(desktop: Desktop)
         app.chapter.query_one("#panels", SlotEntries).focus()
         await pilot.press("right", "enter", "E")
         assert panel(app).agent_name == "BE"
-        await app.close_everything()
 
 
 async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         field = panel(app).query_one(LineField)
         field.focus()
         await paste(pilot, "\nof the\r\nNorth " + "x" * 60)
@@ -184,13 +162,10 @@ async def test_a_name_is_one_line_of_forty_characters_and_blank_is_the_default(d
         field.clear()
         await until(pilot, lambda: Slot.RED not in session_of(app).snapshot.session.names)
         assert app.chapter.query_one("#panels", SlotEntries).entries[0].name == "Agent Red"
-        await app.close_everything()
 
 
 async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         field = panel(app).query_one(LineField)
         field.focus()
         field.select_all()
@@ -204,7 +179,6 @@ async def test_a_double_name_is_refused_at_once_and_all_else_is_stored(desktop: 
         await pilot.press("f3")
         await until(pilot, lambda: app.focused is field)
         assert app.screen is app.chapter
-        await app.close_everything()
 
 
 async def test_a_double_name_is_not_lost_by_quitting_nor_by_another_chapter(desktop: Desktop) -> None:
@@ -276,9 +250,7 @@ async def test_what_is_typed_is_stored_when_the_program_ends_at_once(desktop: De
 
 
 async def test_after_the_lock_everything_can_be_read_and_copied_and_nothing_changed(desktop: Desktop) -> None:
-    await desktop.prepare(make_active)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_active) as (pilot, app):
         await pilot.press("f2")
         pane = app.chapter.query_one(SetupPane)
         assert pane.has_class("-veiled")
@@ -292,7 +264,6 @@ async def test_after_the_lock_everything_can_be_read_and_copied_and_nothing_chan
         assert app.chapter.query_one("#agent-count").disabled
         assert not app.chapter.query_one("#go-on").display
         assert app.chapter.query_one("#reset").display
-        await app.close_everything()
 
 
 async def make_two(engine: Engine) -> None:
@@ -300,9 +271,7 @@ async def make_two(engine: Engine) -> None:
 
 
 async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Desktop) -> None:
-    await desktop.prepare(make_two)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_two) as (pilot, app):
         before = session_of(app).id
         await pilot.press("f2")
         await until(pilot, lambda: app.focused is app.chapter.query_one("#world"))
@@ -329,13 +298,10 @@ async def test_reset_warns_word_for_word_and_cancel_has_the_focus(desktop: Deskt
         assert app.chapter.active_tab == "setup"
         async with desktop.engine() as engine:
             assert [old.id for old in await engine.sessions(is_archived=True)] == [before]
-        await app.close_everything()
 
 
 async def test_a_tab_is_not_undone_by_a_page_that_looked_for_the_focus_before(desktop: Desktop) -> None:
-    await desktop.prepare(make_draft)
-    async with desktop.app().run_test() as pilot:
-        app = await opened(pilot)
+    async with desktop.window(make_draft) as (pilot, app):
         page = app.chapter.query_one(SetupPane)
         await until(pilot, lambda: app.focused is not None)
         app.chapter.set_focus(None)
@@ -344,4 +310,3 @@ async def test_a_tab_is_not_undone_by_a_page_that_looked_for_the_focus_before(de
         assert app.focused is page.query_one("#chapter", CappedTextArea)
         await pilot.pause()
         assert app.focused is page.query_one("#chapter", CappedTextArea)
-        await app.close_everything()
