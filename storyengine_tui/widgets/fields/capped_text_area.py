@@ -144,6 +144,9 @@ class CappedTextArea(BaseTextArea):
     def action_document_end(self, is_end: bool) -> None:
         """Go to the end of the text, or to its beginning."""
         self.move_cursor(self.document.end if is_end else (0, 0))
+        # Textual scrolls after the next refresh, by what is in view now: that of a text loaded just before
+        # is still to come.
+        self.call_after_refresh(self.scroll_cursor_visible)
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor; in the middle of an edit it may stand where there is no text any more.
