@@ -39,7 +39,7 @@ class Room:
         session = await engine.open(self.store.snapshot.session.id)
         hears = asyncio.create_task(self._hear(session))
         try:
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 yield session
         finally:
             await session.aclose()

@@ -321,7 +321,7 @@ def test_kill_9_loses_nothing_that_was_typed(open_window: Open, url: str) -> Non
     window.wait_for("━ To 3 ")
     window.type("Ada, what do you see?")
     window.wait_for("┃ Ada, what do you see? ")
-    window.wait_for(lambda: unsent(url) == ["Ada, what do you see?"], patience=2.0)
+    window.wait_for(lambda: unsent(url) == ["Ada, what do you see?"])
     window.kill()
     again = open_window()
     again.wait_for("┃ Ada, what do you see? ")

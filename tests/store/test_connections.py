@@ -56,7 +56,7 @@ def silent_port() -> Iterator[int]:
 
 
 async def test_a_server_that_does_not_answer_is_given_up(silent_port: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with pytest.raises(StorageError) as caught:
             await open_store(f"postgresql://u@127.0.0.1:{silent_port}/d?connect_timeout=2")
     assert caught.value.is_transient

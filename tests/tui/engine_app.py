@@ -34,7 +34,8 @@ from storyengine_tui.shell.app import StoryEngineApp
 from tests.store.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 
-PATIENCE = 15.0
+PATIENCE = 60.0
+"""Seconds after which a wait has failed: far beyond what a busy machine needs, so that it means a fault."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ _numbers = count(1)
 
 
 async def until(
-    pilot: Pilot[Any], holds: Callable[[], object], what: str = "", patience: float = 30.0
+    pilot: Pilot[Any], holds: Callable[[], object], what: str = "", patience: float = 120.0
 ) -> None:
     """Let the app work until `holds`; outages are longer than other tests are patient."""
     await engine_app.until(pilot, holds, what, patience)
@@ -55,7 +55,7 @@ class Room:
         buttons = [action.label for content in shown for action in content.actions]
         return "\n".join([*(f"{content.sentence} {content.hint}" for content in shown), *buttons])
 
-    async def until(self, holds: Callable[[], object], what: str = "", patience: float = 30.0) -> None:
+    async def until(self, holds: Callable[[], object], what: str = "", patience: float = 120.0) -> None:
         await until(self.pilot, holds, what, patience)
 
     async def hear_of_it(self, said: str = "could not be") -> None:

@@ -60,7 +60,7 @@ async def test_a_page_that_is_attached_while_another_is_stored_is_stored_too(
 ) -> None:
     made = {"play": SlowPage(), "setup": SlowPage()}
     pages, session = made_of({**made}, monkeypatch), cast(Any, object())
-    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as group:
         await pages.attach("play", session)
         group.create_task(pages.flush())
         await made["play"].flushing.wait()

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from core.domain.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import WriterInfo
+from storyengine_tui.screens.chapter import writer_banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened
@@ -89,7 +90,10 @@ def test_full(shown: Shown) -> None:
     assert shown(act, prompts=15, script=script)
 
 
-def test_read_only(shown: Shown) -> None:
+def test_read_only(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The store knows no other writer: the next poll would find that it has gone.
+    monkeypatch.setattr(writer_banner, "POLL_SECONDS", 3600.0)
+
     async def act(table: Table) -> None:
         holder = WriterInfo(label="desk, process 4711", since=datetime(2026, 1, 2, 15, tzinfo=UTC))
         table.session._writer._lock_out(holder)

@@ -72,7 +72,9 @@ async def test_tries_at_the_screen_and_at_the_command_line_are_counted_together(
         await asked(pilot)
         await pilot.press("x", "enter")
         await until(pilot, lambda: "not the password" in said(pilot))
-        assert PasswordGate(SecretStr(HASH), locked.paths.tries_file).wait > 0
+        noted = json.loads(locked.paths.tries_file.read_text())
+        gate = PasswordGate(SecretStr(HASH), locked.paths.tries_file, clock=lambda: noted["at"])
+        assert (noted["wrong"], gate.wait) == (1, 1.0)
         await pilot.press("enter")
         assert pilot.app.screen.query_one("#password", Input).value == ""
 
