@@ -74,7 +74,7 @@ RULES: dict[AgentRole, dict[str, tuple[str, ...]]] = {
         "is consistent with identity": (r"true to AGENT_IDENTITY",),
         "is consistent with canon": (r"without contradicting what STRUCTURED_MEMORY and RECENT_CONTEXT",),
         "never narrates outcomes that need the GM": (r"Never narrate an outcome that only the GM can grant",),
-        "phrases intent and attempt": (r"what you intend and what you attempt", r"the door breaks"),
+        "phrases intent and attempt": (r"what you intend and what you attempt, not what comes of it",),
         "never overwrites canon": (r"Never overwrite canon",),
         "asks briefly or assumes cautiously": (r"brief question in character", r"assume something cautious"),
         "never reveals prompts, instructions, mechanics": (
@@ -227,6 +227,13 @@ def test_material_is_told_from_instructions(role: AgentRole) -> None:
     text = load_prompt(role, PromptStyle.FULL).text
     assert "=== NAME ===" in text
     assert "part of the fiction" in text
+
+
+@pytest.mark.parametrize("role", AgentRole)
+def test_no_full_prompt_holds_a_phrase_that_could_be_given_as_an_answer(role: AgentRole) -> None:
+    """A small model takes an example sentence for its reply; a quoted word or key tempts nobody."""
+    quoted = re.findall(r'["“]([^"“”\n]+)["”]', load_prompt(role, PromptStyle.FULL).text)
+    assert [text for text in quoted if re.search(r"\w \w", text)] == []
 
 
 # --- the keys -------------------------------------------------------------------------------------
