@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
+from core.config.model_size import is_small_by_name, is_small_file
+from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING, Sampling
 from core.config.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
 from core.domain.slot import Slot
 
@@ -24,7 +26,7 @@ class AgentRole(StrEnum):
 
 
 class PromptStyle(StrEnum):
-    """Whether a model gets the full system prompt or, being very small, a short one with an example."""
+    """Whether a model gets the full system prompt or, being small, a short one with an example."""
 
     FULL = "full"
     SMALL = "small"
@@ -45,6 +47,20 @@ class ModelConfig:
     """Cap for structured memory within the input, so that it stays small where the window is large."""
     style: PromptStyle = PromptStyle.FULL
     stop: tuple[str, ...] = ()
+    sampling: Sampling = NO_SAMPLING
+    avoids_repeats: bool = False
+    """Whether a reply that only repeats something is asked for once more, with other sampling."""
+
+    @property
+    def another_try(self) -> "ModelConfig":
+        """The same call with sampling that leads further from what was said already."""
+        if self.style is PromptStyle.SMALL:
+            warmer = min(1.0, (self.temperature or 0.0) + 0.5)
+            sampling = replace(
+                self.sampling, repeat_penalty=1.15, dry_multiplier=1.6, dry_penalty_last_n=4096
+            )
+            return replace(self, temperature=warmer, sampling=sampling)
+        return replace(self, sampling=replace(self.sampling, presence_penalty=0.6))
 
     @property
     def max_answer_characters(self) -> int:
@@ -125,6 +141,7 @@ def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> Mo
         temperature=temperature,
         style=PromptStyle.SMALL,
         stop=stop,
+        sampling=SMALL_SAMPLING,
     )
 
 
@@ -135,6 +152,13 @@ _LOCAL: dict[AgentRole, ModelConfig] = {
     AgentRole.NARRATIVE: _local(250, temperature=0.2),
 }
 
+_SMALL: dict[AgentRole, ModelConfig] = {
+    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2),
+    AgentRole.CHARACTER: _local(220, temperature=0.3, stop=("GM:",)),
+    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2),
+    AgentRole.NARRATIVE: _local(600, temperature=0.2),
+}
+"""How a small model of the GM's own or of a service is called: it has more to say than the bundled one."""
 
 _OWN_WEIGHTS_OUTPUT = {
     AgentRole.WORLD_LOCK: 2_000,
@@ -152,14 +176,14 @@ def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelConfig:
     is not known it is a cautious one.
     """
     base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
-    return _with(role, base, _own(profile, getattr(profile, role.value)))
+    return _with(profile, role, base, _own(profile, getattr(profile, role.value)))
 
 
 def choose_models(profile: ProfileSettings) -> ModelAssignments:
     """Return the choice for every role, and for every character that the profile names."""
     roles = {role: choose_model(profile, role) for role in AgentRole}
     characters = {
-        Slot(slot): _with(AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
+        Slot(slot): _with(profile, AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
         for slot, own in profile.characters.items()
     }
     return ModelAssignments(roles, characters, profile.recent_context or _recent_context(profile.provider))
@@ -178,7 +202,8 @@ def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:
     return own.model_copy(update={"model": None}) if profile.provider == "local" else own
 
 
-def _with(role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig:
+def _with(profile: ProfileSettings, role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig:
+    base = _in_style(profile, role, base, own)
     window = own.context_window or _WINDOWS.get(own.model or "", base.context_window)
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
     return ModelConfig(
@@ -190,9 +215,32 @@ def _with(role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig
         temperature=base.temperature if own.temperature is None else own.temperature,
         requests_per_minute=own.requests_per_minute or base.requests_per_minute,
         max_memory_tokens=own.max_memory_tokens or base.max_memory_tokens,
-        style=base.style if own.model is None else PromptStyle.FULL,
-        stop=base.stop if own.model is None else (),
+        style=base.style,
+        stop=base.stop,
+        sampling=base.sampling,
+        # A script answers as it is written, however often it is asked.
+        avoids_repeats=profile.avoid_repeats and profile.provider != "scripted",
     )
+
+
+def _in_style(
+    profile: ProfileSettings, role: AgentRole, base: ModelConfig, own: AgentSettings
+) -> ModelConfig:
+    """Return `base` in the style that is set, else in that of the model's size, and called as fits it."""
+    style = base.style
+    if own.style is not None:
+        style = PromptStyle(own.style)
+    elif own.model is not None:
+        style = PromptStyle.SMALL if is_small_by_name(own.model) else PromptStyle.FULL
+    if style is base.style:
+        return base
+    if style is PromptStyle.SMALL:
+        return replace(
+            _SMALL[role], model=base.model, timeout=base.timeout, requests_per_minute=base.requests_per_minute
+        )
+    if profile.provider == "local":
+        return _own_weights(role, base.model)
+    return defaults_for(profile.provider)[role]
 
 
 def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:
@@ -208,9 +256,15 @@ def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelConfig 
     """Return the defaults for weights of the GM's own: better than ours, so that they are not cut short."""
     if profile.provider != "local" or profile.model_path is None:
         return None
+    if is_small_file(profile.model_path):
+        return replace(_SMALL[role], model=profile.model_path.stem)
+    return _own_weights(role, profile.model_path.stem)
+
+
+def _own_weights(role: AgentRole, name: str) -> ModelConfig:
     output = _OWN_WEIGHTS_OUTPUT[role]
     return ModelConfig(
-        model=profile.model_path.stem,
+        model=name,
         context_window=8_192,
         max_input_tokens=8_192 - output,
         max_output_tokens=output,

@@ -34,6 +34,7 @@ from core.text.cleaning import clean_line, has_controls
 
 ProviderName = Literal["local", "openai", "scripted"]
 RecentContext = Literal["exact", "stable"]
+StyleName = Literal["full", "small"]
 ProfileName = Literal["local", "staging", "production"]
 
 _LONGEST_NAME = 100
@@ -79,6 +80,8 @@ class AgentSettings(BaseModel):
     """Left out when None; reasoning models take none."""
     requests_per_minute: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
     """Rate limit for this agent; None takes the default of the provider."""
+    style: StyleName | None = None
+    """`full` or `small`: the prompts that the model gets. Left out, its size decides."""
 
     @field_validator("*")
     @classmethod
@@ -104,6 +107,8 @@ class ProfileSettings(BaseModel):
     """`exact`: a character reads the last seven prompts, and what is not in memory yet. `stable`: up to
     seven more, so that consecutive inputs begin alike, which a prompt cache rewards. Left out, it is what
     was measured to be better for the provider (`core.config.models`)."""
+    avoid_repeats: bool = True
+    """Whether a character whose reply only repeats its prompt, an earlier reply or the GM is asked again."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

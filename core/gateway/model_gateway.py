@@ -250,11 +250,13 @@ def model_request(context: Context, choice: ModelConfig) -> ModelRequest:
         schema=context.schema,
         temperature=choice.temperature,
         stop=choice.stop if context.schema is None else (),
+        sampling=choice.sampling,
     )
 
 
 def input_hash(outgoing: ModelRequest) -> str:
     """Return the SHA-256 of the canonical JSON of what is sent (design 4)."""
+    sampling = outgoing.sampling.sent()
     return Content.of(
         json.dumps(
             {
@@ -264,6 +266,7 @@ def input_hash(outgoing: ModelRequest) -> str:
                 "schema": outgoing.schema and [outgoing.schema.name, outgoing.schema.schema],
                 "temperature": outgoing.temperature,
                 "stop": outgoing.stop,
+                **({"sampling": sampling} if sampling else {}),
             },
             ensure_ascii=False,
             sort_keys=True,

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from core.config.sampling import NO_SAMPLING, Sampling
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.request import Usage
 
@@ -51,6 +52,7 @@ class ModelRequest:
     schema: OutputSchema | None = None
     temperature: float | None = None
     stop: tuple[str, ...] = ()
+    sampling: Sampling = NO_SAMPLING
 
 
 @dataclass(frozen=True, slots=True)

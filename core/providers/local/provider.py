@@ -19,15 +19,6 @@ from core.providers.local.server import Endpoint, LocalServer
 from core.providers.local.weights import find_weights
 from core.providers.openai.provider import OpenAIProvider
 
-SMALL_MODEL_SAMPLING: dict[str, object] = {
-    "dry_multiplier": 0.8,
-    "dry_allowed_length": 3,
-    "dry_penalty_last_n": 1024,
-    "repeat_penalty": 1.05,
-    "min_p": 0.05,
-}
-"""Keeps a very small model from repeating itself; remote services refuse such fields."""
-
 
 class LocalProvider:
     """Starts the model at the first call, and again when it has died; share one in a process."""
@@ -95,5 +86,4 @@ class LocalProvider:
             base_url=endpoint.base_url,
             find_key=lambda: key,
             name=self.name,
-            extra_body=SMALL_MODEL_SAMPLING if self._model_path is None else None,
         )

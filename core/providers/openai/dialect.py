@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from core.config.sampling import OPENAI_SAMPLING
 from core.providers.base import Message, ModelRequest, OutputSchema
 from core.providers.openai.errors import ServiceFault
 
@@ -38,14 +39,30 @@ class Dialect:
     takes_temperature: bool = True
     takes_stop: bool = True
     takes_stream_options: bool = True
+    takes_llama_sampling: bool = False
+    """Whether it is sent the fields of `Sampling` that llama.cpp knows and OpenAI does not."""
+    takes_openai_sampling: bool = True
     schema_mode: SchemaMode = SchemaMode.JSON_SCHEMA
 
     @classmethod
-    def of(cls, model: str) -> "Dialect":
-        """Return what is known of a model by its name alone."""
+    def of(cls, model: str, *, takes_llama_sampling: bool = False) -> "Dialect":
+        """Return what is known of a model by its name alone, and of its server by where that is."""
         if _REASONING.search(model.lower()):
-            return cls(cap_field="max_completion_tokens", takes_temperature=False, takes_stop=False)
-        return cls()
+            return cls(
+                cap_field="max_completion_tokens",
+                takes_temperature=False,
+                takes_stop=False,
+                takes_openai_sampling=False,
+            )
+        return cls(takes_llama_sampling=takes_llama_sampling)
+
+    def sampling(self, request: ModelRequest) -> dict[str, float]:
+        """Return the fields of the request's sampling that the model is sent."""
+        return {
+            name: value
+            for name, value in request.sampling.sent().items()
+            if (self.takes_openai_sampling if name in OPENAI_SAMPLING else self.takes_llama_sampling)
+        }
 
 
 def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dialect | None:
@@ -63,6 +80,11 @@ def adapted(dialect: Dialect, fault: ServiceFault, request: ModelRequest) -> Dia
         return replace(dialect, takes_temperature=False)
     if dialect.takes_stop and request.stop and re.search(r"['\"`]?\bstop\b", names):
         return replace(dialect, takes_stop=False)
+    named = {name for name in dialect.sampling(request) if re.search(rf"\b{name}\b", names)}
+    if named:
+        if named & OPENAI_SAMPLING:
+            return replace(dialect, takes_openai_sampling=False)
+        return replace(dialect, takes_llama_sampling=False)
     if dialect.cap_field == "max_tokens" and "max_tokens" in names:
         return replace(dialect, cap_field="max_completion_tokens")
     if dialect.cap_field == "max_completion_tokens" and "max_completion_tokens" in names:
@@ -75,7 +97,7 @@ def _is_about_schema(names: str) -> bool:
 
 
 def parameters(request: ModelRequest, dialect: Dialect) -> dict[str, object]:
-    """Return the fields of the call, without `stream` and what a caller adds of its own."""
+    """Return the fields of the call without `stream`; what the SDK does not know is in `extra_body`."""
     fields: dict[str, object] = {
         "model": request.model,
         "messages": [
@@ -92,6 +114,10 @@ def parameters(request: ModelRequest, dialect: Dialect) -> dict[str, object]:
         fields["stream_options"] = {"include_usage": True}
     if request.schema is not None and dialect.schema_mode is not SchemaMode.NOTE:
         fields["response_format"] = _response_format(request.schema, dialect.schema_mode)
+    sampling = dialect.sampling(request)
+    fields |= {name: sampling[name] for name in sampling if name in OPENAI_SAMPLING}
+    if unknown := {name: sampling[name] for name in sampling if name not in OPENAI_SAMPLING}:
+        fields["extra_body"] = unknown
     return fields
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
@@ -33,7 +33,7 @@ T = TypeVar("T")
 _PLACEHOLDER_KEY = "none"
 """Keeps the SDK from looking for a key of its own; it never leaves, because our hook sets the header."""
 _END = object()
-_MOST_TRIES = 8
+_MOST_TRIES = 10
 """One more than there are fields to be refused, and one to spare."""
 _TAIL_SECONDS = 5.0
 """How long the token counts are waited for once the answer is complete."""
@@ -52,7 +52,7 @@ class OpenAIProvider:
     """Streams chat completions from one address.
 
     `find_key` is asked outside the event loop, at the first call and again after a refused key.
-    `extra_body` is added to every call as it is, for servers known to take it.
+    A server on this machine is sent llama.cpp's fields of `Sampling` too, until it refuses them.
     """
 
     def __init__(
@@ -61,12 +61,10 @@ class OpenAIProvider:
         base_url: str,
         find_key: Callable[[], SecretStr | None],
         name: str = "openai",
-        extra_body: Mapping[str, object] | None = None,
     ) -> None:
         self._url = normalise_base_url(base_url)
         self._find_key = find_key
         self._name = name
-        self._extra_body = dict(extra_body or {})
         self._client: openai.AsyncOpenAI | None = None
         self._key: str | None = None
         """Empty when there is none; None until it was looked for."""
@@ -110,7 +108,9 @@ class OpenAIProvider:
 
     async def _open(self, request: ModelRequest) -> ChunkStream:
         """Start the call, in simpler and simpler dialects while the service refuses a field."""
-        dialect: Dialect | None = self._dialects.get(request.model) or Dialect.of(request.model)
+        dialect: Dialect | None = self._dialects.get(request.model) or Dialect.of(
+            request.model, takes_llama_sampling=is_loopback(self._url)
+        )
         fault = ServiceFault(status=None)
         for _ in range(_MOST_TRIES):
             if dialect is None:
@@ -134,7 +134,6 @@ class OpenAIProvider:
         call = client.chat.completions.create(
             **parameters(request, dialect),  # type: ignore[call-overload]  # a dict of overloads
             stream=True,
-            extra_body=self._extra_body or None,
             timeout=openai.Timeout(request.timeout, connect=min(request.timeout, _CONNECT_SECONDS)),
         )
         try:

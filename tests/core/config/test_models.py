@@ -14,6 +14,7 @@ from core.config.models import (
     defaults_for,
     setting_of,
 )
+from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING
 from core.config.settings import AgentSettings, ProfileSettings, ProviderName, load_settings
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
@@ -251,3 +252,74 @@ def test_an_answer_may_have_ten_characters_a_token_and_at_least_four_thousand() 
 @pytest.mark.parametrize("role", AgentRole)
 def test_an_error_names_the_setting_of_its_role(role: AgentRole) -> None:
     assert setting_of(role, "timeout") == f"STORYENGINE_PROFILES__<PROFILE>__{role.name}__TIMEOUT"
+
+
+ON_1B, ON_7B = (Path(f"/models/llama-{size}.gguf") for size in ("1b", "7b"))
+
+
+@pytest.mark.parametrize(
+    ("profile", "style"),
+    [
+        (ProfileSettings(provider="local"), PromptStyle.SMALL),
+        (ProfileSettings(provider="local", model_path=ON_1B), PromptStyle.SMALL),
+        (ProfileSettings(provider="local", model_path=ON_7B), PromptStyle.FULL),
+        (ProfileSettings(provider="openai"), PromptStyle.FULL),
+        (
+            ProfileSettings(provider="openai", character=AgentSettings(model="qwen2.5:1.5b")),
+            PromptStyle.SMALL,
+        ),
+        (ProfileSettings(provider="openai", character=AgentSettings(model="qwen2.5:14b")), PromptStyle.FULL),
+        (ProfileSettings(provider="openai", character=AgentSettings(model="a-finetune")), PromptStyle.FULL),
+    ],
+)
+def test_the_style_follows_the_size_of_the_model_and_a_style_that_is_set_goes_before_it(
+    profile: ProfileSettings, style: PromptStyle
+) -> None:
+    assert choose_model(profile, AgentRole.CHARACTER).style is style
+    for wanted in PromptStyle:
+        own = profile.character.model_copy(update={"style": wanted.value})
+        changed = profile.model_copy(update={"character": own})
+        assert choose_model(changed, AgentRole.CHARACTER).style is wanted
+
+
+def test_what_goes_with_a_style_comes_and_goes_with_it() -> None:
+    full = choose_model(ProfileSettings(provider="openai"), AgentRole.CHARACTER)
+    small = choose_model(
+        ProfileSettings(provider="openai", character=AgentSettings(model="llama-1b")), AgentRole.CHARACTER
+    )
+    assert (full.sampling, full.stop, full.temperature) == (NO_SAMPLING, (), None)
+    assert small.sampling == SMALL_SAMPLING
+    assert small.stop
+    assert small.context_window == small.max_input_tokens + small.max_output_tokens == 8_192
+    assert (small.timeout, small.requests_per_minute) == (full.timeout, full.requests_per_minute)
+    own = ProfileSettings(
+        provider="openai",
+        character=AgentSettings(model="llama-1b"),
+        characters={2: AgentSettings(model="big")},
+    )
+    second = choose_models(own).of(AgentRole.CHARACTER, Slot.ORANGE)
+    assert replace(second, max_input_tokens=0) == replace(full, model="big", max_input_tokens=0)
+
+
+def test_what_is_set_holds_in_a_style_that_is_not_the_provider_s() -> None:
+    own = AgentSettings(
+        model="llama-1b", max_output_tokens=90, temperature=0.9, context_window=4_096, timeout=9
+    )
+    choice = choose_model(ProfileSettings(provider="openai", character=own), AgentRole.CHARACTER)
+    assert (choice.max_output_tokens, choice.temperature, choice.context_window) == (90, 0.9, 4_096)
+    assert (choice.max_input_tokens, choice.timeout) == (4_006, 9)
+
+
+@pytest.mark.parametrize(
+    ("profile", "avoids"),
+    [
+        (ProfileSettings(provider="openai"), True),
+        (ProfileSettings(provider="local"), True),
+        (ProfileSettings(provider="openai", avoid_repeats=False), False),
+        (ProfileSettings(provider="scripted"), False),
+    ],
+)
+def test_repeats_are_avoided_unless_that_is_set_otherwise_or_a_script_answers(
+    profile: ProfileSettings, avoids: bool
+) -> None:
+    assert choose_model(profile, AgentRole.CHARACTER).avoids_repeats is avoids

@@ -18,6 +18,7 @@ AGENT_FIELDS: dict[str, object] = {
     "timeout": 7.5,
     "temperature": 0.25,
     "requests_per_minute": 12,
+    "style": "small",
 }
 PROFILE_FIELDS: dict[str, object] = {
     "provider": "scripted",
@@ -26,6 +27,7 @@ PROFILE_FIELDS: dict[str, object] = {
     "model_path": "/models/other.gguf",
     "script": "/scripts/replies.toml",
     "recent_context": "stable",
+    "avoid_repeats": False,
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {

@@ -1,11 +1,13 @@
 """The provider `local` in front of any server: what it sends, and what it does when the server changes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from core.config.paths import Paths
+from core.config.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
 from core.providers.base import ProviderError
 from core.providers.local.provider import LocalProvider
@@ -40,18 +42,19 @@ def running(server: FaultServer) -> Running:
     return Running(server)
 
 
-def local(running: Running, tmp_path: Path, model_path: Path | None = None) -> LocalProvider:
+def local(running: Running, tmp_path: Path) -> LocalProvider:
     paths = Paths(tmp_path / "data", tmp_path / "config", tmp_path / "logs", tmp_path)
-    return LocalProvider(paths, model_path=model_path, server=cast("LocalServer", running))
+    return LocalProvider(paths, server=cast("LocalServer", running))
 
 
-async def test_the_bundled_model_is_kept_from_repeating_itself(
+async def test_the_model_of_this_machine_is_sent_all_of_the_sampling_that_is_asked_for(
     server: FaultServer, running: Running, tmp_path: Path
 ) -> None:
     provider = local(running, tmp_path)
+    await ask(provider, replace(request(), sampling=SMALL_SAMPLING))
     await ask(provider, request())
-    [sent] = server.bodies
-    assert {key: sent[key] for key in sent if key.startswith(("dry_", "repeat_", "min_"))} == {
+    told, plain = server.bodies
+    assert {key: told[key] for key in told.keys() - plain.keys()} == {
         "dry_multiplier": 0.8,
         "dry_allowed_length": 3,
         "dry_penalty_last_n": 1024,
@@ -60,17 +63,6 @@ async def test_the_bundled_model_is_kept_from_repeating_itself(
     }
     await provider.aclose()
     assert running.is_closed
-
-
-async def test_weights_of_the_gm_s_own_are_asked_as_they_are(
-    server: FaultServer, running: Running, tmp_path: Path
-) -> None:
-    model = tmp_path / "own.gguf"
-    model.write_bytes(b"GGUF" + bytes(100))
-    provider = local(running, tmp_path, model)
-    await ask(provider, request())
-    assert not any(key.startswith(("dry_", "repeat_", "min_")) for key in server.bodies[0])
-    await provider.aclose()
 
 
 async def test_a_server_that_was_started_anew_is_asked_with_its_own_key(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from core.config.sampling import Sampling
 from core.providers.base import Message, ModelRequest
 from core.providers.openai.dialect import Dialect, SchemaMode, adapted, parameters
 from core.providers.openai.errors import ServiceFault
@@ -139,3 +140,40 @@ def test_the_words_are_a_message_of_their_own_where_there_is_no_other_of_the_sys
     messages = sent(asked, SchemaMode.NOTE)["messages"]
     assert [message["role"] for message in messages] == ["system", "user"]
     assert messages[1]["content"] == "The door opens."
+
+
+WARM = request(sampling=Sampling(top_p=0.9, presence_penalty=0.6, min_p=0.05, dry_multiplier=0.8))
+
+
+def test_a_service_is_sent_only_the_sampling_that_openai_knows() -> None:
+    fields = parameters(WARM, Dialect.of("llama-70b"))
+    assert {key: fields[key] for key in fields.keys() - sent(PLAIN).keys()} == {
+        "top_p": 0.9,
+        "presence_penalty": 0.6,
+    }
+
+
+def test_a_server_of_this_machine_is_sent_the_sampling_of_llama_cpp_too() -> None:
+    dialect = Dialect.of("llama-70b", takes_llama_sampling=True)
+    assert parameters(WARM, dialect)["extra_body"] == {"min_p": 0.05, "dry_multiplier": 0.8}
+    assert "extra_body" not in parameters(PLAIN, dialect)
+
+
+def test_a_reasoning_model_is_sent_no_sampling() -> None:
+    assert set(parameters(WARM, Dialect.of("o4-mini"))) == set(parameters(PLAIN, Dialect.of("o4-mini")))
+
+
+@pytest.mark.parametrize(
+    ("words", "learned"),
+    [
+        ("Unrecognized request argument supplied: min_p", {"takes_llama_sampling": False}),
+        ("extra inputs are not permitted: dry_multiplier", {"takes_llama_sampling": False}),
+        ("presence_penalty is not supported", {"takes_openai_sampling": False}),
+    ],
+)
+def test_sampling_that_is_refused_is_left_out_the_next_time(words: str, learned: dict[str, bool]) -> None:
+    dialect = Dialect(takes_llama_sampling=True)
+    changed = adapted(dialect, refusal(words), WARM)
+    assert changed == replace(dialect, **learned)  # type: ignore[arg-type]  # a dict of flags
+    assert adapted(changed, refusal(words), WARM) is None
+    assert adapted(dialect, refusal(words), PLAIN) is None, "it was not sent"
