@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from core.agents.prompt_file import SEGMENTS
 from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
 from core.context.segments import Context, Segment
@@ -10,14 +11,17 @@ from core.context.tokens import estimate_tokens
 from core.context.visibility import Knowledge
 from core.domain.cast import Character
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event
+from core.domain.event import Event, Role
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.transcript import in_order, render_events
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
+from core.text.repetition import Source
 
-_OWN_MARK = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
+_OWN_MARK = rf"[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)"
+_NUMBERED = r"\d{1,6}\) "
+"""How a prompt of the GM begins in recent context."""
 
 
 def build_context(setup: AgentSetup, knowledge: Knowledge, prompt_text: str) -> Context:
@@ -50,21 +54,38 @@ def identity_text(own: Character) -> str:
     return f"Name: {own.name}\nSlot: {own.slot.value} ({own.slot.colour})\n\n{own.identity}".rstrip()
 
 
-def trim_small_reply(text: str, *, is_unfinished: bool) -> tuple[str, tuple[str, ...]]:
-    """Return the part of a very small model's output that is its reply, and in words what was cut off.
+def repeatable(context: Context, knowledge: Knowledge, prompt_text: str) -> tuple[Source, ...]:
+    """Return what a reply to `context` could repeat: what the model read that is not for it to say again."""
+    sources = [
+        Source("an example or a rule of its prompt", segment.text)
+        for segment in context.segments
+        if segment.name in SEGMENTS
+    ]
+    sources += [Source("the GM's prompt", prompt_text), Source("its identity", knowledge.character.identity)]
+    for event in reversed(in_order(knowledge.recent)):
+        said = "the GM's prompt" if event.role is Role.USER else "the reply to prompt"
+        sources.append(Source(f"{said} {event.prompt_index}", event.text))
+    return tuple(sources)
+
+
+def trim_small_reply(
+    text: str, others: Sequence[str] = (), *, is_unfinished: bool
+) -> tuple[str, tuple[str, ...]]:
+    """Return the part of a small model's output that is its reply, and in words what was cut off.
 
     Such a model does not end by itself. It runs into its output cap, so that an unfinished text counts up
-    to its last whole sentence; and it continues with another section of its input, so that a line with the
-    name of one of our sections ends the reply.
+    to its last whole sentence; and it continues its input, so that a line that begins with the name of one
+    of our sections, with the number of a prompt, or with one of the names in `others` and a colon ends it.
     """
     reply, cut = text, list[str]()
     if is_unfinished:
         reply = to_last_sentence(text)
         cut += cut_in_words("after its last whole sentence", text, reply)
-    mark = _OWN_MARK.search(reply)
-    if mark is not None:
-        kept = reply[: mark.start()]
-        line = reply[mark.start() :].partition("\n")[0].strip()
+    speakers = "|".join(map(re.escape, (*others, "Game Master")))
+    end = re.search(rf"^(?:{_OWN_MARK}|{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*:)", reply, re.MULTILINE)
+    if end is not None and (not is_blank(reply[: end.start()]) or "===" in end[0]):
+        kept = reply[: end.start()]
+        line = reply[end.start() :].partition("\n")[0].strip()
         cut += cut_in_words(f"from the line “{line}”", reply, kept)
         reply = kept
     return reply, tuple(cut)

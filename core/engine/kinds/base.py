@@ -27,8 +27,8 @@ class Calls(Protocol):
     def config_of(self, context: Context) -> ModelConfig:
         """Return the model that answers `context`, and how it is called."""
 
-    async def make(self, context: Context) -> CallResult:
-        """Make the next call of this attempt."""
+    async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
+        """Make the next call of this attempt, as `choice` says; where that is None, as `config_of` does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,10 +83,10 @@ class _Calls:
         """Return the model that answers `context`, and how it is called."""
         return self._gateway.choices.of(context.role, context.agent_id)
 
-    async def make(self, context: Context) -> CallResult:
+    async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
         """Make the next call of this attempt."""
         self._count += 1
-        choice = self.config_of(context)
+        choice = choice or self.config_of(context)
         if self._count > 1 and context.role is not AgentRole.NARRATIVE:
             self._publish(StreamRestarted(self._request.id))
         self._publish(
