@@ -1,0 +1,120 @@
+"""How the characters of each model sound: `python -m bench.voices [--model …] [--style …] [--script …]`.
+
+Plays the examples with a model of this machine, or with the stand-in for a good one that a service has, and
+prints the measures of each style that is asked for. They are written to `bench/results/voices/` as JSON, and
+beside them what was played, with the first page of the chapter.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.measure import WIDTH
+from bench.voices.good_service import good_service
+from bench.voices.measures import Played, Voices, measure
+from bench.voices.playing import play
+from core.config.models import AgentRole, PromptStyle, choose_models
+from core.config.paths import Paths
+from core.config.settings import AgentSettings, ProfileSettings
+from core.exchange.chapter_script import load_chapter_script
+from core.providers.factory import make_provider
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RESULTS = Path("bench/results/voices")
+BUNDLED, GOOD = "bundled", "good"
+FIRST_PAGE = 2_000
+"""Characters of prose that a page of a terminal shows, about."""
+
+
+def main() -> None:
+    """Play, measure and print as the command line says."""
+    options = _options()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    rows: dict[str, Voices] = {}
+    for style in options.style:
+        name = f"{Path(options.model).stem}-{style}" + (f"-{options.label}" if options.label else "")
+        with _served(options.model) as address, tempfile.TemporaryDirectory() as home:
+            profile = _profile(options.model, style, address, avoid_repeats=not options.without_guard)
+            rows[name] = _measured(name, profile, Path(home), options)
+    _print(rows)
+
+
+def _measured(name: str, profile: ProfileSettings, home: Path, options: argparse.Namespace) -> Voices:
+    """Play every script that is asked for and return their measures together."""
+    chapters = []
+    for script in options.script:
+        print(f"{name}: {script}", flush=True)
+        chapters.append(asyncio.run(_chapter(script, profile, home, options.prompts)))
+        (RESULTS / f"{name}.{script}.txt").write_text(_as_text(chapters[-1]), "utf-8")
+        every = {"together": measure(chapters).row()}
+        every |= {one: measure([played]).row() for one, played in zip(options.script, chapters, strict=False)}
+        (RESULTS / f"{name}.json").write_text(json.dumps(every, indent=1) + "\n", "utf-8")
+    return measure(chapters)
+
+
+async def _chapter(script: str, profile: ProfileSettings, home: Path, prompts: int | None) -> Played:
+    paths = Paths(data=home, config=home, logs=home, downloads=home)
+    provider = make_provider(profile, paths)
+    try:
+        chapter = load_chapter_script(EXAMPLES / f"{script}.toml")
+        return await play(chapter, provider, choose_models(profile), prompts)
+    finally:
+        await provider.aclose()
+
+
+def _served(model: str) -> AbstractContextManager[str]:
+    return good_service() if model == GOOD else nullcontext("")
+
+
+def _profile(model: str, style: str, address: str, *, avoid_repeats: bool) -> ProfileSettings:
+    own = AgentSettings(style=None if style == "auto" else style)
+    roles = {role.value: own for role in AgentRole}
+    where = {
+        GOOD: {"provider": "openai", "base_url": address},
+        BUNDLED: {"provider": "local"},
+    }.get(model, {"provider": "local", "model_path": model})
+    return ProfileSettings.model_validate({**where, **roles, "avoid_repeats": avoid_repeats})
+
+
+def _as_text(played: Played) -> str:
+    """Return what was played, for a reader: every prompt's reply, then the first page of the chapter."""
+    turns = [f"{number}) {turn.name}: {turn.reply}" for number, turn in enumerate(played.turns, start=1)]
+    return "\n\n".join([*turns, "--- the first page of the chapter ---", played.prose[:FIRST_PAGE]]) + "\n"
+
+
+def _print(rows: dict[str, Voices]) -> None:
+    table = Table("measure", *rows, title="Voices")
+    for measure_name in next(iter(rows.values())).row():
+        values = [row.row()[measure_name] for row in rows.values()]
+        table.add_row(measure_name.replace("_", " "), *map(_shown, values))
+    console = Console()
+    (console if console.is_terminal else Console(width=WIDTH)).print(table)
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.voices", description=__doc__)
+    parser.add_argument(
+        "--model", default=BUNDLED, help=f"`{BUNDLED}`, `{GOOD}` (the stand-in), or a GGUF file"
+    )
+    styles = ("auto", *PromptStyle)
+    parser.add_argument("--style", nargs="+", default=["auto"], choices=styles, help="auto: by size")
+    scripts = sorted(file.stem for file in EXAMPLES.glob("*.toml"))
+    parser.add_argument("--script", nargs="+", default=scripts, choices=scripts, help="some examples alone")
+    parser.add_argument("--prompts", type=int, help="only the first prompts of each")
+    parser.add_argument("--without-guard", action="store_true", help="accept replies that repeat something")
+    parser.add_argument("--label", default="", help="added to the names of the results")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

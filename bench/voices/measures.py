@@ -1,0 +1,127 @@
+"""What is measured of chapters that a model played: counts over their texts; a share is from 0 to 1."""
+
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from core.text.repetition import Source, first_repeated, repeats, words_of
+
+_FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
+_SAYING: Final = r"(?:says?|said|asks?|asked|replies|replied|answers?|answered|whispers?|whispered)"
+_SENTENCE: Final = re.compile(r"[^.!?…]+[.!?…]+")
+_RUN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt of the GM and the reply to it; `others` are the names of all characters but `name`."""
+
+    name: str
+    others: tuple[str, ...]
+    prompt: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """One chapter as a model played it.
+
+    `instructions` are the texts of its prompt file. `calls` and `seconds` are of replies alone,
+    `whole_seconds` of everything with the lock, the summaries and the prose.
+    """
+
+    turns: tuple[Turn, ...]
+    instructions: tuple[str, ...]
+    prose: str
+    target_words: int | None
+    calls: int
+    seconds: float
+    whole_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voices:
+    """The measures of one chapter, or of several together."""
+
+    replies: int
+    distinct: float
+    parroted: int
+    for_others: float
+    first_person: float
+    repeated_in_replies: float
+    repeated_in_prose: float
+    median_words: float
+    median_sentences: float
+    prose_words: int
+    prose_length: float | None
+    calls_a_reply: float
+    seconds_a_reply: float
+    seconds: float
+
+    def row(self) -> dict[str, object]:
+        """Return the measures as they are written to JSON."""
+        return asdict(self)
+
+
+def measure(chapters: Sequence[Played]) -> Voices:
+    """Return the measures over all `chapters`; each needs a reply."""
+    turns = [turn for chapter in chapters for turn in chapter.turns]
+    count = len(turns)
+    targets = [chapter.target_words for chapter in chapters if chapter.target_words and chapter.prose]
+    told = [chapter.prose for chapter in chapters if chapter.prose]
+    prose_words = sum(len(words_of(text)) for text in told)
+    return Voices(
+        replies=count,
+        distinct=sum(map(distinct_count, chapters)) / count,
+        parroted=sum(map(parroted_count, chapters)),
+        for_others=sum(map(speaks_for_others, turns)) / count,
+        first_person=sum(not _FIRST_PERSON.isdisjoint(words_of(turn.reply)) for turn in turns) / count,
+        repeated_in_replies=repeated_runs([turn.reply for turn in turns]),
+        repeated_in_prose=repeated_runs(told),
+        median_words=statistics.median(len(words_of(turn.reply)) for turn in turns),
+        median_sentences=statistics.median(len(_SENTENCE.findall(turn.reply)) for turn in turns),
+        prose_words=prose_words,
+        prose_length=prose_words / sum(targets) if targets else None,
+        calls_a_reply=sum(chapter.calls for chapter in chapters) / count,
+        seconds_a_reply=sum(chapter.seconds for chapter in chapters) / count,
+        seconds=sum(chapter.whole_seconds for chapter in chapters),
+    )
+
+
+def distinct_count(chapter: Played) -> int:
+    """Return how many replies are not one that was given before in the chapter, word for word or nearly."""
+    replies = [turn.reply for turn in chapter.turns]
+    folded = [words_of(reply) for reply in replies]
+    return sum(
+        folded[at] not in folded[:at] and not any(repeats(reply, before) for before in replies[:at])
+        for at, reply in enumerate(replies)
+    )
+
+
+def parroted_count(chapter: Played) -> int:
+    """Return how many replies repeat the prompt file, or what the GM has said up to then."""
+    count = 0
+    for at, turn in enumerate(chapter.turns):
+        said = [*chapter.instructions, *(before.prompt for before in chapter.turns[: at + 1])]
+        count += first_repeated(turn.reply, tuple(Source("", text) for text in said)) is not None
+    return count
+
+
+def speaks_for_others(turn: Turn) -> bool:
+    """Whether a reply has a line in the name of another character or of the GM, or reports what one says."""
+    names = [re.escape(part) for name in turn.others for part in {name, name.split()[0]}]
+    if re.search(rf"^\W*(?:{'|'.join([*names, 'GM', 'Game Master'])})\W*:|^\d+\) ", turn.reply, re.M):
+        return True
+    named = "|".join(names)
+    said = rf"\b(?:{named})\b,?\s+{_SAYING}\b|\b{_SAYING}\s+(?:{named})\b"
+    return bool(names) and re.search(said, turn.reply) is not None
+
+
+def repeated_runs(texts: Sequence[str]) -> float:
+    """Return which share of the runs of four words have occurred before in `texts`."""
+    runs = [
+        tuple(words[at : at + _RUN]) for words in map(words_of, texts) for at in range(len(words) - _RUN + 1)
+    ]
+    return 1 - len(set(runs)) / len(runs) if runs else 0.0

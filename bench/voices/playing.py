@@ -1,0 +1,85 @@
+"""Plays a chapter script with a model, on a private server of its own, as `storyengine play` does."""
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+
+from bench.voices.measures import Played, Turn
+from core.agents.prompt_file import load_prompt, render_prompt
+from core.config.models import AgentRole, ModelAssignments
+from core.domain.event import Event
+from core.domain.request import ReplyRequest
+from core.domain.session import Session
+from core.engine.engine import Engine
+from core.engine.script_player import ScriptPlayer, Step
+from core.engine.session_handle import SessionHandle
+from core.exchange.chapter_script import ChapterScript
+from core.providers.base import Provider
+from db.embedded.server import EmbeddedServer
+from db.store import PostgresStore, open_store
+
+
+async def play(
+    script: ChapterScript, provider: Provider, choices: ModelAssignments, prompts: int | None
+) -> Played:
+    """Play the first `prompts` prompts of `script`, all of them where it is None, and write the chapter.
+
+    Raises StoryEngineError when a call fails for good.
+    """
+    script = replace(script, prompts=script.prompts[:prompts])
+    with tempfile.TemporaryDirectory(prefix="storyengine-voices-") as folder:
+        server = EmbeddedServer(Path(folder) / "postgres")
+        url = await asyncio.to_thread(server.acquire)
+        try:
+            store = await open_store(url)
+            engine = Engine(store, provider, choices, label="voices")
+            async with aclosing(await engine.open(await engine.create())) as session:
+                began = time.monotonic()
+                await ScriptPlayer(session, script, _tell).play()
+                return await _played(session, store, script, choices, time.monotonic() - began)
+        finally:
+            await store.aclose()
+            await asyncio.to_thread(server.release)
+
+
+def _tell(step: Step) -> None:
+    print(f"  [{step.done}/{step.total}] {step.text}", flush=True)
+
+
+async def _played(
+    session: SessionHandle,
+    store: PostgresStore,
+    script: ChapterScript,
+    choices: ModelAssignments,
+    seconds: float,
+) -> Played:
+    snapshot = session.snapshot.session
+    events = await session.canon(last=snapshot.prompt_index)
+    artifacts = await store.artifacts(snapshot.id)
+    asked = {request.id for request in await store.requests(snapshot.id) if isinstance(request, ReplyRequest)}
+    calls = [artifact for artifact in artifacts if artifact.request_id in asked]
+    choice = choices[AgentRole.CHARACTER]
+    prompt = load_prompt(AgentRole.CHARACTER, choice.style)
+    return Played(
+        turns=_turns(snapshot, events),
+        instructions=tuple(part.text for part in render_prompt(prompt) if part.role != "user"),
+        prose=(await session.drafts())[-1].text,
+        target_words=script.target_words,
+        calls=len(calls),
+        seconds=sum(call.total_ms or 0 for call in calls) / 1000,
+        whole_seconds=seconds,
+    )
+
+
+def _turns(session: Session, events: Sequence[Event]) -> tuple[Turn, ...]:
+    turns = []
+    for said, reply in zip(events[::2], events[1::2], strict=True):
+        assert reply.slot is not None
+        name = session.name_of(reply.slot)
+        others = tuple(other for slot, other in session.roster if slot is not reply.slot)
+        turns.append(Turn(name, others, said.text, reply.text))
+    return tuple(turns)
