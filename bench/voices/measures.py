@@ -9,7 +9,7 @@ from typing import Final
 from core.text.repetition import Source, first_repeated, repeats, words_of
 
 _FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
-_SAYING: Final = r"(?:says?|said|asks?|asked|replies|replied|answers?|answered|whispers?|whispered)"
+_SAYING: Final = r"(?:says|said|asks|asked|replies|replied|answers|answered|whispers|whispered)"
 _SENTENCE: Final = re.compile(r"[^.!?…]+[.!?…]+")
 _RUN: Final = 4
 

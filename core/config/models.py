@@ -131,13 +131,15 @@ _CAUTIOUS_INPUT: Final = {
 """Tokens of input for a model whose window is not known."""
 
 
-def _local(output: int, *, temperature: float, stop: tuple[str, ...] = ()) -> ModelConfig:
+def _local(
+    output: int, *, temperature: float, stop: tuple[str, ...] = (), timeout: float = 120
+) -> ModelConfig:
     return ModelConfig(
         model=LOCAL_MODEL,
         context_window=8_192,
         max_input_tokens=8_192 - output,
         max_output_tokens=output,
-        timeout=120,
+        timeout=timeout,
         temperature=temperature,
         style=PromptStyle.SMALL,
         stop=stop,
@@ -153,10 +155,10 @@ _LOCAL: dict[AgentRole, ModelConfig] = {
 }
 
 _SMALL: dict[AgentRole, ModelConfig] = {
-    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2),
-    AgentRole.CHARACTER: _local(220, temperature=0.3, stop=("GM:",)),
-    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2),
-    AgentRole.NARRATIVE: _local(600, temperature=0.2),
+    AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2, timeout=300),
+    AgentRole.CHARACTER: _local(220, temperature=0.3, stop=("GM:",), timeout=300),
+    AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2, timeout=300),
+    AgentRole.NARRATIVE: _local(600, temperature=0.2, timeout=300),
 }
 """How a small model of the GM's own or of a service is called: it has more to say than the bundled one."""
 
