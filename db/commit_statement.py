@@ -15,30 +15,7 @@ from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import (
-    CTE,
-    URL,
-    Boolean,
-    Column,
-    ColumnElement,
-    FromClause,
-    Function,
-    Integer,
-    Table,
-    Text,
-    Uuid,
-    and_,
-    bindparam,
-    case,
-    cast,
-    column,
-    exists,
-    func,
-    literal_column,
-    not_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 
 from core.domain.errors import StorageError
@@ -102,7 +79,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     session_id = changes.session_id
     contents = {content.hash: content for content in changes.contents}
     requests = {request.id: request for request in changes.requests}
-    rows: dict[Table, Sequence[Values]] = {
+    rows: dict[sa.Table, Sequence[Values]] = {
         TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
         UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
@@ -145,25 +122,25 @@ def _plain(value: object) -> object:
 @cache
 def _text_of_creation(names: tuple[str, ...]) -> str:
     session = _new_session()
-    made = select(func.count()).select_from(session).scalar_subquery()
-    told = func.pg_notify(bindparam("channel", type_=Text), literal_column("''"))
+    made = sa.select(sa.func.count()).select_from(session).scalar_subquery()
+    told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column("''"))
     parts = [_new(METADATA.tables[name], session) for name in names if name != SESSION.name]
-    return _compiled(select(made, told).add_cte(session, *parts))
+    return _compiled(sa.select(made, told).add_cte(session, *parts))
 
 
 @cache
 def _text_of_commit(names: tuple[str, ...]) -> str:
-    writer = func.storyengine_check_writer(
-        bindparam("writer_of", type_=Uuid), bindparam("epoch", type_=Integer)
+    writer = sa.func.storyengine_check_writer(
+        sa.bindparam("writer_of", type_=sa.Uuid), sa.bindparam("epoch", type_=sa.Integer)
     )
-    told = func.pg_notify(bindparam("channel", type_=Text), literal_column("''"))
-    parts: dict[str, CTE] = {}
+    told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column("''"))
+    parts: dict[str, sa.CTE] = {}
     for name in names:
         parts[name] = _change(METADATA.tables[name], after=parts.get(TAB1_INPUT.name))
-    return _compiled(select(writer, told).add_cte(*parts.values()))
+    return _compiled(sa.select(writer, told).add_cte(*parts.values()))
 
 
-def _change(table: Table, after: CTE | None) -> CTE:
+def _change(table: sa.Table, after: sa.CTE | None) -> sa.CTE:
     if table is TAB1_INPUT:
         return _updated(table, table.c.session_id)
     if table is SESSION:
@@ -174,36 +151,36 @@ def _change(table: Table, after: CTE | None) -> CTE:
 
 
 def _compiled(statement: Any) -> str:
-    return str(statement.compile(dialect=URL.create(DRIVER).get_dialect()()))
+    return str(statement.compile(dialect=sa.URL.create(DRIVER).get_dialect()()))
 
 
-def _new_session() -> CTE:
+def _new_session() -> sa.CTE:
     """Return the insertion of a session; one that a script made is numbered as the script's next run."""
-    given = _source(SESSION, func.jsonb_to_recordset)
+    given = _source(SESSION, sa.func.jsonb_to_recordset)
     names = [item.name for item in _stored(SESSION)]
     before = SESSION.alias("before")
     is_of_script = before.c.script_key == given.c.script_key
-    last_run = select(func.max(before.c.script_run)).where(is_of_script).scalar_subquery()
-    next_run = func.coalesce(last_run, literal_column("0")) + literal_column("1")
-    run = case((given.c.script_key != literal_column("''"), next_run))
-    is_open = exists().where(is_of_script, before.c.archived_at.is_(None))
-    values = select(*(given.c[name] for name in names), run)
-    values = values.where(not_(and_(bindparam("is_only_open", type_=Boolean), is_open)))
+    last_run = sa.select(sa.func.max(before.c.script_run)).where(is_of_script).scalar_subquery()
+    next_run = sa.func.coalesce(last_run, sa.literal_column("0")) + sa.literal_column("1")
+    run = sa.case((given.c.script_key != sa.literal_column("''"), next_run))
+    is_open = sa.exists().where(is_of_script, before.c.archived_at.is_(None))
+    values = sa.select(*(given.c[name] for name in names), run)
+    values = values.where(sa.not_(sa.and_(sa.bindparam("is_only_open", type_=sa.Boolean), is_open)))
     statement = insert(SESSION).from_select([*names, "script_run"], values)
     statement = statement.on_conflict_do_nothing(constraint="uq_session_script_key_script_run")
     return statement.returning(SESSION.c.id).cte("new_session")
 
 
-def _new(table: Table, session: CTE) -> CTE:
-    return _insertion(table, exists().select_from(session)).cte(f"new_{table.name}")
+def _new(table: sa.Table, session: sa.CTE) -> sa.CTE:
+    return _insertion(table, sa.exists().select_from(session)).cte(f"new_{table.name}")
 
 
-def _added(table: Table) -> CTE:
+def _added(table: sa.Table) -> sa.CTE:
     statement = _insertion(table)
     return statement.on_conflict_do_nothing(index_elements=list(table.primary_key)).cte(f"new_{table.name}")
 
 
-def _replaced(table: Table) -> CTE:
+def _replaced(table: sa.Table) -> sa.CTE:
     statement = _insertion(table)
     values = {
         name: statement.excluded[name]
@@ -214,38 +191,40 @@ def _replaced(table: Table) -> CTE:
     return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
 
 
-def _updated(table: Table, key: Column[Any], after: CTE | None = None) -> CTE:
+def _updated(table: sa.Table, key: sa.Column[Any], after: sa.CTE | None = None) -> sa.CTE:
     """Return the replacement of the one row of a session, made `after` another part."""
-    given = _source(table, func.jsonb_to_record)
+    given = _source(table, sa.func.jsonb_to_record)
     values: dict[str, Any] = {
         item.name: given.c[item.name] for item in _stored(table) if item.name not in _FIXED
     }
     if "archived_at" in values:
         # A writer may archive its session; only `SessionStore.archive` takes one out of the archive, so that
         # a window with an older copy does not.
-        values["archived_at"] = func.coalesce(given.c.archived_at, table.c.archived_at)
-    statement = update(table).where(key == bindparam("writer_of", type_=Uuid)).values(values).returning(key)
+        values["archived_at"] = sa.func.coalesce(given.c.archived_at, table.c.archived_at)
+    statement = (
+        sa.update(table).where(key == sa.bindparam("writer_of", type_=sa.Uuid)).values(values).returning(key)
+    )
     if after is not None:
         # Parts have no order but what they need of each other, and a locked session refuses tab 1.
-        done = select(func.count()).select_from(after).scalar_subquery()
-        statement = statement.where(done >= literal_column("0"))
+        done = sa.select(sa.func.count()).select_from(after).scalar_subquery()
+        statement = statement.where(done >= sa.literal_column("0"))
     return statement.cte(f"new_{table.name}")
 
 
-def _insertion(table: Table, *conditions: ColumnElement[bool]) -> Insert:
-    source = _source(table, func.jsonb_to_recordset)
+def _insertion(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> Insert:
+    source = _source(table, sa.func.jsonb_to_recordset)
     names = [item.name for item in _stored(table)]
-    return insert(table).from_select(names, select(*(source.c[name] for name in names)).where(*conditions))
+    return insert(table).from_select(names, sa.select(*(source.c[name] for name in names)).where(*conditions))
 
 
-def _source(table: Table, function: Callable[..., Function[Any]]) -> FromClause:
+def _source(table: sa.Table, function: Callable[..., sa.Function[Any]]) -> sa.FromClause:
     """Return the table's parameter as rows of the table's own types."""
-    columns = [column(item.name, item.type) for item in _stored(table)]
-    given = function(cast(bindparam(table.name, type_=Text), JSONB)).table_valued(*columns)
+    columns = [sa.column(item.name, item.type) for item in _stored(table)]
+    given = function(sa.cast(sa.bindparam(table.name, type_=sa.Text), JSONB)).table_valued(*columns)
     return given.render_derived(name=f"given_{table.name}", with_types=True)
 
 
-def _stored(table: Table) -> list[Column[Any]]:
+def _stored(table: sa.Table) -> list[sa.Column[Any]]:
     """Return the columns that a commit gives: not what is generated, nor who writes, nor the script's run."""
     return [
         item

@@ -1,6 +1,7 @@
 """Rows and the domain, both ways. Pure: no connection, no clock.
 
-Keys of the dictionaries are names of columns. Slots are JSON keys as text ("1" to "7").
+Keys of the dictionaries are names of columns. Slots are JSON keys as text ("1" to "7"). Fields that a record
+and its row share by name and value are listed once, for both directions.
 """
 
 import json
@@ -23,29 +24,39 @@ from core.domain.slot import Slot
 
 Values = dict[str, Any]
 
+_SESSION = (
+    *("title", "script_key", "is_ending", "prompt_index", "boundary", "tab1_locked"),
+    *("definition", "target_words", "created_at", "updated_at", "archived_at"),
+)
+_SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
+_SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
+_EVENT = ("prompt_index", "ordinal", "text", "metadata", "created_at")
+_DRAFT = ("version", "definition", "target_words", "model", "text", "created_at")
+_REQUEST = ("text", "attempts", "retry_after", "error_message", "created_at", "updated_at")
+_ARTIFACT = (
+    *("attempt", "call", "agent_id", "provider", "model", "prompt_version", "input_hash", "input_ref"),
+    *("output_ref", "first_token_ms", "total_ms", "finish_reason", "error_message", "created_at"),
+)
+_USAGE = tuple(field.name for field in fields(Usage))
+
+
+def _shared(source: Any, names: tuple[str, ...]) -> Values:
+    """Return these fields of a record, or columns of a row, by their common names."""
+    return {name: getattr(source, name) for name in names}
+
 
 def session_values(session: Session) -> Values:
     """Return the row of a session, but for who writes in it: only `acquire` moves that."""
     limits = asdict(session.limits)
     return {
         "id": session.id,
-        "title": session.title,
-        "script_key": session.script_key,
         "state": session.state.value,
-        "is_ending": session.is_ending,
-        "prompt_index": session.prompt_index,
-        "boundary": session.boundary,
         "slots": [int(slot) for slot in session.slots],
         "names": _by_slot(session.names),
-        "tab1_locked": session.tab1_locked,
         "next_slot": int(session.next_slot),
-        "definition": session.definition,
-        "target_words": session.target_words,
         "chunk_size": limits.pop("chunk_size"),
         "limits": limits,
-        "created_at": session.created_at,
-        "updated_at": session.updated_at,
-        "archived_at": session.archived_at,
+        **_shared(session, _SESSION),
     }
 
 
@@ -55,22 +66,12 @@ def to_session(row: Any) -> Session:
     limits = {name: value for name, value in row.limits.items() if name in known}
     return Session(
         id=SessionId(row.id),
-        title=row.title,
-        script_key=row.script_key,
         state=SessionState(row.state),
-        is_ending=row.is_ending,
-        prompt_index=row.prompt_index,
-        boundary=row.boundary,
         slots=tuple(map(Slot, row.slots)),
         names=_to_slots(row.names),
-        tab1_locked=row.tab1_locked,
         next_slot=Slot(row.next_slot),
-        definition=row.definition,
-        target_words=row.target_words,
         limits=Limits(**limits, chunk_size=row.chunk_size),
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        archived_at=row.archived_at,
+        **_shared(row, _SESSION),
     )
 
 
@@ -82,11 +83,7 @@ def to_summary(row: Any) -> SessionSummary:
         id=SessionId(row.id),
         title=title_from(row.title, row.chapter or "", row.world or ""),
         state=SessionState(row.state),
-        prompt_index=row.prompt_index,
-        draft_count=row.draft_count,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        archived_at=row.archived_at,
+        **_shared(row, _SUMMARY),
     )
 
 
@@ -128,13 +125,8 @@ def save_slot_values(slot: SavePoint) -> Values:
     """Return the row of a save slot."""
     return {
         "session_id": slot.session_id,
-        "number": slot.number,
-        "label": slot.label,
-        "taken_at": slot.taken_at,
-        "prompt_index": slot.prompt_index,
         "state": slot.state.value,
-        "document": slot.document,
-        "sha256": slot.sha256,
+        **_shared(slot, _SAVE_SLOT),
     }
 
 
@@ -142,13 +134,8 @@ def to_save_slot(row: Any) -> SavePoint:
     """Return the save slot of a row; its content is checked when it is used."""
     return SavePoint(
         session_id=SessionId(row.session_id),
-        number=row.number,
-        label=row.label,
-        taken_at=row.taken_at,
-        prompt_index=row.prompt_index,
         state=SessionState(row.state),
-        document=row.document,
-        sha256=row.sha256,
+        **_shared(row, _SAVE_SLOT),
     )
 
 
@@ -157,13 +144,9 @@ def event_values(event: Event) -> Values:
     return {
         "session_id": event.session_id,
         "event_id": event.id,
-        "prompt_index": event.prompt_index,
-        "ordinal": event.ordinal,
         "role": event.role.value,
-        "slot": _int(event.slot),
-        "text": event.text,
-        "metadata": event.metadata,
-        "created_at": event.created_at,
+        "slot": event.slot,
+        **_shared(event, _EVENT),
     }
 
 
@@ -172,13 +155,9 @@ def to_event(row: Any) -> Event:
     return Event(
         id=EventId(row.event_id),
         session_id=SessionId(row.session_id),
-        prompt_index=row.prompt_index,
-        ordinal=row.ordinal,
         role=Role(row.role),
         slot=_slot(row.slot),
-        text=row.text,
-        metadata=row.metadata,
-        created_at=row.created_at,
+        **_shared(row, _EVENT),
     )
 
 
@@ -217,15 +196,10 @@ def draft_values(draft: NarrativeDraft) -> Values:
     return {
         "session_id": draft.session_id,
         "draft_id": draft.id,
-        "version": draft.version,
         "request_id": draft.request_id,
-        "definition": draft.definition,
-        "target_words": draft.target_words,
         "source_prompt_index": draft.source.prompt_index,
         "source_block_ids": list(draft.source.block_ids),
-        "model": draft.model,
-        "text": draft.text,
-        "created_at": draft.created_at,
+        **_shared(draft, _DRAFT),
     }
 
 
@@ -234,14 +208,9 @@ def to_draft(row: Any) -> NarrativeDraft:
     return NarrativeDraft(
         id=DraftId(row.draft_id),
         session_id=SessionId(row.session_id),
-        version=row.version,
         request_id=None if row.request_id is None else RequestId(row.request_id),
-        definition=row.definition,
-        target_words=row.target_words,
         source=SourceSnapshot(row.source_prompt_index, tuple(map(BlockId, row.source_block_ids))),
-        model=row.model,
-        text=row.text,
-        created_at=row.created_at,
+        **_shared(row, _DRAFT),
     )
 
 
@@ -254,16 +223,11 @@ def request_values(request: Request) -> Values:
         "kind": request.kind.value,
         "state": request.state.value,
         "priority": request.priority,
-        "slot": _int(record.slot),
-        "text": record.text,
+        "slot": record.slot,
         "from_prompt": None if record.prompts is None else record.prompts.first,
         "to_prompt": None if record.prompts is None else record.prompts.last,
-        "attempts": request.attempts,
-        "retry_after": request.retry_after,
-        "error_code": _code_text(request.error_code),
-        "error_message": request.error_message,
-        "created_at": request.created_at,
-        "updated_at": request.updated_at,
+        "error_code": request.error_code,
+        **_shared(record, _REQUEST),
     }
 
 
@@ -275,14 +239,9 @@ def to_request(row: Any) -> Request:
         kind=RequestKind(row.kind),
         state=RequestState(row.state),
         slot=_slot(row.slot),
-        text=row.text,
         prompts=None if row.from_prompt is None else PromptRange(row.from_prompt, row.to_prompt),
-        attempts=row.attempts,
-        retry_after=row.retry_after,
         error_code=_code(row.error_code),
-        error_message=row.error_message,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
+        **_shared(row, _REQUEST),
     )
     return record.request(row.priority)
 
@@ -298,23 +257,10 @@ def artifact_values(artifact: Artifact) -> Values:
         "session_id": artifact.session_id,
         "artifact_id": artifact.id,
         "request_id": artifact.request_id,
-        "attempt": artifact.attempt,
-        "call": artifact.call,
-        "agent_id": artifact.agent_id,
-        "provider": artifact.provider,
-        "model": artifact.model,
-        "prompt_version": artifact.prompt_version,
-        "input_hash": artifact.input_hash,
-        "input_ref": artifact.input_ref,
-        "output_ref": artifact.output_ref,
         **asdict(artifact.usage),
-        "first_token_ms": artifact.first_token_ms,
-        "total_ms": artifact.total_ms,
-        "finish_reason": artifact.finish_reason,
-        "error_code": _code_text(artifact.error_code),
-        "error_message": artifact.error_message,
+        "error_code": artifact.error_code,
         "left_out": list(artifact.left_out),
-        "created_at": artifact.created_at,
+        **_shared(artifact, _ARTIFACT),
     }
 
 
@@ -324,28 +270,10 @@ def to_artifact(row: Any) -> Artifact:
         id=ArtifactId(row.artifact_id),
         session_id=SessionId(row.session_id),
         request_id=RequestId(row.request_id),
-        attempt=row.attempt,
-        call=row.call,
-        agent_id=row.agent_id,
-        provider=row.provider,
-        model=row.model,
-        prompt_version=row.prompt_version,
-        input_hash=row.input_hash,
-        input_ref=row.input_ref,
-        output_ref=row.output_ref,
-        usage=Usage(
-            input_tokens=row.input_tokens,
-            output_tokens=row.output_tokens,
-            cached_tokens=row.cached_tokens,
-            reasoning_tokens=row.reasoning_tokens,
-        ),
-        first_token_ms=row.first_token_ms,
-        total_ms=row.total_ms,
-        finish_reason=row.finish_reason,
+        usage=Usage(**_shared(row, _USAGE)),
         error_code=_code(row.error_code),
-        error_message=row.error_message,
         left_out=tuple(row.left_out),
-        created_at=row.created_at,
+        **_shared(row, _ARTIFACT),
     )
 
 
@@ -357,16 +285,8 @@ def _to_slots(texts: Mapping[str, str]) -> dict[Slot, str]:
     return {Slot(int(slot)): text for slot, text in sorted(texts.items())}
 
 
-def _int(slot: Slot | None) -> int | None:
-    return None if slot is None else int(slot)
-
-
 def _slot(number: int | None) -> Slot | None:
     return None if number is None else Slot(number)
-
-
-def _code_text(code: ErrorCode | None) -> str | None:
-    return None if code is None else code.value
 
 
 def _code(text: str | None) -> ErrorCode | None:

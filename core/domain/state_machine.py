@@ -14,7 +14,7 @@ S = SessionState
 
 
 class Command(StrEnum):
-    """What the GM asks for, and what the executor reports."""
+    """Commands of the GM, and outcomes that the executor reports."""
 
     EDIT_TAB1 = "edit tab 1"
     LOCK = "lock"
@@ -38,7 +38,7 @@ class Command(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the guards look at besides state and command."""
+    """The inputs of the guards, besides state and command."""
 
     unsummarised: int = 0
     chunk_size: int = 7
@@ -91,12 +91,16 @@ class Target:
 Guard = Callable[[Facts], bool]
 
 
+def _always(_: Facts) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
-class Arrow:
-    """One row of the table: taken when its guard holds and no earlier row's did."""
+class Move:
+    """One row of the table: applies when its guard holds and no earlier row's did."""
 
     to: SessionState
-    when: Guard
+    when: Guard = _always
     is_ending: bool = False
 
 
@@ -105,119 +109,88 @@ class Refusal:
     """A row that refuses: the sentence says what to do instead."""
 
     sentence: str
-    when: Guard
-
-
-def _always(_: Facts) -> bool:
-    return True
-
-
-def _no_setting(facts: Facts) -> bool:
-    return not facts.has_setting
-
-
-def _replies_are_open(facts: Facts) -> bool:
-    return facts.has_open_reply
-
-
-def _chunk_due(facts: Facts) -> bool:
-    return facts.is_chunk_due and not facts.summary_waits
-
-
-def _chunk_due_or_ending(facts: Facts) -> bool:
-    return facts.is_chunk_due or (facts.is_ending and facts.unsummarised > 0)
-
-
-def _nothing_new(facts: Facts) -> bool:
-    return facts.unsummarised == 0
-
-
-def _early_failed(facts: Facts) -> bool:
-    return facts.early_failed
-
-
-def _unsummarised(facts: Facts) -> bool:
-    return facts.unsummarised > 0
-
-
-def _ending(facts: Facts) -> bool:
-    return facts.is_ending
-
-
-def _ending_and_unsummarised(facts: Facts) -> bool:
-    return facts.is_ending and facts.unsummarised > 0
+    when: Guard = _always
 
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A row that allows the command and changes nothing of the state."""
+    """A row that allows the command and keeps the state."""
 
-    when: Guard
-
-
-Row = Arrow | Stay | Refusal
+    when: Guard = _always
 
 
-def _to(state: SessionState, when: Guard = _always, *, is_ending: bool = False) -> Arrow:
-    return Arrow(state, when, is_ending)
+Row = Move | Stay | Refusal
+_NOTHING_TO_SUMMARISE = "There is nothing to summarise now; play on."
 
 
-_STAY = (Stay(_always),)
+def _is_chunk_due(facts: Facts) -> bool:
+    return facts.is_chunk_due and not facts.summary_waits
+
+
+def _is_ending(facts: Facts) -> bool:
+    return facts.is_ending
+
+
+def _must_finish_memory(facts: Facts) -> bool:
+    return facts.is_ending and facts.unsummarised > 0
 
 
 TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
-    (S.DRAFT_TAB1, Command.EDIT_TAB1): _STAY,
+    (S.DRAFT_TAB1, Command.EDIT_TAB1): (Stay(),),
     (S.DRAFT_TAB1, Command.LOCK): (
-        Refusal("Write a world or a chapter first; there is nothing to lock yet.", _no_setting),
-        _to(S.LOCKING),
+        Refusal(
+            "Write a world or a chapter first; there is nothing to lock yet.",
+            lambda facts: not facts.has_setting,
+        ),
+        Move(S.LOCKING),
     ),
-    (S.LOCKING, Command.LOCK_STORED): (_to(S.ACTIVE),),
-    (S.LOCKING, Command.LOCK_FAILED): (_to(S.DRAFT_TAB1),),
-    # A new prompt takes back an end that could not be completed: the chapter goes on.
-    (S.ACTIVE, Command.SUBMIT_PROMPT): (_to(S.ACTIVE),),
-    (S.ACTIVE, Command.REPLY_STORED): (_to(S.SUMMARIZING, _chunk_due), _to(S.ACTIVE)),
-    (S.ACTIVE, Command.REPLY_FAILED): (_to(S.ACTIVE),),
-    # Story text that is not in memory yet does not fit beside the next prompt.
+    (S.LOCKING, Command.LOCK_STORED): (Move(S.ACTIVE),),
+    (S.LOCKING, Command.LOCK_FAILED): (Move(S.DRAFT_TAB1),),
+    # A new prompt cancels an end that could not be completed: the chapter goes on.
+    (S.ACTIVE, Command.SUBMIT_PROMPT): (Move(S.ACTIVE),),
+    (S.ACTIVE, Command.REPLY_STORED): (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE)),
+    (S.ACTIVE, Command.REPLY_FAILED): (Move(S.ACTIVE),),
+    # For a prompt that fits no input beside the story text that is not in memory yet.
     (S.ACTIVE, Command.SUMMARISE_EARLY): (
-        Refusal("There is nothing to summarise now; play on.", _nothing_new),
-        _to(S.SUMMARIZING),
+        Refusal(_NOTHING_TO_SUMMARISE, lambda facts: facts.unsummarised == 0),
+        Move(S.SUMMARIZING),
     ),
     (S.ACTIVE, Command.RETRY_SUMMARY): (
-        _to(S.SUMMARIZING, _ending_and_unsummarised, is_ending=True),
-        _to(S.SUMMARIZING, _chunk_due_or_ending),
-        _to(S.SUMMARIZING, _early_failed),
-        Refusal("There is nothing to summarise now; play on.", _always),
+        Move(S.SUMMARIZING, _must_finish_memory, is_ending=True),
+        Move(S.SUMMARIZING, lambda facts: facts.is_chunk_due),
+        Move(S.SUMMARIZING, lambda facts: facts.early_failed),
+        Refusal(_NOTHING_TO_SUMMARISE),
     ),
     (S.ACTIVE, Command.END_CHAPTER): (
         Refusal(
             "A reply is still being written; wait until it is done, or cancel it, then end the chapter.",
-            _replies_are_open,
+            lambda facts: facts.has_open_reply,
         ),
-        _to(S.SUMMARIZING, _unsummarised, is_ending=True),
-        _to(S.ENDED),
+        Move(S.SUMMARIZING, lambda facts: facts.unsummarised > 0, is_ending=True),
+        Move(S.ENDED),
     ),
     (S.SUMMARIZING, Command.SUBMIT_PROMPT): (
-        Refusal("The chapter is being ended; wait for the last summary.", _ending),
-        Stay(_always),
+        Refusal("The chapter is being ended; wait for the last summary.", _is_ending),
+        Stay(),
     ),
     (S.SUMMARIZING, Command.SUMMARY_STORED): (
-        _to(S.SUMMARIZING, _ending_and_unsummarised, is_ending=True),
-        _to(S.ENDED, _ending),
-        _to(S.SUMMARIZING, _chunk_due),
-        _to(S.ACTIVE),
+        Move(S.SUMMARIZING, _must_finish_memory, is_ending=True),
+        Move(S.ENDED, _is_ending),
+        Move(S.SUMMARIZING, _is_chunk_due),
+        Move(S.ACTIVE),
     ),
-    # A failed end stays wanted: the retry ends the chapter.
-    (S.SUMMARIZING, Command.SUMMARY_FAILED): (_to(S.ACTIVE, _ending, is_ending=True), _to(S.ACTIVE)),
-    (S.ENDED, Command.BUILD_NARRATIVE): (_to(S.NARRATING),),
-    (S.NARRATING, Command.NARRATIVE_STORED): (_to(S.ENDED),),
-    (S.NARRATING, Command.NARRATIVE_FAILED): (_to(S.ENDED),),
-    # A correction is a block behind those that are there; nothing of them, and no state, changes.
-    **{(state, Command.CORRECT_CANON): _STAY for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
-    **{(state, Command.DEFINE_NARRATIVE): _STAY for state in S if state is not S.RESETTING},
-    **{(state, Command.RESET): (_to(S.RESETTING),) for state in S if state is not S.RESETTING},
+    # A failed summary does not cancel the end: its retry ends the chapter.
+    (S.SUMMARIZING, Command.SUMMARY_FAILED): (Move(S.ACTIVE, _is_ending, is_ending=True), Move(S.ACTIVE)),
+    (S.ENDED, Command.BUILD_NARRATIVE): (Move(S.NARRATING),),
+    (S.NARRATING, Command.NARRATIVE_STORED): (Move(S.ENDED),),
+    (S.NARRATING, Command.NARRATIVE_FAILED): (Move(S.ENDED),),
+    # A correction only adds a block: existing blocks and the state stay as they are.
+    **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
+    **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},
 }
 
-_STANDING: dict[SessionState, str] = {
+_NEXT_STEPS: dict[SessionState, str] = {
     S.DRAFT_TAB1: "The chapter is not locked yet: set up world and cast, then open tab 2.",
     S.LOCKING: "The chapter is being locked: wait until it is done, or cancel it.",
     S.ACTIVE: "The chapter is being played: send a prompt, or end the chapter.",
@@ -237,7 +210,7 @@ def decide(state: SessionState, command: Command, facts: Facts) -> Target | Ille
             if isinstance(row, Stay):
                 return Target(state, facts.is_ending)
             return Target(row.to, row.is_ending)
-    return IllegalCommandError(f"It is not possible to {command.value} now. {_STANDING[state]}")
+    return IllegalCommandError(f"It is not possible to {command.value} now. {_NEXT_STEPS[state]}")
 
 
 def step(state: SessionState, command: Command, facts: Facts) -> Target:

@@ -69,11 +69,6 @@ class Window:
         """The number of characters of `text`."""
         return _length(self.pieces)
 
-    @property
-    def counter(self) -> str:
-        """The text below the transcript, such as `12,345/60,000`."""
-        return counter_text(self.length, self.limit)
-
 
 def counter_text(length: int, limit: int) -> str:
     """Return a counter such as `12,345/60,000`."""

@@ -5,8 +5,6 @@ TOML's own errors name line and column; every other problem names its field, as 
 Text is cleaned before it is measured, and white space around it is taken for the file's layout.
 """
 
-import hashlib
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +15,8 @@ from pathlib import Path
 from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
-from core.domain.session import Tab1Inputs
 from core.domain.slot import Slot, first_slots, following
+from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line, is_blank
 
 MAX_FILE_BYTES = 5_000_000
@@ -101,12 +99,6 @@ class ChapterScript:
         """Names that the GM gave; slots with their default are left out, as in a session."""
         return {agent.slot: agent.name for agent in self.agents if agent.name != agent.slot.default_name}
 
-    @property
-    def tab1_inputs(self) -> Tab1Inputs:
-        """World, chapter and identities as the engine takes them."""
-        identities = {agent.slot: agent.identity for agent in self.agents}
-        return Tab1Inputs(world=self.world, chapter=self.chapter, identities=identities)
-
     @cached_property
     def key(self) -> str:
         """SHA-256 of the set-up, as 64 hexadecimal digits; it tells which session a second run continues.
@@ -120,8 +112,7 @@ class ChapterScript:
             "chapter": self.chapter,
             "agents": [[agent.name, agent.identity] for agent in self.agents],
         }
-        canonical = json.dumps(setup, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
+        return checksum(canonical(setup))
 
 
 def load_chapter_script(path: Path) -> ChapterScript:

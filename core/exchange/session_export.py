@@ -1,4 +1,9 @@
-"""A session as one JSON document, versioned and hash-checked, and as its rows for a new one."""
+"""A session as one JSON document, versioned and hash-checked, and as the rows of a new session.
+
+A checksum covers the document's own body as parsed, never what the program makes of it: a field that
+is added later has a default, and leaves every earlier file readable. A change that a default cannot express
+needs a new version and an upgrade of earlier bodies. No version is ever dropped.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from itertools import chain
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import FailFast, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
@@ -19,24 +24,18 @@ from core.domain.memory import MemoryBlock
 from core.domain.request import Artifact, Content, Request, RequestRecord
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.exchange.export_format import FORMAT, VERSION, is_known, upgraded
+from core.exchange import session_integrity as integrity
 from core.exchange.import_bounds import BoundExceededError, parse
-from core.exchange.session_integrity import (
-    problems_of_calls,
-    problems_of_drafts,
-    problems_of_ids,
-    problems_of_memory,
-    problems_of_play,
-    problems_of_requests,
-    problems_of_setting,
-    problems_of_times,
-)
 from core.store import Changes, SessionStore, Snapshot
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
-_TRIES = 5
-_LONGEST_REASON = 300
+VERSION: Final = 2
+_READABLE: Final = (1, VERSION)
+"""Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
+the program wrote these are the same bytes."""
+_TRIES: Final = 5
+_MAX_REASON_CHARS: Final = 300
 
 
 class ImportRefusedError(StoryEngineError):
@@ -45,8 +44,8 @@ class ImportRefusedError(StoryEngineError):
     def __init__(self, reason: str) -> None:
         # A reason repeats what stands in the file: that is data, and may be long.
         reason = clean_line(reason)
-        if len(reason) > _LONGEST_REASON:
-            reason = f"{reason[:_LONGEST_REASON]}…"
+        if len(reason) > _MAX_REASON_CHARS:
+            reason = f"{reason[:_MAX_REASON_CHARS]}…"
         super().__init__(
             ErrorCode.STORAGE_LOAD_FAILED,
             f"The file cannot be imported: {reason}; nothing was changed.",
@@ -156,7 +155,7 @@ def from_json(document: bytes) -> SessionBody:
     """Read an export of any version; raise ImportRefusedError when it is no export, or was changed."""
     header = _header(document)
     version, plain = header.get("version"), header.get("body")
-    if not is_known(version):
+    if type(version) is not int or version not in _READABLE:
         raise ImportRefusedError(f"its version is {version!r}, and this program reads 1 to {VERSION}")
     if not isinstance(plain, dict):
         raise ImportRefusedError("it has no body")
@@ -167,7 +166,7 @@ def from_json(document: bytes) -> SessionBody:
     if header.get("sha256") != checksum(written):
         raise ImportRefusedError("its content does not match its checksum")
     try:
-        body = _bodies().validate_json(json.dumps(upgraded(version, plain)))
+        body = _bodies().validate_json(json.dumps(plain))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(str(step) for step in first["loc"])
@@ -183,7 +182,7 @@ def _header(document: bytes) -> dict[str, Any]:
         raise ImportRefusedError(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise ImportRefusedError("it is not JSON") from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
+    if not isinstance(header, dict) or header.get("format") != "storyengine-session":
         raise ImportRefusedError("it is not an export of Story Engine")
     return header
 
@@ -205,14 +204,14 @@ def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
 def _problems(body: SessionBody) -> Iterator[str]:
     session = body.session
     return chain(
-        problems_of_times(_times(body)),
-        problems_of_ids(_ids(body)),
-        problems_of_setting(session, body.tab1, body.unsent),
-        problems_of_play(session, body.events),
-        problems_of_memory(session, body.blocks),
-        problems_of_requests(session, body.requests, body.events),
-        problems_of_drafts(session, body.drafts, body.blocks, body.requests),
-        problems_of_calls(body.artifacts, body.contents, body.requests),
+        integrity.problems_of_times(_times(body)),
+        integrity.problems_of_ids(_ids(body)),
+        integrity.problems_of_setting(session, body.tab1, body.unsent),
+        integrity.problems_of_play(session, body.events),
+        integrity.problems_of_memory(session, body.blocks),
+        integrity.problems_of_requests(session, body.requests, body.events),
+        integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
+        integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
     )
 
 

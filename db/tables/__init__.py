@@ -24,17 +24,3 @@ NARRATIVE_DRAFT: Final = table_of(NarrativeDraftRow)
 LLM_REQUEST: Final = table_of(LlmRequestRow)
 LLM_ARTIFACT: Final = table_of(LlmArtifactRow)
 LLM_CONTENT: Final = table_of(LlmContentRow)
-
-__all__ = [
-    "EVENT",
-    "LLM_ARTIFACT",
-    "LLM_CONTENT",
-    "LLM_REQUEST",
-    "MEMORY_BLOCK",
-    "METADATA",
-    "NARRATIVE_DRAFT",
-    "SAVE_SLOT",
-    "SESSION",
-    "TAB1_INPUT",
-    "UNSENT_TEXT",
-]

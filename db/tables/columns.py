@@ -3,18 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, ClassVar, cast
 
-from sqlalchemy import (
-    CheckConstraint,
-    Column,
-    Computed,
-    DateTime,
-    ForeignKeyConstraint,
-    Integer,
-    MetaData,
-    SmallInteger,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
@@ -31,30 +20,30 @@ _NAMES = {
 class Row(SQLModel):
     """What all tables share: metadata of their own, apart from that of any other SQLModel program."""
 
-    metadata: ClassVar[MetaData] = MetaData(naming_convention=_NAMES)
+    metadata: ClassVar[sa.MetaData] = sa.MetaData(naming_convention=_NAMES)
 
 
-def table_of(row: type[Row]) -> Table:
+def table_of(row: type[Row]) -> sa.Table:
     """Return the Core table behind a row class; statements are made of tables, never of rows."""
-    return cast(Table, vars(row)["__table__"])
+    return cast(sa.Table, vars(row)["__table__"])
 
 
-def one_of(column: str, values: Iterable[str]) -> CheckConstraint:
+def one_of(column: str, values: Iterable[str]) -> sa.CheckConstraint:
     """Return the check that a column holds one of an enumeration's values."""
     listed = ", ".join(f"'{value}'" for value in values)
-    return CheckConstraint(f"{column} IN ({listed})", name=column)
+    return sa.CheckConstraint(f"{column} IN ({listed})", name=column)
 
 
-def of_session() -> ForeignKeyConstraint:
+def of_session() -> sa.ForeignKeyConstraint:
     """Return the key to the session, through which a purge reaches every row below it."""
-    return ForeignKeyConstraint(["session_id"], ["session.id"], ondelete="CASCADE")
+    return sa.ForeignKeyConstraint(["session_id"], ["session.id"], ondelete="CASCADE")
 
 
 def links(
     columns: list[str], target: str, target_columns: list[str], name: str, *, own_id: str = "session_id"
-) -> ForeignKeyConstraint:
+) -> sa.ForeignKeyConstraint:
     """Return a foreign key within one session; checked at commit, so purge and import need no order."""
-    return ForeignKeyConstraint(
+    return sa.ForeignKeyConstraint(
         [own_id, *columns],
         [f"{target}.{column}" for column in ("session_id", *target_columns)],
         name=name,
@@ -71,12 +60,12 @@ def key() -> Any:
 
 def text() -> Any:
     """Return a text without a limit; limits are the session's, and `core` holds them."""
-    return Field(sa_type=Text)
+    return Field(sa_type=sa.Text)
 
 
 def small(*, is_optional: bool = False) -> Any:
     """Return a small integer: a slot, an ordinal, an agent."""
-    return Field(sa_type=SmallInteger, nullable=is_optional)
+    return Field(sa_type=sa.SmallInteger, nullable=is_optional)
 
 
 def optional() -> Any:
@@ -86,13 +75,13 @@ def optional() -> Any:
 
 def time(*, is_optional: bool = False) -> Any:
     """Return a time with time zone."""
-    return Field(sa_type=cast(Any, DateTime(timezone=True)), nullable=is_optional)
+    return Field(sa_type=cast(Any, sa.DateTime(timezone=True)), nullable=is_optional)
 
 
-def times(*columns: str) -> CheckConstraint:
+def times(*columns: str) -> sa.CheckConstraint:
     """Return the check that times can be read and shown; one that is beyond would fail every list."""
     each = [f"{column} BETWEEN '{EARLIEST_TIME:%F}Z' AND '{LATEST_TIME:%F}Z'" for column in columns]
-    return CheckConstraint(" AND ".join(each), name="times")
+    return sa.CheckConstraint(" AND ".join(each), name="times")
 
 
 def json() -> Any:
@@ -108,10 +97,11 @@ def array(of: Any) -> Any:
 def parsed(name: str) -> Any:
     """Return the JSONB that the database parses from the column `name`."""
     return Field(
-        default=None, sa_column=Column(JSONB, Computed(f"{name}::jsonb", persisted=True), nullable=False)
+        default=None,
+        sa_column=sa.Column(JSONB, sa.Computed(f"{name}::jsonb", persisted=True), nullable=False),
     )
 
 
 def generated(expression: str) -> Any:
     """Return an integer that the database computes; it exists so that a foreign key can use it."""
-    return Field(default=None, sa_column=Column(Integer, Computed(expression, persisted=True)))
+    return Field(default=None, sa_column=sa.Column(sa.Integer, sa.Computed(expression, persisted=True)))

@@ -18,8 +18,7 @@ from core.domain.save_point import SavePoint, SavePointContent
 from core.domain.session import Session
 from core.engine.save_points.service import SavePoints
 from core.exchange import session_export as export
-from core.exchange.export_format import VERSION
-from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from core.exchange.session_export import VERSION, as_new_session, from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import play, window
 

@@ -1,4 +1,4 @@
-"""What listeners of a session hear: frozen notices with just enough to know what to read again."""
+"""Notifications of an open session: frozen values with just enough to know what to read again."""
 
 from dataclasses import dataclass
 
@@ -13,30 +13,36 @@ from core.domain.slot import Slot
 from core.store import WriterInfo
 
 
+class Notification:
+    """Something that listeners of a session are told."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
-class SessionChanged:
-    """State, pointer, names, definition or anything else of the session row is new."""
+class SessionChanged(Notification):
+    """A field of the session row changed."""
 
     session: Session
 
 
 @dataclass(frozen=True, slots=True)
-class RequestQueued:
-    """A request is stored and waits for its turn."""
+class RequestQueued(Notification):
+    """A request is stored and queued."""
 
     request: Request
 
 
 @dataclass(frozen=True, slots=True)
-class RequestBegun:
-    """It is a request's turn: it is stored as processing, which other windows hear as well."""
+class RequestBegun(Notification):
+    """A request is stored as processing; other windows are told as well."""
 
     request: Request
 
 
 @dataclass(frozen=True, slots=True)
-class CallStarted:
-    """A request is with the model now."""
+class CallStarted(Notification):
+    """A call of a request has been sent to the model."""
 
     request: Request
     agent_id: int
@@ -44,115 +50,94 @@ class CallStarted:
     call: int
     left_out: tuple[str, ...]
     is_local: bool = False
-    """Whether the model runs on this machine, where it takes what the machine gives."""
+    """Whether the model runs on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class TextArrived:
-    """The next piece of a streaming answer; a slow listener gets several joined."""
+class TextArrived(Notification):
+    """The next piece of a streaming answer; a slow listener receives several joined."""
 
     request_id: RequestId
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class StreamRestarted:
-    """What streamed so far for this request is void: another call for it begins."""
+class StreamRestarted(Notification):
+    """Discard what has streamed for this request: another call for it begins."""
 
     request_id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class EventsAppended:
+class EventsAppended(Notification):
     """The GM's text and its reply are stored."""
 
     events: tuple[Event, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryAppended:
+class MemoryAppended(Notification):
     """A block is stored; with a delta, the boundary moved."""
 
     block: MemoryBlock
 
 
 @dataclass(frozen=True, slots=True)
-class DraftStored:
+class DraftStored(Notification):
     """A new version of the narrative is stored."""
 
     draft: NarrativeDraft
 
 
 @dataclass(frozen=True, slots=True)
-class RequestFailed:
-    """A request failed or was cancelled and is settled so; its text is safe."""
+class RequestFailed(Notification):
+    """A request failed or was cancelled while a model had it; its text is safe."""
 
     request: Request
     error: StoryEngineError
 
 
 @dataclass(frozen=True, slots=True)
-class RequestSettled:
-    """A request left the queue: it is done, or was cancelled."""
+class RequestSettled(Notification):
+    """A request left the queue: done, or withdrawn."""
 
     request: Request
 
 
 @dataclass(frozen=True, slots=True)
-class UnsentChanged:
-    """Text came back to, or left, the composer of a slot other than by typing."""
+class UnsentChanged(Notification):
+    """The stored text of a slot's composer changed other than by typing."""
 
     slot: Slot
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class StorageTrouble:
-    """The store cannot be reached; the engine keeps what it has and tries again."""
+class StorageTrouble(Notification):
+    """The store cannot be reached; the engine keeps its changes and retries."""
 
     error: StoryEngineError
 
 
 @dataclass(frozen=True, slots=True)
-class StorageRecovered:
-    """The store is back, and what waited is stored."""
+class StorageRecovered(Notification):
+    """The store can be reached again, and pending changes are stored."""
 
 
 @dataclass(frozen=True, slots=True)
-class WriterChanged:
-    """Who may write here changed: None means this window; a holder means another one."""
+class WriterChanged(Notification):
+    """Another window became the writer, or this one did (None)."""
 
     holder: WriterInfo | None
 
 
 @dataclass(frozen=True, slots=True)
-class WriterGone:
-    """The window that wrote here is gone; there is no writer until a window takes over."""
+class WriterGone(Notification):
+    """The window that wrote is gone; the session has no writer until a window takes over."""
 
 
 @dataclass(frozen=True, slots=True)
-class SessionReplaced:
-    """The session was reset: it is archived, and `new_id` goes on in its place."""
+class SessionReplaced(Notification):
+    """The session was reset: it is archived, and `new_id` replaces it."""
 
     new_id: SessionId
-
-
-Notification = (
-    SessionChanged
-    | RequestQueued
-    | RequestBegun
-    | CallStarted
-    | TextArrived
-    | StreamRestarted
-    | EventsAppended
-    | MemoryAppended
-    | DraftStored
-    | RequestFailed
-    | RequestSettled
-    | UnsentChanged
-    | StorageTrouble
-    | StorageRecovered
-    | WriterChanged
-    | WriterGone
-    | SessionReplaced
-)

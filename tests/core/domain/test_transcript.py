@@ -157,8 +157,8 @@ def test_a_limit_too_small_for_everything_still_shows_the_newest_words() -> None
 
 def test_counter() -> None:
     assert counter_text(12_345, 60_000) == "12,345/60,000"
-    assert render_window([], session()).counter == "0/60,000"
-    assert render_window([event(1, "abc")], session()).counter == "6/60,000"
+    assert counter_text(render_window([], session()).length, 60_000) == "0/60,000"
+    assert counter_text(render_window([event(1, "abc")], session()).length, 60_000) == "6/60,000"
 
 
 def test_the_limit_is_the_sessions_own() -> None:

@@ -42,9 +42,8 @@ def test_reads_every_field() -> None:
     assert script.target_words == 900
     assert script.slots == (Slot.RED, Slot.ORANGE, Slot.YELLOW)
     assert [agent.name for agent in script.agents] == ["Kara", "Agent Orange", "Ines"]
-    assert script.tab1_inputs.world == "A city on stilts."
-    assert script.tab1_inputs.chapter == "The tide is late."
-    assert script.tab1_inputs.identities == {Slot.RED: "", Slot.ORANGE: "", Slot.YELLOW: "A diver."}
+    assert (script.world, script.chapter) == ("A city on stilts.", "The tide is late.")
+    assert [agent.identity for agent in script.agents] == ["", "", "A diver."]
     assert [(prompt.slot, prompt.text) for prompt in script.prompts] == [(Slot.YELLOW, "Dive.")]
 
 

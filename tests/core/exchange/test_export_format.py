@@ -1,4 +1,4 @@
-"""The versions of an export: one form of JSON, and every upgrade in turn."""
+"""The versions of an export, and one form of JSON."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -9,9 +9,7 @@ from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine import commands
-from core.exchange import export_format
-from core.exchange.export_format import VERSION, Body, is_known, upgraded
-from core.exchange.session_export import read_body
+from core.exchange.session_export import VERSION, ImportRefusedError, from_json, read_body
 from core.text.canonical_json import canonical, checksum
 from tests.core.faulty_store import FaultyStore
 from tests.core.simulation import active
@@ -19,27 +17,11 @@ from tests.core.simulation import active
 pytestmark = pytest.mark.anyio
 
 
-def test_an_older_body_goes_through_every_upgrade_in_turn_and_a_newest_through_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def step(number: int) -> Body:
-        return {"steps": [number]}
-
-    upgrades = {
-        number: lambda body, number=number: {"steps": [*body["steps"], number]} for number in (1, 2, 3)
-    }
-    monkeypatch.setattr(export_format, "_UPGRADES", upgrades)
-    monkeypatch.setattr(export_format, "VERSION", 4)
-    assert upgraded(1, step(0)) == {"steps": [0, 1, 2, 3]}
-    assert upgraded(3, step(0)) == {"steps": [0, 3]}
-    assert upgraded(4, step(0)) == step(0)
-
-
 @pytest.mark.parametrize("version", [0, VERSION + 1, "1", 1.0, True, None])
 def test_only_whole_numbers_that_this_program_reads_are_versions(version: object) -> None:
-    assert not is_known(version)
-    assert is_known(1)
-    assert is_known(VERSION)
+    document = {"format": "storyengine-session", "version": version, "sha256": "", "body": {}}
+    with pytest.raises(ImportRefusedError, match="its version is"):
+        from_json(json.dumps(document).encode())
 
 
 def test_the_canonical_form_does_not_depend_on_the_order_of_keys_and_white_space() -> None:

@@ -15,8 +15,14 @@ from core.domain.request import RequestState
 from core.domain.slot import Slot
 from core.engine.script_player import ScriptPlayer
 from core.exchange.chapter_script import parse_chapter_script
-from core.exchange.export_format import VERSION
-from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
+from core.exchange.session_export import (
+    VERSION,
+    ImportRefusedError,
+    as_new_session,
+    from_json,
+    read_body,
+    to_json,
+)
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from tests.core.room import Room
 from tests.core.simulation import Simulation
