@@ -39,7 +39,11 @@ COUNTED = ("state_changes", "items_clues_discovered", "unresolved_threads")
 def played(script: ChapterScript, prompts: int) -> tuple[Session, list[Event]]:
     """Return the first `prompts` prompts of an example as if they had been played."""
     session_id = SessionId(new_uuid())
-    session = replace(synthetic_sessions.session(session_id, prompts), slots=script.slots, names=script.names)
+    session = replace(
+        synthetic_sessions.session(session_id, prompts),
+        slots=tuple(agent.slot for agent in script.agents),
+        names=script.names,
+    )
     events = [
         _event(session_id, index, slot, prompt.text)
         for index, prompt in enumerate(script.prompts[:prompts], start=1)

@@ -29,7 +29,7 @@ from sqlmodel import Field, SQLModel
 from bench.measure import Figure, print_table, resident_bytes
 from core.config.models import choose_models
 from core.config.settings import ProfileSettings
-from core.domain.slot import Slot, following
+from core.domain.slot import Slot, slot_after
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
@@ -147,7 +147,7 @@ async def _play(
         began = time.perf_counter()
         await session.wait(await session.submit_prompt(slot, f"{PROMPT} ({index})"))
         work.append(time.perf_counter() - began - (provider.seconds - inside))
-        slot = following(slot, session.snapshot.session.slots)
+        slot = slot_after(slot, session.snapshot.session.slots)
         if index in (9, prompts - 1):
             gc.collect()
             memory.append(resident_bytes())

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.measure import Figure, print_table
 from db.embedded.machine.binaries import Binaries, find_binaries, program_environment
-from db.embedded.machine.run_as import RunAs, choose_footing
+from db.embedded.machine.run_as import RunAs, choose_run_as
 from db.embedded.server import EmbeddedServer
 
 DEFAULT_RUNS = 10
@@ -43,10 +43,10 @@ class Figures:
 class BarePostgres:
     """PostgreSQL's own programs with nothing around them, run as the private server would be."""
 
-    def __init__(self, footing: RunAs, binaries: Binaries) -> None:
-        self._footing = footing
+    def __init__(self, run_as: RunAs, binaries: Binaries) -> None:
+        self._run_as = run_as
         self._binaries = binaries
-        self._data = footing.base / "data"
+        self._data = run_as.base / "data"
 
     def initdb(self) -> None:
         """Make a data directory with the defaults."""
@@ -56,8 +56,8 @@ class BarePostgres:
 
     def start(self) -> None:
         """Start the server and wait until it takes connections."""
-        options = f"-c listen_addresses= -c unix_socket_directories={self._footing.base}"
-        self._control("start", "-l", str(self._footing.base / "log"), "-o", options)
+        options = f"-c listen_addresses= -c unix_socket_directories={self._run_as.base}"
+        self._control("start", "-l", str(self._run_as.base / "log"), "-o", options)
 
     def stop(self) -> None:
         """Stop the server."""
@@ -68,7 +68,7 @@ class BarePostgres:
 
     def _run(self, name: str, *arguments: str) -> None:
         program = self._binaries.program(name)
-        result = self._footing.run([program, *arguments], program_environment(), TIMEOUT)
+        result = self._run_as.run([program, *arguments], program_environment(), TIMEOUT)
         if result.returncode:
             raise subprocess.CalledProcessError(result.returncode, name, result.stdout, result.stderr)
 
@@ -88,7 +88,7 @@ def stop(server: EmbeddedServer) -> None:
     """Let go and wait until the server is gone."""
     server.release()
     deadline = time.monotonic() + TIMEOUT
-    while server.status().is_supervised:
+    while server.is_supervised():
         if time.monotonic() > deadline:
             raise TimeoutError("the server did not stop")
         time.sleep(0.01)
@@ -97,7 +97,7 @@ def stop(server: EmbeddedServer) -> None:
 def measure_bare(figures: Figures, base: Path, binaries: Binaries) -> None:
     """Make, start and stop a server by PostgreSQL's own programs."""
     base.mkdir(mode=0o700)
-    bare = BarePostgres(choose_footing(base, binaries), binaries)
+    bare = BarePostgres(choose_run_as(base, binaries), binaries)
     figures.measure("initdb", bare.initdb)
     figures.measure("pg_ctl", bare.start)
     bare.stop()

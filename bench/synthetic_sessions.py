@@ -7,7 +7,7 @@ from core.domain.event import Event, Role
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.memory import BlockType, MemoryBlock
 from core.domain.session import Session, SessionState, Tab1Inputs
-from core.domain.slot import Slot, first_slots, following
+from core.domain.slot import Slot, first_slots, slot_after
 from core.store import Changes
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -70,7 +70,7 @@ def events(session_id: SessionId, first: int, last: int) -> tuple[Event, ...]:
                     created_at=BEGAN + timedelta(minutes=index),
                 )
             )
-        slot = following(slot, first_slots(3))
+        slot = slot_after(slot, first_slots(3))
     return tuple(made)
 
 

@@ -1,7 +1,7 @@
-"""What the engine needs of storage, as a Protocol; `db` provides it (design 3 and 11).
+"""The storage interface of the engine, as a Protocol that `db` implements (design 3 and 11).
 
-Writing has one way in: a `Changes` value holds everything that follows from one outcome, and the
-store makes it true in one transaction or not at all (design 6).
+All writes to a session are `Changes` values: each holds everything that follows from one outcome, and the
+store applies it in one transaction or not at all (design 6).
 """
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
@@ -23,16 +23,16 @@ from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
 
 MAX_FULL_DELTAS: Final = 256
-"""How many of the newest deltas a session holds whole; no input holds as many."""
+"""Number of the newest deltas that are kept complete; no input contains as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Everything that one transaction makes true. What is None or empty stays as it is.
+    """The changes of one transaction. None and empty values change nothing.
 
-    `session` and `tab1` are whole new values. Requests are inserted or, by id, replaced. Events,
-    blocks, drafts and artifacts are only ever added. `unsent` replaces the text waiting in the
-    composer of each slot it names; an empty text clears it.
+    `session` and `tab1` replace the whole record. Requests are inserted or, by id, replaced. Events, blocks,
+    drafts and artifacts are only added. `unsent` replaces the text in the composer of each slot that it
+    names; an empty text clears it.
     """
 
     session_id: SessionId
@@ -49,11 +49,11 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One session as its writer holds it in memory: all that is needed to go on playing.
+    """The state of a session in its writer's memory: everything that is needed to continue it.
 
-    `recent` are the events after `recent_from(session)`; `requests` are those not done and not
-    cancelled, oldest first: open ones, and failed ones that may be retried. `blocks` is what
-    `SessionStore.memory` gives, once `is_memory_known`: a session opens without it, however long its story.
+    `recent` are the events after `recent_from(session)`; `requests` are the open and the failed ones, oldest
+    first. `blocks` is the result of `SessionStore.memory` once `is_memory_known`: a session opens without it,
+    so that opening takes the same time for a long story.
     """
 
     session: Session
@@ -64,21 +64,21 @@ class Snapshot:
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
     corrections: int = 0
-    """How many corrections of canon stand behind the newest lock or delta."""
+    """The number of corrections of canon after the newest lock or delta."""
     is_memory_known: bool = True
 
     @property
     def open_requests(self) -> tuple[Request, ...]:
-        """What waits for a model or is with one, oldest first."""
+        """The requests that are queued or that a model has, oldest first."""
         return tuple(request for request in self.requests if request.state.is_open)
 
     @property
     def open_prompts(self) -> tuple[ReplyRequest, ...]:
-        """The prompts that wait for a model or are with one, oldest first."""
+        """The prompts among the open requests, oldest first."""
         return tuple(request for request in self.open_requests if isinstance(request, ReplyRequest))
 
     def failed(self, kind: type[AnyRequest]) -> tuple[AnyRequest, ...]:
-        """Return the requests of a kind that failed and were not given up, oldest first."""
+        """Return the failed requests of a kind, oldest first."""
         return tuple(one for one in self.requests if isinstance(one, kind) and one.has_failed)
 
     @property
@@ -87,11 +87,11 @@ class Snapshot:
         return Cast(self.session, self.tab1)
 
     def known_to(self, slot: Slot) -> Knowledge:
-        """Return what the character in `slot` may know; the memory of the snapshot is known."""
+        """Return what the character in `slot` may know; requires `is_memory_known`."""
         return known_to(self.cast[slot], self.session, self.blocks, self.recent)
 
     def after(self, changes: Changes) -> "Snapshot":
-        """Return the snapshot as it is once `changes` are stored."""
+        """Return the snapshot with `changes` applied."""
         session = changes.session or self.session
         start = recent_from(session)
         recent = (*self.recent, *changes.events)
@@ -118,19 +118,19 @@ class Snapshot:
 def recent_from(session: Session) -> int:
     """Return the prompt index after which events are recent context.
 
-    It moves only when a block is stored, so that the inputs between two blocks share their prefix,
-    and it never leaves out an unsummarised prompt or one of the last chunk (design 6 and 7).
+    It moves only when a block is stored, so that the inputs between two blocks share their prefix, and it
+    always keeps unsummarised prompts and those of the last chunk (design 6 and 7).
     """
     return max(0, session.boundary - session.limits.chunk_size)
 
 
 def full_deltas_from(session: Session) -> int:
-    """Return the prompt index after which deltas are held whole; of older ones only their canon is."""
+    """Return the prompt index after which deltas are complete; older ones are reduced to their canon."""
     return session.boundary - MAX_FULL_DELTAS * session.limits.chunk_size
 
 
 def is_kept_in_snapshot(request: Request) -> bool:
-    """Whether a request still matters for going on: open, or failed and not given up."""
+    """Whether a request is part of a snapshot: open or failed."""
     return request.state.is_open or request.state is RequestState.FAILED
 
 
@@ -144,14 +144,14 @@ def _merge(old: tuple[Request, ...], new: Collection[Request]) -> tuple[Request,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterInfo:
-    """Who writes in a session, and since when."""
+    """The writer of a session, and since when it writes."""
 
     label: str
     since: datetime
 
 
 def written_elsewhere(holder: WriterInfo | None) -> SessionLockedError:
-    """Return the refusal of what only the writer of a chapter may do to the whole of it."""
+    """Return the error for an operation on a chapter that only its writer may do."""
     who = f" ({holder.label}, since {holder.since.astimezone():%H:%M on %d %B})" if holder else ""
     return SessionLockedError(
         f"Another window writes in this chapter{who}; nothing was changed.",
@@ -160,7 +160,7 @@ def written_elsewhere(holder: WriterInfo | None) -> SessionLockedError:
 
 
 class Lease(Protocol):
-    """The writer's lock of one session, held until closed or until the connection is lost."""
+    """The writer's lock of a session, held until closed or until its connection is lost."""
 
     @property
     def session_id(self) -> SessionId:
@@ -168,17 +168,17 @@ class Lease(Protocol):
 
     @property
     def epoch(self) -> int:
-        """Grows with every new writer; a commit with an older epoch is refused."""
+        """The number of this writer; a commit with an older one is refused."""
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection that held the lock is gone."""
+        """Whether the connection that held the lock is lost."""
 
     async def until_lost(self) -> None:
-        """Return once the connection that held the lock is gone, or the lock was given back."""
+        """Return once the connection of the lock is lost or the lock released."""
 
     async def aclose(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
 
 
 class SessionStore(Protocol):
@@ -191,63 +191,65 @@ class SessionStore(Protocol):
         """Store a new session; `changes.session` and `changes.tab1` are required."""
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Return the newest session, not archived, of the same script as `changes.session`, else store that.
+        """Return the newest session, not archived, of the script of `changes.session`, else store that.
 
-        The second value is whether it was stored. However many ask at once, one session is made.
+        The second value is whether it was stored. Concurrent calls create one session only.
         """
 
     async def commit(self, changes: Changes, lease: Lease) -> None:
-        """Make `changes` true in one transaction, and tell followers of the session.
+        """Store `changes` in one transaction, and notify followers of the session.
 
-        Raise SessionLockedError when `lease` is not, or no longer, the writer's.
+        Raises SessionLockedError when `lease` is not, or no longer, the writer's.
         """
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
-        """Take the writer's lock, or return who has it. Does not wait."""
+        """Acquire the writer's lock, or return its holder, without waiting."""
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
-        """Return the holder of the writer's lock, or None; acquires nothing and writes nothing."""
+        """Return the holder of the writer's lock, or None, without acquiring it."""
 
     async def load(self, session_id: SessionId) -> Snapshot:
-        """Return the session as it is, its memory not known yet; the cost does not grow with the story.
+        """Return the session without its memory; the cost does not grow with the story.
 
-        Raise StorageError (not transient) when there is none.
+        Raises StorageError (not transient) when it does not exist.
         """
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        """Return the memory that inputs are made of, in order: the lock and the newest deltas whole.
+        """Return memory for model inputs, in order: the lock and the newest deltas are complete.
 
-        Of the deltas before those, which no budget holds in full, only the canon locks are read.
+        Older deltas, for which no budget has room, are reduced to their canon.
         """
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, corrections: int = 0
     ) -> Sequence[MemoryBlock]:
-        """Return every block that ends beyond prompt `after`, whole and in order; -1 means all of them.
+        """Return the complete blocks that end after prompt `after`, in order; -1 means all.
 
-        Of the corrections that stand at `after` itself, those beyond number `corrections` come too.
+        Includes corrections at `after` itself from number `corrections` + 1 on.
         """
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
 
     async def find_script(self, script_key: str) -> SessionId | None:
-        """Return the newest session, not archived, that a chapter script with this key made."""
+        """Return the newest session, not archived, of the chapter script with this key."""
 
     async def archive(self, session_id: SessionId, at: datetime | None) -> None:
         """Archive a session at that time, or restore it (None)."""
 
     async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived session and all below it, for good; refuse one that is not archived."""
+        """Delete an archived session with all its data; raise StorageError for one that is not archived."""
 
     async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
-        """Return every event that was stored of prompts `first` to `last`, in order: the log, complete."""
+        """Return the complete log of prompts `first` to `last`, in order."""
 
     async def canon(
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
-        """Return the events of prompts `first` to `last` that are the story, in order: what models and
-        readers are given. Today the whole log is canon."""
+        """Return the events of prompts `first` to `last` that are the story, in order.
+
+        At present the whole log is canon.
+        """
 
     async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
         """Return the newest events of canon, in order, with just over `max_chars` characters, or all."""
@@ -268,25 +270,25 @@ class SessionStore(Protocol):
     ) -> Sequence[Artifact]:
         """Return the artifacts of a session, of one request or of one agent, oldest first.
 
-        `newest` is how many at most, those that came last.
+        `newest` limits them to that many, the last ones.
         """
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts behind these hashes."""
+        """Return the texts of these hashes."""
 
-    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
-        """Return the save slots of a session, by their numbers."""
+    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
+        """Return the save points of a session, by number."""
 
-    async def put_save_slot(self, slot: SavePoint) -> None:
-        """Store a save slot; what had its number before is gone. Needs no writer's lock."""
+    async def put_save_point(self, slot: SavePoint) -> None:
+        """Store a save point in place of an earlier one with its number. Needs no writer's lock."""
 
-    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
-        """Delete a save slot; one that is not there is no error."""
+    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
+        """Delete a save point, if it exists."""
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
-        """Yield once for every commit by anyone to this session, several at once coalesced.
+        """Yield after commits to this session by any window; concurrent ones are coalesced.
 
-        Survives a lost connection: it connects again and yields once, so that nothing is missed.
+        After a lost connection it reconnects and yields, so that no commit is missed.
         """
 
     async def aclose(self) -> None:

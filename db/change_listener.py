@@ -1,4 +1,4 @@
-"""Following a session: a LISTEN connection that outlives restarts of the server (design 6)."""
+"""Follows a session on a LISTEN connection that is reopened after a restart of the server (design 6)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from db.connections import Connection, close_quietly, open_connection
 from db.errors import LOAD, guarded
 
 _HEARTBEAT: Final = 20.0
-"""Seconds of silence after which a connection is asked whether it still is one."""
+"""Seconds without a notification after which the connection is tested."""
 _ANSWER: Final = 10.0
 _BACKOFF: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _LOST: Final = (psycopg.Error, OSError)
@@ -31,27 +31,26 @@ async def notifications(connection: Connection) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def following(url: URL, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
+async def follow_session(url: URL, session_id: SessionId) -> AsyncIterator[AsyncIterator[None]]:
     """Listen from before the block is entered until it is left; see `core.store.SessionStore.follow`."""
-    news = asyncio.Event()
+    changed = asyncio.Event()
     async with guarded(LOAD):
         connection = await _listen(url, session_id)
-    task = asyncio.create_task(
-        _keep_listening(url, session_id, connection, news), name=f"follow {session_id}"
-    )
+    listening = _keep_listening(url, session_id, connection, changed)
+    task = asyncio.create_task(listening, name=f"follow {session_id}")
     try:
-        yield _each(news, task)
+        yield _each(changed, task)
     finally:
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _each(news: asyncio.Event, task: asyncio.Task[None]) -> AsyncIterator[None]:
-    """Yield while there is news; end, with its exception if it has one, when the listener ends."""
-    task.add_done_callback(lambda _: news.set())
+async def _each(changed: asyncio.Event, task: asyncio.Task[None]) -> AsyncIterator[None]:
+    """Yield after each notification; end when the listener ends, raising its exception if it has one."""
+    task.add_done_callback(lambda _: changed.set())
     while True:
-        await news.wait()
-        news.clear()
+        await changed.wait()
+        changed.clear()
         if task.done():
             if not task.cancelled():
                 task.result()
@@ -60,9 +59,9 @@ async def _each(news: asyncio.Event, task: asyncio.Task[None]) -> AsyncIterator[
 
 
 async def _keep_listening(
-    url: URL, session_id: SessionId, connection: Connection | None, news: asyncio.Event
+    url: URL, session_id: SessionId, connection: Connection | None, changed: asyncio.Event
 ) -> None:
-    """Report every notification, and every new connection once: what came in between is not known."""
+    """Report every notification, and every new connection: notifications may have been missed before it."""
     failures = 0
     while True:
         try:
@@ -70,9 +69,9 @@ async def _keep_listening(
                 async with asyncio.timeout(_ANSWER):
                     connection = await _listen(url, session_id)
                 failures = 0
-                news.set()
+                changed.set()
             async for _ in notifications(connection):
-                news.set()
+                changed.set()
         except _LOST:
             await asyncio.sleep(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
             failures += 1

@@ -1,7 +1,7 @@
-"""The connection that commits go through, one at a time, apart from the pool that reads.
+"""Sends commits over one connection of their own, one at a time, apart from the pool for reads.
 
-A commit is one statement (see `db.commit_statement`), so what surrounds it counts: taking a connection from
-the pool, setting it up and giving it back cost more than all the rest that happens on this side.
+A commit is one statement (see `db.commit_statement`): acquiring a pooled connection, configuring it and
+returning it would cost the client more than the commit itself.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _PING: Final[Write] = ("SELECT 1", {})
 
 
 class CommitConnection:
-    """Sends writes over one connection, which is made when first needed and again when it was lost."""
+    """Sends writes over one connection, which is opened on first use and reopened when it is lost."""
 
     def __init__(self, url: URL) -> None:
         self._url: Final = url
@@ -27,19 +27,15 @@ class CommitConnection:
         self._connection: Connection | None = None
 
     async def send(self, write: Write) -> None:
-        """Send a write; where an old connection turns out to be dead, once more on a new one.
+        """Send a write, and once more on a new connection when an old one turns out to be dead.
 
-        Sending again is right although the answer may have been all that was lost: a commit makes
-        true what it made true before.
+        Safe even if only the answer was lost: a commit is idempotent.
         """
         async with self._turn:
             await self._send_twice(write)
 
     async def send_once(self, write: Write) -> tuple[Any, ...]:
-        """Send a write that must not be repeated, on a connection that was alive just now.
-
-        Returns the first row of its answer.
-        """
+        """Send a write that must not be repeated, after a test of the connection; return the first row."""
         async with self._turn:
             await self._send_twice(_PING)
             return await self._send(write)
@@ -70,7 +66,7 @@ class CommitConnection:
                 await self._drop()
             raise
         finally:
-            # Lost, or abandoned in the middle: what would answer the next statement is unknown.
+            # Lost, or cancelled during a statement: a later answer could belong to an earlier statement.
             connection = self._connection
             if connection is not None and connection.pgconn.transaction_status != TransactionStatus.IDLE:
                 await self._drop()

@@ -1,11 +1,11 @@
-"""What one commit writes, as one statement (design 6).
+"""Builds one SQL statement for everything that a commit writes (design 6).
 
-Every table that a commit touches is one part of it, fed by one JSON parameter whatever the number of
-rows. So a commit is a transaction by itself, costs one round trip and one flush, and its text depends
-only on which tables it touches: it is compiled once for each such shape.
+Every table that a commit touches is one CTE, fed by one JSON parameter whatever the number of rows. So a
+commit is a transaction by itself and costs one round trip and one flush. Its text depends only on the tables
+that it touches, and is compiled once for each combination.
 
-Rows that are only ever added are inserted unless their id is there. Ids are made by the program, once;
-so a commit whose answer was lost can be sent again, and makes true what it made true before.
+Rows of append-only tables are inserted unless their id exists. The program creates ids once, so a commit is
+idempotent: one whose answer was lost can be sent again.
 """
 
 import json
@@ -42,9 +42,9 @@ Write = tuple[str, dict[str, object]]
 """The text of a statement and its parameters, as the driver takes them."""
 
 _FIXED: Final = frozenset({"id", "session_id", "created_at"})
-"""Columns that no commit moves, besides those that say who writes: `acquire` does that."""
+"""Columns that no commit changes, besides those of the writer, which `acquire` sets."""
 _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
-"""Tables with one row in a session, which a commit updates."""
+"""Tables with one row per session, which a commit updates."""
 _REPLACED: Final = frozenset({"llm_request", "unsent_text"})
 
 
@@ -54,10 +54,10 @@ def channel_of(session_id: SessionId) -> str:
 
 
 def creation(changes: Changes, *, is_only_open: bool = False) -> Write:
-    """Return the statement that stores a new session with everything that `changes` bring.
+    """Return the statement that stores a new session with everything in `changes`.
 
-    Its answer is how many sessions it stored: 0 when another session took the next run of the script at the
-    same moment, or, with `is_only_open`, when a session of the script is there that is not archived.
+    It answers with the number of sessions stored: 0 when another session took the script's next run at the
+    same moment, or, with `is_only_open`, when a session of the script exists that is not archived.
     """
     if changes.session is None or changes.tab1 is None:
         raise ValueError("a new session needs its row and its tab 1")
@@ -75,7 +75,7 @@ def commit(changes: Changes, epoch: int) -> Write:
 
 
 def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
-    """Return the rows of every table that the changes touch, in a fixed order of tables."""
+    """Return the rows of every table that the changes touch, with the tables in a fixed order."""
     session_id = changes.session_id
     contents = {content.hash: content for content in changes.contents}
     requests = {request.id: request for request in changes.requests}
@@ -101,9 +101,7 @@ def _parameters(rows: Mapping[str, object]) -> dict[str, object]:
         }
     except (ValueError, TypeError) as error:
         raise StorageError(
-            SAVE,
-            "Something that is no JSON cannot be stored; nothing was changed.",
-            is_transient=False,
+            SAVE, "A value that is not JSON cannot be stored; nothing was changed.", is_transient=False
         ) from error
 
 
@@ -124,7 +122,11 @@ def _text_of_creation(names: tuple[str, ...]) -> str:
     session = _new_session()
     made = sa.select(sa.func.count()).select_from(session).scalar_subquery()
     told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column("''"))
-    parts = [_new(METADATA.tables[name], session) for name in names if name != SESSION.name]
+    parts = [
+        _insertion(METADATA.tables[name], sa.exists().select_from(session)).cte(f"new_{name}")
+        for name in names
+        if name != SESSION.name
+    ]
     return _compiled(sa.select(made, told).add_cte(session, *parts))
 
 
@@ -145,9 +147,7 @@ def _change(table: sa.Table, after: sa.CTE | None) -> sa.CTE:
         return _updated(table, table.c.session_id)
     if table is SESSION:
         return _updated(table, table.c.id, after)
-    if table.name in _REPLACED:
-        return _replaced(table)
-    return _added(table)
+    return _inserted(table)
 
 
 def _compiled(statement: Any) -> str:
@@ -155,7 +155,7 @@ def _compiled(statement: Any) -> str:
 
 
 def _new_session() -> sa.CTE:
-    """Return the insertion of a session; one that a script made is numbered as the script's next run."""
+    """Return the insertion of a session; one of a script is numbered as the script's next run."""
     given = _source(SESSION, sa.func.jsonb_to_recordset)
     names = [item.name for item in _stored(SESSION)]
     before = SESSION.alias("before")
@@ -171,41 +171,31 @@ def _new_session() -> sa.CTE:
     return statement.returning(SESSION.c.id).cte("new_session")
 
 
-def _new(table: sa.Table, session: sa.CTE) -> sa.CTE:
-    return _insertion(table, sa.exists().select_from(session)).cte(f"new_{table.name}")
-
-
-def _added(table: sa.Table) -> sa.CTE:
-    statement = _insertion(table)
-    return statement.on_conflict_do_nothing(index_elements=list(table.primary_key)).cte(f"new_{table.name}")
-
-
-def _replaced(table: sa.Table) -> sa.CTE:
-    statement = _insertion(table)
-    values = {
-        name: statement.excluded[name]
-        for name in (item.name for item in _stored(table) if not item.primary_key)
-        if name not in _FIXED
-    }
-    keys = list(table.primary_key)
-    return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
+def _inserted(table: sa.Table) -> sa.CTE:
+    """Return the insertion of rows; existing ones are kept, or replaced where the table says so."""
+    statement, keys = _insertion(table), list(table.primary_key)
+    if table.name in _REPLACED:
+        moving = [item.name for item in _stored(table) if not (item.primary_key or item.name in _FIXED)]
+        values = {name: statement.excluded[name] for name in moving}
+        return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
+    return statement.on_conflict_do_nothing(index_elements=keys).cte(f"new_{table.name}")
 
 
 def _updated(table: sa.Table, key: sa.Column[Any], after: sa.CTE | None = None) -> sa.CTE:
-    """Return the replacement of the one row of a session, made `after` another part."""
+    """Return the update of a session's one row, executed `after` another CTE."""
     given = _source(table, sa.func.jsonb_to_record)
     values: dict[str, Any] = {
         item.name: given.c[item.name] for item in _stored(table) if item.name not in _FIXED
     }
     if "archived_at" in values:
-        # A writer may archive its session; only `SessionStore.archive` takes one out of the archive, so that
-        # a window with an older copy does not.
+        # A writer may archive its session; only `SessionStore.archive` restores one, so that a window with an
+        # older copy does not.
         values["archived_at"] = sa.func.coalesce(given.c.archived_at, table.c.archived_at)
     statement = (
         sa.update(table).where(key == sa.bindparam("writer_of", type_=sa.Uuid)).values(values).returning(key)
     )
     if after is not None:
-        # Parts have no order but what they need of each other, and a locked session refuses tab 1.
+        # CTEs run in no order except by reference, and a session that is already locked refuses tab 1.
         done = sa.select(sa.func.count()).select_from(after).scalar_subquery()
         statement = statement.where(done >= sa.literal_column("0"))
     return statement.cte(f"new_{table.name}")
@@ -218,14 +208,14 @@ def _insertion(table: sa.Table, *conditions: sa.ColumnElement[bool]) -> Insert:
 
 
 def _source(table: sa.Table, function: Callable[..., sa.Function[Any]]) -> sa.FromClause:
-    """Return the table's parameter as rows of the table's own types."""
+    """Return the table's parameter as rows with the table's column types."""
     columns = [sa.column(item.name, item.type) for item in _stored(table)]
     given = function(sa.cast(sa.bindparam(table.name, type_=sa.Text), JSONB)).table_valued(*columns)
     return given.render_derived(name=f"given_{table.name}", with_types=True)
 
 
 def _stored(table: sa.Table) -> list[sa.Column[Any]]:
-    """Return the columns that a commit gives: not what is generated, nor who writes, nor the script's run."""
+    """Return the columns that a commit sets: not generated ones, the writer's, or the script's run."""
     return [
         item
         for item in table.columns

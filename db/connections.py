@@ -1,4 +1,4 @@
-"""How the database is reached: URLs, the pool, single connections, and what every connection sets."""
+"""Connections to the database: URLs, the pool, single connections, and the settings of each."""
 
 from contextlib import suppress
 from typing import Any, Final
@@ -18,8 +18,8 @@ _ALIASES: Final = frozenset(
 )
 _URL_HINT: Final = "Set STORYENGINE_DATABASE_URL to postgresql://user:password@host:5432/database."
 
-# A server that is gone without a word is noticed within half a minute, also by who only listens.
-_REACH: Final = {
+# A server that vanishes silently is noticed within half a minute, also on a connection that only listens.
+_TIMEOUTS: Final = {
     "connect_timeout": 10,
     "keepalives": 1,
     "keepalives_idle": 15,
@@ -28,7 +28,7 @@ _REACH: Final = {
     "tcp_user_timeout": 30_000,
     "application_name": "storyengine",
 }
-# Set by a statement and not by the start-up parameter `options`, which poolers refuse.
+# Set by a statement: poolers refuse the start-up parameter `options`.
 _LIMITS: Final = (
     "SELECT set_config('statement_timeout', '20s', false), set_config('lock_timeout', '10s', false),"
     " set_config('idle_in_transaction_session_timeout', '60s', false), set_config('TimeZone', 'UTC', false)"
@@ -38,7 +38,7 @@ Connection = AsyncConnection[tuple[Any, ...]]
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL with our driver, whatever PostgreSQL spelling it has; raise StorageError otherwise."""
+    """Return a PostgreSQL URL in any usual spelling with our driver; raise StorageError for any other."""
     try:
         url = make_url(text.strip())
     except ArgumentError as error:
@@ -53,32 +53,27 @@ def parse_url(text: str) -> URL:
 
 
 def open_engine(url: URL) -> AsyncEngine:
-    """Return a small pool; nothing is connected until it is used.
+    """Return a small pool, which connects on first use.
 
-    Four connections are enough for one window: writing, two reads beside it, and the chapter list.
+    Four connections are enough for one window: a change, two reads beside it, and the chapter list.
     """
     engine = create_async_engine(
-        url,
-        pool_size=2,
-        max_overflow=2,
-        pool_timeout=10,
-        pool_recycle=1_800,
-        connect_args=_reach(url),
+        url, pool_size=2, max_overflow=2, pool_timeout=10, pool_recycle=1_800, connect_args=_timeouts(url)
     )
     event.listen(engine.sync_engine, "connect", _set_limits)
     return engine
 
 
 async def open_connection(url: URL) -> Connection:
-    """Return a connection of its own, in autocommit, for what must not go back to a pool."""
+    """Return a new connection in autocommit, for uses that must not share a pooled one."""
     keywords = libpq_keywords(url)
-    connection = await AsyncConnection.connect(**_reach(url), **keywords, autocommit=True)
+    connection = await AsyncConnection.connect(**_timeouts(url), **keywords, autocommit=True)
     await connection.execute(_LIMITS)
     return connection
 
 
 def libpq_keywords(url: URL) -> dict[str, Any]:
-    """Return what libpq connects with, the password among it."""
+    """Return the keywords that libpq connects with, including the password."""
     dialect: Dialect = url.get_dialect()()
     _, keywords = dialect.create_connect_args(url)
     return dict(keywords)
@@ -91,11 +86,11 @@ async def close_quietly(connection: AsyncConnection[Any]) -> None:
 
 
 async def refuse_transaction_pooler(url: URL) -> None:
-    """Raise StorageError when a pooler hands out another server process for every transaction.
+    """Raise StorageError when a pooler assigns a server process to each transaction.
 
-    Locks, LISTEN and prepared statements belong to a server process, so none of them would hold. A
-    pooler shows itself by a process id that is not the server's; it pools transactions when two open
-    connections meet in one process.
+    Locks, LISTEN and prepared statements belong to a server process, so none of them would work. Behind any
+    pooler, the process id of the connection is not the server's; in transaction mode, two open connections
+    share a server process.
     """
     async with guarded(LOAD):
         first = await open_connection(url)
@@ -104,7 +99,7 @@ async def refuse_transaction_pooler(url: URL) -> None:
                 return
             second = await open_connection(url)
             try:
-                is_shared = await _meet(first, second)
+                is_shared = await _share_backend(first, second)
             finally:
                 await close_quietly(second)
         finally:
@@ -118,7 +113,7 @@ async def refuse_transaction_pooler(url: URL) -> None:
         )
 
 
-async def _meet(first: Connection, second: Connection) -> bool:
+async def _share_backend(first: Connection, second: Connection) -> bool:
     pairs = [(await _server_process(first), await _server_process(second)) for _ in range(3)]
     return any(one == other for one, other in pairs) or len({one for one, _ in pairs}) > 1
 
@@ -129,8 +124,8 @@ async def _server_process(connection: Connection) -> int:
     return int(row[0])
 
 
-def _reach(url: URL) -> dict[str, Any]:
-    return {name: value for name, value in _REACH.items() if name not in url.query}
+def _timeouts(url: URL) -> dict[str, Any]:
+    return {name: value for name, value in _TIMEOUTS.items() if name not in url.query}
 
 
 def _set_limits(connection: Any, _: object) -> None:

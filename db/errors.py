@@ -1,4 +1,4 @@
-"""Driver exceptions end here: what leaves `db` is a StorageError with its cause kept (design 8)."""
+"""Translates driver exceptions: `db` raises only StorageError, with the cause kept (design 8)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,29 +14,29 @@ from core.domain.errors import ErrorCode, RowRefusedError, SessionLockedError, S
 LOAD = ErrorCode.STORAGE_LOAD_FAILED
 SAVE = ErrorCode.STORAGE_SAVE_FAILED
 DEADLINE = 30.0
-"""Seconds until any one call of the store is given up, whatever the network does."""
+"""Time-out in seconds of any one call of the store."""
 
 WRITER_GONE = "SE001"
 NOT_ARCHIVED = "SE003"
 READ_ONLY = "25006"
-"""A connection that was made while the server could only be read may stay so when the server can be written
-again, and after a failover it may lead to what is no longer the first: a new one may do."""
+"""A connection opened while the server was read-only may stay read-only, and after a failover it may lead to
+a standby. A new connection can succeed."""
 
-# Connection failures, insufficient resources (a full disk), lost races, the operator's interventions,
-# and failures of the system below the server. The same statement may well succeed later.
+# Connection failures, insufficient resources (a full disk), lost races, operator intervention, and failures
+# of the operating system. The same statement may succeed later.
 _TRANSIENT_CLASSES = ("08", "53", "40", "57", "58")
 _TRANSIENT_STATES = ("55P03", READ_ONLY, "25P03")
 _BROKEN_RULES = ("22", "23", "SE002")
-"""Data exceptions, broken constraints, and what our triggers refuse."""
-_REFUSED_AT_THE_DOOR = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
+"""Data exceptions, broken constraints, and refusals of our triggers."""
+_LOGIN_REFUSALS = ("password authentication failed", "no pg_hba.conf entry", "does not exist")
 
 DRIVER_ERRORS = (DBAPIError, PoolTimeoutError, psycopg.Error, OSError, UnicodeEncodeError)
-"""What a driver raises: its own errors, time-outs and dead sockets, and text that UTF-8 cannot hold."""
+"""What drivers raise: their own errors, time-outs, dead sockets, and text that UTF-8 cannot encode."""
 
 
 @asynccontextmanager
 async def guarded(code: ErrorCode, *, seconds: float = DEADLINE) -> AsyncIterator[None]:
-    """Bound the block in time and turn what the driver raises into a StorageError with `code`."""
+    """Run the block with a time-out, and raise errors of the driver as a StorageError with `code`."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -47,7 +47,7 @@ async def guarded(code: ErrorCode, *, seconds: float = DEADLINE) -> AsyncIterato
 
 
 def translated(error: BaseException, code: ErrorCode) -> StoryEngineError:
-    """Return the error for the GM that a driver's error amounts to."""
+    """Return a driver's error as one for the GM."""
     cause = driver_error(error)
     if isinstance(cause, psycopg.Error):
         if cause.sqlstate == WRITER_GONE:
@@ -76,12 +76,12 @@ def is_transient(error: psycopg.Error) -> bool:
     if state is not None:
         return state.startswith(_TRANSIENT_CLASSES) or state in _TRANSIENT_STATES
     if isinstance(error, errors.OperationalError):
-        return not any(reason in str(error) for reason in _REFUSED_AT_THE_DOOR)
+        return not any(reason in str(error) for reason in _LOGIN_REFUSALS)
     return False
 
 
 def is_lost_connection(error: BaseException) -> bool:
-    """Whether the connection, and not the statement, failed: a new one may do."""
+    """Whether the connection failed rather than the statement, so that a new one may succeed."""
     cause = driver_error(error)
     if isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError):
         state = cause.sqlstate
@@ -90,7 +90,7 @@ def is_lost_connection(error: BaseException) -> bool:
 
 
 def is_read_only(error: BaseException) -> bool:
-    """Whether the connection takes no writes, and is not worth keeping."""
+    """Whether the connection accepts no writes and should be replaced."""
     return isinstance(error, psycopg.Error) and error.sqlstate == READ_ONLY
 
 

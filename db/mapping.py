@@ -123,19 +123,13 @@ def unsent_values(session_id: SessionId, slot: Slot, text: str) -> Values:
 
 def save_slot_values(slot: SavePoint) -> Values:
     """Return the row of a save slot."""
-    return {
-        "session_id": slot.session_id,
-        "state": slot.state.value,
-        **_shared(slot, _SAVE_SLOT),
-    }
+    return {"session_id": slot.session_id, "state": slot.state.value, **_shared(slot, _SAVE_SLOT)}
 
 
 def to_save_slot(row: Any) -> SavePoint:
     """Return the save slot of a row; its content is checked when it is used."""
     return SavePoint(
-        session_id=SessionId(row.session_id),
-        state=SessionState(row.state),
-        **_shared(row, _SAVE_SLOT),
+        session_id=SessionId(row.session_id), state=SessionState(row.state), **_shared(row, _SAVE_SLOT)
     )
 
 

@@ -1,4 +1,4 @@
-"""Bringing the schema up to date at start, under a lock, or refusing with a sentence (design 11)."""
+"""Upgrades the schema at start, under a lock, or refuses with a StorageError (design 11)."""
 
 import asyncio
 from importlib import import_module
@@ -12,12 +12,11 @@ from core.domain.errors import StorageError
 from db.errors import LOAD, guarded
 
 HEAD: Final = "story_0010"
-"""The revision that this program writes; a test holds it against the newest migration."""
+"""The newest revision; a test compares it with the migrations."""
 
 _PREFIX: Final = "story_"
 _LOCK_KEY: Final = 0x5E0_4154_10B5
-# Not `to_regclass`: it touches no table, so after waiting for another window's migration it would still
-# answer from what this connection saw before.
+# Not `to_regclass`: after a wait for another window's migration it would answer from a stale cache.
 _IS_VERSIONED: Final = (
     "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'alembic_version'"
     " AND relnamespace = current_schema()::regnamespace)"
@@ -31,11 +30,11 @@ _MIGRATIONS: Final = Path(__file__).resolve().parent.parent / "migrations"
 
 
 async def upgrade(engine: AsyncEngine) -> None:
-    """Bring the database to `HEAD`; return at once when it is there. Raise StorageError otherwise."""
+    """Upgrade the database to `HEAD`, if it is not there yet; raise StorageError when that fails."""
     async with guarded(LOAD), engine.connect() as connection:
         if await _revision(connection) == HEAD:
             return
-    # Heavy, and needed once in a version's life: off the event loop, behind the fast path.
+    # A slow import that is needed only once per version: off the event loop, after the fast path.
     await asyncio.to_thread(import_module, "alembic.command")
     async with guarded(LOAD, seconds=_DEADLINE), engine.begin() as connection:
         await _wait_for_turn(connection)
@@ -47,7 +46,7 @@ async def upgrade(engine: AsyncEngine) -> None:
 
 
 async def _wait_for_turn(connection: AsyncConnection) -> None:
-    """Take the lock of this transaction; another window may be migrating for minutes."""
+    """Acquire the migration lock for this transaction; another window may be migrating for minutes."""
     await connection.execute(
         text("SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '300s', true)")
     )
@@ -55,7 +54,7 @@ async def _wait_for_turn(connection: AsyncConnection) -> None:
 
 
 async def _revision(connection: AsyncConnection) -> str | None:
-    """Return the schema's revision, None when there is none."""
+    """Return the schema's revision, or None for a database without our schema."""
     exists = await connection.execute(text(_IS_VERSIONED))
     if not exists.scalar_one():
         return None
@@ -71,7 +70,7 @@ def _refuse_unknown(connection: Connection, revision: str | None) -> None:
 
 
 async def is_ours(connection: AsyncConnection) -> bool:
-    """Return whether the database has our schema, False when it is empty; raise StorageError otherwise."""
+    """Return True for our schema, False for an empty database; raise StorageError for any other."""
     revision = await _revision(connection)
     await connection.run_sync(_refuse_unknown, revision)
     return revision is not None
@@ -100,7 +99,7 @@ def _foreign() -> StorageError:
 
 
 def known_revisions() -> tuple[str, ...]:
-    """Return every revision that this program can start from, oldest first."""
+    """Return every revision that this program can upgrade, oldest first."""
     from alembic.script import ScriptDirectory
 
     scripts = ScriptDirectory.from_config(_config())

@@ -1,4 +1,4 @@
-"""What is read, and how much of it: nothing here scans what grows with the story unless asked for all."""
+"""Queries and their bounds: none scans the whole log unless the caller asks for all of it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,13 +22,13 @@ from db.errors import LOAD, driver_error
 from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
 
 KEPT_STATES: Final = ("pending", "processing", "failed")
-"""States of the requests in a snapshot; the partial index `ix_llm_request_kept` has the same."""
+"""States of the requests in a snapshot, as in the partial index `ix_llm_request_kept`."""
 _BATCH: Final = 256
 _TITLE_CHARS: Final = 500
 
 
 async def read_session(connection: AsyncConnection, session_id: SessionId) -> Session:
-    """Return the session; raise StorageError when there is none."""
+    """Return the session; raise StorageError when it does not exist."""
     row = (await connection.execute(select(SESSION).where(SESSION.c.id == session_id))).one_or_none()
     if row is None:
         raise missing(session_id)
@@ -36,7 +36,7 @@ async def read_session(connection: AsyncConnection, session_id: SessionId) -> Se
 
 
 def missing(session_id: SessionId) -> StorageError:
-    """Return the error for a session that is not there."""
+    """Return the error for a session that does not exist."""
     return StorageError(
         LOAD,
         f"There is no chapter {session_id} in this database.",
@@ -47,7 +47,7 @@ def missing(session_id: SessionId) -> StorageError:
 
 @contextmanager
 def of_chapter(session_id: SessionId) -> Iterator[None]:
-    """Turn a value that neither the driver nor the domain can read into a sentence about the chapter."""
+    """Raise StorageError about the chapter for a value that the driver or the domain cannot read."""
     try:
         yield
     except ValueError as error:
@@ -69,7 +69,7 @@ def _unreadable(session_id: SessionId) -> StorageError:
 
 
 async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> Snapshot:
-    """Return all that is needed to go on playing."""
+    """Return everything that is needed to continue the session."""
     session = await read_session(connection, session_id)
     tab1 = (await connection.execute(rows_of(TAB1_INPUT, session_id))).one()
     unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
@@ -98,7 +98,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
 
 
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
-    """Return the memory that inputs are made of, as `core.domain.memory.compact_old_deltas` has it."""
+    """Return the memory for model inputs, as `core.domain.memory.compact_old_deltas` does."""
     start = full_deltas_from(await read_session(connection, session_id))
     whole = rows_of(MEMORY_BLOCK, session_id).where(
         (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)
@@ -106,14 +106,16 @@ async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Seq
     blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
     if start > 0:
         rows = await connection.execute(_canon(session_id, start))
-        # JSONB keeps no order of keys; inputs have the same bytes before and after a restart.
+        # JSONB does not keep the order of keys; inputs must have the same bytes after a restart.
         blocks += [canon_of(mapping.to_block(row)) for row in rows]
     return sorted(blocks, key=lambda block: block.place)
 
 
 def _canon(session_id: SessionId, last: int) -> Select[Any]:
-    """Return the query for the old deltas that locked something into canon, with that alone; the first
-    delta comes too, so that what was left out can be named from its beginning."""
+    """Return the query for old deltas with canon locks, reduced to those, and for the first delta.
+
+    The first is included so that an input can say from where on deltas were left out.
+    """
     locks = MEMORY_BLOCK.c.payload["canon_locks"]
     payload = func.jsonb_build_object(
         "memory_type", MEMORY_BLOCK.c.payload["memory_type"], "canon_locks", locks
@@ -128,7 +130,7 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
 
 
 def blocks_after(session_id: SessionId, after: int, corrections: int) -> Select[Any]:
-    """Return the query for every block behind correction number `corrections` at prompt `after`, in order."""
+    """Return the query for every block after correction number `corrections` at prompt `after`, in order."""
     place = tuple_(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
     newer = rows_of(MEMORY_BLOCK, session_id).where(place > tuple_(literal(after), literal(corrections)))
     return newer.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
@@ -163,7 +165,7 @@ async def read_newest_events(
 
 
 def _newest_batch(session_id: SessionId, size: int, before: tuple[int, int] | None, room: int) -> Select[Any]:
-    """Return the query for the next older events, up to the one whose text no longer fits into `room`."""
+    """Return the query for the next older events, up to the first whose text does not fit into `room`."""
     order = (EVENT.c.prompt_index.desc(), EVENT.c.ordinal.desc())
     older = rows_of(EVENT, session_id).order_by(*order).limit(size)
     if before is not None:
@@ -183,7 +185,7 @@ def _newest_batch(session_id: SessionId, size: int, before: tuple[int, int] | No
 
 
 async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:
-    """Return the chapter list: besides `find_script` the only query that crosses sessions."""
+    """Return the chapter list; besides `find_script` the only query across sessions."""
     drafts = (
         select(func.count())
         .where(NARRATIVE_DRAFT.c.session_id == SESSION.c.id)

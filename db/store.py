@@ -23,7 +23,7 @@ from core.store import Changes, Lease, Snapshot, WriterInfo
 from db import commit_statement as writes
 from db import mapping, writer_lock
 from db import queries as reads
-from db.change_listener import following
+from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
@@ -57,15 +57,15 @@ class PostgresStore:
         self._leases: set[WriterLease] = set()
 
     async def create(self, changes: Changes) -> None:
-        """Store a new session with everything that `changes` bring; this is how one is imported too."""
+        """Store a new session with everything in `changes`, also for an import."""
         async with guarded(SAVE):
             while not await self._stores_new(writes.creation(changes)):
                 pass  # another session of the same script was stored at the same moment
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
-        """Return the open session of the same script, else store the new one; and whether it is new."""
+        """Find a script's session, or store this one; see `core.store.SessionStore.find_or_create`."""
         if changes.session is None or not changes.session.script_key:
-            raise ValueError("only a session of a script is looked for")
+            raise ValueError("only a session of a script can be found")
         while (known := await self.find_script(changes.session.script_key)) is None:
             async with guarded(SAVE):
                 if await self._stores_new(writes.creation(changes, is_only_open=True)):
@@ -82,7 +82,7 @@ class PostgresStore:
             await self._commit_connection.send(writes.commit(changes, lease.epoch))
 
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
-        """Take the writer's lock, or return who has it. Does not wait."""
+        """Acquire the writer's lock, or return its holder; see `core.store.SessionStore.acquire`."""
         async with guarded(LOAD):
             lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard)
         if isinstance(lease, WriterLease):
@@ -90,23 +90,23 @@ class PostgresStore:
         return lease
 
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
-        """Return who has the writer's lock now; see `core.store.SessionStore.writer_of`."""
+        """Return the holder of the writer's lock; see `core.store.SessionStore.writer_of`."""
         return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
 
     async def load(self, session_id: SessionId) -> Snapshot:
-        """Return the session as it is at one instant."""
+        """Return a consistent snapshot of the session; see `core.store.SessionStore.load`."""
         with reads.of_chapter(session_id):
             return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
-        """Return the memory that inputs are made of, in order; see `core.store.SessionStore.memory`."""
+        """Return the memory for model inputs; see `core.store.SessionStore.memory`."""
         with reads.of_chapter(session_id):
             return await self._read(lambda connection: reads.read_memory(connection, session_id))
 
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, corrections: int = 0
     ) -> Sequence[MemoryBlock]:
-        """Return every block behind that place, whole and in order; see `core.store.SessionStore.blocks`."""
+        """Return complete blocks, in order; see `core.store.SessionStore.blocks`."""
         query = reads.blocks_after(session_id, after, corrections)
         return await self._mapped(session_id, query, mapping.to_block)
 
@@ -116,17 +116,10 @@ class PostgresStore:
 
     async def find_script(self, script_key: str) -> SessionId | None:
         """Return the newest session, not archived, that a chapter script with this key made."""
-        query = (
-            select(SESSION.c.id)
-            .where(
-                SESSION.c.script_key == script_key,
-                SESSION.c.script_key != "",
-                SESSION.c.archived_at.is_(None),
-            )
-            .order_by(SESSION.c.script_run.desc())
-            .limit(1)
+        query = select(SESSION.c.id).where(
+            SESSION.c.script_key == script_key, SESSION.c.script_key != "", SESSION.c.archived_at.is_(None)
         )
-        rows = await self._rows(query)
+        rows = await self._rows(query.order_by(SESSION.c.script_run.desc()).limit(1))
         return SessionId(rows[0].id) if rows else None
 
     async def archive(self, session_id: SessionId, at: datetime | None) -> None:
@@ -150,7 +143,7 @@ class PostgresStore:
                 raise SessionLockedError(
                     "Another window has this chapter open; close it there, then delete it."
                 )
-            # The one place that may: triggers refuse to delete what this setting does not name.
+            # Triggers refuse to delete any session but the one that this setting names.
             await connection.execute(select(func.set_config("storyengine.purge", str(session_id), True)))
             gone = delete(SESSION).where(SESSION.c.id == session_id).returning(SESSION.c.id)
             if (await connection.execute(gone)).one_or_none() is None:
@@ -167,7 +160,7 @@ class PostgresStore:
     async def canon(
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
-        """Return the events of prompts `first` to `last` that are the story, in order; today, all of them."""
+        """Return the events that are the story; see `core.store.SessionStore.canon`."""
         return await self.log(session_id, first=first, last=last)
 
     async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
@@ -208,41 +201,37 @@ class PostgresStore:
         return newest_first[::-1]
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts behind these hashes; a hash that is not there is left out."""
+        """Return the texts of these hashes; unknown hashes are left out."""
         query = reads.rows_of(LLM_CONTENT, session_id).where(LLM_CONTENT.c.hash == func.any_(list(hashes)))
         return {row.hash: row.text for row in await self._rows(query)}
 
-    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
+    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
         """Return the save slots of a session, by their numbers."""
         query = reads.rows_of(SAVE_SLOT, session_id).order_by(SAVE_SLOT.c.number)
         return await self._mapped(session_id, query, mapping.to_save_slot)
 
-    async def put_save_slot(self, slot: SavePoint) -> None:
-        """Store a save slot; what had its number before is gone."""
+    async def put_save_point(self, slot: SavePoint) -> None:
+        """Store a save slot in place of an earlier one with its number."""
+        statement = insert(SAVE_SLOT).values(mapping.save_slot_values(slot))
+        fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
+        keys = list(SAVE_SLOT.primary_key)
+        await self._change(
+            lambda connection: connection.execute(
+                statement.on_conflict_do_update(index_elements=keys, set_=fresh)
+            )
+        )
 
-        async def work(connection: AsyncConnection) -> None:
-            statement = insert(SAVE_SLOT).values(mapping.save_slot_values(slot))
-            fresh = {item.name: statement.excluded[item.name] for item in SAVE_SLOT.c if not item.primary_key}
-            keys = list(SAVE_SLOT.primary_key)
-            await connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=fresh))
-
-        await self._change(work)
-
-    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
-        """Delete a save slot; one that is not there is no error."""
-
-        async def work(connection: AsyncConnection) -> None:
-            is_it = (SAVE_SLOT.c.session_id == session_id) & (SAVE_SLOT.c.number == number)
-            await connection.execute(delete(SAVE_SLOT).where(is_it))
-
-        await self._change(work)
+    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
+        """Delete a save slot, if it exists."""
+        is_it = (SAVE_SLOT.c.session_id == session_id) & (SAVE_SLOT.c.number == number)
+        await self._change(lambda connection: connection.execute(delete(SAVE_SLOT).where(is_it)))
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         """Yield for every commit to this session; see `core.store.SessionStore.follow`."""
-        return following(self._url, session_id)
+        return follow_session(self._url, session_id)
 
     async def aclose(self) -> None:
-        """Give back every lock and close every connection."""
+        """Release every lock and close every connection."""
         for lease in tuple(self._leases):
             await lease.aclose()
         await self._commit_connection.aclose()
@@ -252,7 +241,7 @@ class PostgresStore:
         count, *_ = await self._commit_connection.send_once(creation)
         return bool(count)
 
-    async def _change(self, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
+    async def _change(self, work: Callable[[AsyncConnection], Awaitable[object]]) -> None:
         async def run() -> None:
             async with self._engine.begin() as connection:
                 await work(connection)
@@ -261,7 +250,7 @@ class PostgresStore:
             await self._once_more(run)
 
     async def _read(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> T:
-        """Read at one instant, in as many queries as it takes."""
+        """Run any number of queries on one consistent snapshot of the database."""
 
         async def run() -> T:
             async with self._engine.connect() as connection:
@@ -286,7 +275,7 @@ class PostgresStore:
         return await self._read(work)
 
     async def _once_more(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do it; where a pooled connection had died with an earlier server, once more on a new one."""
+        """Run `work`, and once more on a new connection when a pooled one had been lost."""
         try:
             return await work()
         except (DBAPIError, psycopg.Error) as error:

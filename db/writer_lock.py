@@ -1,8 +1,8 @@
-"""The writer's lock: a Postgres advisory lock on a connection of its own, and an epoch (design 6).
+"""The writer's lock: a PostgreSQL advisory lock on a connection of its own, and an epoch (design 6).
 
-The lock says who may write now, and ends with its connection. The epoch fences: every new writer gets
-a higher one, and a commit with an older one is refused, so a writer that lost its connection without
-noticing cannot write over its successor.
+The lock is held by the current writer and ends with its connection. The epoch is a fencing token: every new
+writer gets a higher one, and a commit with an older one is refused, so a writer that has lost its connection
+without noticing cannot overwrite its successor.
 """
 
 import asyncio
@@ -64,27 +64,27 @@ class WriterLease:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the connection that held the lock is gone."""
+        """Whether the connection that held the lock is lost."""
         return self._is_closed or self._watch.done() or self._connection.closed
 
     async def until_lost(self) -> None:
-        """Return once the connection that held the lock is gone, or the lock was given back."""
+        """Return once the connection of the lock is lost or the lock released."""
         await asyncio.wait({self._watch})
 
     @property
     def is_closed(self) -> bool:
-        """Whether the lock was given back."""
+        """Whether the lock was released."""
         return self._is_closed
 
     async def aclose(self) -> None:
-        """Give the lock back; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._is_closed:
             return
         self._is_closed = True
         self._on_close(self)
         self._watch.cancel()
         await asyncio.wait([self._watch], timeout=_ANSWER)
-        # Closing alone frees the lock too, but only once the server's process has noticed.
+        # Closing alone would release it only once the server's process notices.
         with suppress(psycopg.Error, OSError):
             async with asyncio.timeout(_ANSWER):
                 await self._connection.execute(_UNLOCK, (lock_key(self.session_id),))
@@ -101,7 +101,7 @@ class WriterLease:
 async def acquire(
     url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None]
 ) -> WriterLease | WriterInfo:
-    """Take the lock, or return who has it; raise StorageError when there is no such session."""
+    """Acquire the lock, or return its holder; raise StorageError when the session does not exist."""
     connection = await open_connection(url)
     try:
         if (await _row(connection, _TRY, lock_key(session_id)))[0]:
@@ -116,10 +116,9 @@ async def acquire(
 
 
 async def holder_now(connection: AsyncConnection, session_id: SessionId) -> WriterInfo | None:
-    """Return the holder of the lock, or None; raise StorageError when there is no such session.
+    """Return the holder of the lock, or None; raise StorageError when the session does not exist.
 
-    The server is asked for its locks: trying for the lock would keep it, for a moment, from a window that
-    opens just then.
+    Queries the server's list of locks: acquiring the lock could briefly block a window that is just opening.
     """
     key = lock_key(session_id)
     here = select(_DATABASES.c.oid).where(_DATABASES.c.datname == func.current_database())
@@ -130,7 +129,7 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Writ
             _LOCKS.c.locktype == "advisory",
             _LOCKS.c.granted,
             _LOCKS.c.database == here.scalar_subquery(),
-            # A key of 8 bytes stands there in two halves, which are oids.
+            # The list splits a key of 8 bytes into two oids.
             _LOCKS.c.objsubid == 1,
             cast(_LOCKS.c.classid, BigInteger) == key >> 32 & _HALF,
             cast(_LOCKS.c.objid, BigInteger) == key & _HALF,

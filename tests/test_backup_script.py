@@ -18,8 +18,10 @@ from psycopg.rows import TupleRow
 
 from db.connections import open_engine, parse_url
 from db.embedded.machine.access import ROLE
+from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from db.migrate import upgrade
+from tests.store.embedded.server_status import client_environment
 from tests.store.servers import administer, as_administrator
 
 SCRIPT = Path(__file__).parents[1] / "deploy" / "backup.sh"
@@ -37,7 +39,7 @@ def server() -> Iterator[EmbeddedServer]:
         administer(as_administrator(server.acquire()), "ALTER ROLE {} CREATEDB", ROLE)
         yield server
         server.release()
-        wait_until(lambda: not server.status().is_supervised)
+        wait_until(lambda: not server.is_supervised())
 
 
 def connect(server: EmbeddedServer, database: str = "postgres") -> psycopg.Connection[TupleRow]:
@@ -71,8 +73,8 @@ async def migrate(url: str) -> None:
 
 @pytest.fixture
 def environment(server: EmbeddedServer, database: str, tmp_path: Path) -> dict[str, str]:
-    programs = server.program("pg_dump").parent
-    return server.program_environment(database) | {
+    programs = find_binaries().program("pg_dump").parent
+    return client_environment(server, database) | {
         "BACKUP_DIRECTORY": str(tmp_path / "back ups"),
         "BACKUP_POLL_SECONDS": "1",
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",

@@ -84,7 +84,7 @@ def check_play_file(content: bytes) -> None:
     texts += [prompt.text for prompt in script.prompts]
     assert all(clean(text) == text for text in texts), "a text that is not clean got in"
     assert 1 <= len(script.agents) <= 7
-    assert {prompt.slot for prompt in script.prompts} <= set(script.slots)
+    assert {prompt.slot for prompt in script.prompts} <= {agent.slot for agent in script.agents}
     assert script.key == script.key
 
 
@@ -226,7 +226,7 @@ class Importing:
                         async with asyncio.timeout(2):
                             await session.wait_idle()
                     await _play_on(session)
-                    await engine.save_slots.keep(session_id, "fuzz")
+                    await engine.save_points.keep(session_id, "fuzz")
                     await engine.sessions()
                 finally:
                     await session.aclose()

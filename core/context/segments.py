@@ -9,7 +9,7 @@ from typing import Literal
 from core.config.models import AgentRole, PromptStyle
 from core.context.tokens import TOKENS_PER_MESSAGE, characters_for, estimate_tokens
 from core.providers.base import Message, OutputSchema
-from core.text.delimiters import SegmentName, escape_delimiters, fence
+from core.text.delimiters import SegmentName, delimit, escape_delimiters
 from core.text.graphemes import head
 
 MessageRole = Literal["system", "user", "assistant"]
@@ -23,7 +23,7 @@ _BAD_OUTPUT_LIMIT = 6_000
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of an input. `text` is what is sent, fence included; `tokens` is an estimate."""
+    """One part of an input. `text` is what is sent, delimiters included; `tokens` is an estimate."""
 
     name: SegmentName
     role: MessageRole
@@ -66,7 +66,7 @@ class Context:
 @lru_cache(maxsize=_FENCED_KEPT)
 def fenced(name: SegmentName, text: str, style: PromptStyle, role: MessageRole = "user") -> Segment:
     """Return a segment of material between its marks."""
-    return plain(name, fence(name, text), style, role)
+    return plain(name, delimit(name, text), style, role)
 
 
 def plain(name: SegmentName, text: str, style: PromptStyle, role: MessageRole) -> Segment:
@@ -82,7 +82,7 @@ def repair_context(context: Context, bad_output: str, problems: Sequence[str]) -
     listed = "\n".join(f"- {problem}" for problem in problems)
     request = (
         "That answer could not be stored:\n"
-        f"{fence(SegmentName.PROBLEMS, listed)}\n"
+        f"{delimit(SegmentName.PROBLEMS, listed)}\n"
         "Answer again with the whole JSON object, corrected. Return that one object and nothing else."
     )
     asked = plain(SegmentName.PROBLEMS, request, context.style, "user")

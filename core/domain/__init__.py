@@ -1,1 +1,1 @@
-"""The words of the design: sessions, slots, events, memory, requests, and the state machine."""
+"""The terms of the design: sessions, slots, events, memory, requests, and the state machine."""

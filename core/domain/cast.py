@@ -1,4 +1,4 @@
-"""The characters of a chapter: what the GM wrote of each, put together from what is stored of the session."""
+"""The characters of a chapter, assembled from the session and tab 1."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from core.domain.slot import Slot
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Character:
-    """One character: its place, its name and who it is."""
+    """One character: its slot, its name and its identity."""
 
     slot: Slot
     given_name: str = ""
@@ -18,26 +18,23 @@ class Character:
 
     @property
     def name(self) -> str:
-        """The name that everybody sees."""
+        """The name to show: the GM's, else the default."""
         return self.given_name or self.slot.default_name
 
     @property
     def has_identity(self) -> bool:
-        """Whether the GM wrote who it is."""
+        """Whether the GM wrote an identity."""
         return bool(self.identity.strip())
 
 
 class Cast(Mapping[Slot, Character]):
-    """All seven characters by their slots, also those that do not play: what was written of them is kept."""
+    """All seven characters by slot, including those that do not play: their texts are kept."""
 
     def __init__(self, session: Session, tab1: Tab1Inputs) -> None:
         self._playing = tuple(sorted(session.slots))
+        names, identities = session.names, tab1.identities
         self._characters = {
-            slot: Character(
-                slot=slot,
-                given_name=session.names.get(slot, ""),
-                identity=tab1.identities.get(slot, ""),
-            )
+            slot: Character(slot=slot, given_name=names.get(slot, ""), identity=identities.get(slot, ""))
             for slot in Slot
         }
 

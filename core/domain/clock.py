@@ -1,4 +1,4 @@
-"""The time, passed in so that tests and replays can set it."""
+"""A clock that is passed in, so that tests and replays can set the time."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -7,5 +7,5 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the time now, in UTC with time zone."""
+    """Return the current time in UTC, with its time zone."""
     return datetime.now(UTC)

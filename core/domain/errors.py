@@ -1,4 +1,4 @@
-"""Errors have two audiences: a `StoryEngineError` is for the GM, everything else is a bug (design 8)."""
+"""Errors for the GM: a `StoryEngineError` has a sentence and a hint; all others are bugs (design 8)."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from core.text.cleaning import clean
 
 
 class ErrorCode(StrEnum):
-    """Every way in which something can go wrong that the GM hears of."""
+    """The kinds of error that are shown to the GM."""
 
     LLM_RATE_LIMITED = "LLM_RATE_LIMITED"
     LLM_TIMEOUT = "LLM_TIMEOUT"
@@ -90,10 +90,10 @@ SENTENCES: dict[ErrorCode, str] = {
 
 
 class StoryEngineError(Exception):
-    """Something that the GM can understand and act on.
+    """An error that the GM can understand and act on.
 
-    `message` is one sentence; `hint` names a command, a key or a setting that helps, and may be empty.
-    Both may repeat what was given, so nothing in them acts on a terminal, not even in a traceback.
+    `message` is one sentence; `hint` names a command, a key or a setting that helps, and may be empty. Both
+    may quote input, so they are cleaned of control sequences, also for tracebacks.
     """
 
     def __init__(self, code: ErrorCode, message: str = "", hint: str = "") -> None:
@@ -125,14 +125,14 @@ class LimitExceededError(StoryEngineError):
 
 
 class SessionLockedError(StoryEngineError):
-    """Another writer holds the session, or has taken it over."""
+    """Another window is the writer of the session."""
 
     def __init__(self, message: str = "", hint: str = "") -> None:
         super().__init__(ErrorCode.SESSION_LOCKED, message, hint)
 
 
 class StorageError(StoryEngineError):
-    """The store could not load or save; `is_transient` says whether trying again can help."""
+    """The store could not load or save; `is_transient` says whether a retry can help."""
 
     def __init__(
         self, code: ErrorCode, message: str = "", hint: str = "", *, is_transient: bool = True
@@ -142,7 +142,7 @@ class StorageError(StoryEngineError):
 
 
 class RowRefusedError(StorageError):
-    """What was to be stored breaks a rule of the database; trying again gives the same."""
+    """The data breaks a rule of the database; a retry fails as well."""
 
     def __init__(self, code: ErrorCode, hint: str = "") -> None:
         super().__init__(code, hint=hint, is_transient=False)

@@ -1,4 +1,4 @@
-"""An event is one entry of the append-only log that is the truth of tab 2 (design 2 and 4)."""
+"""An event is one entry of the append-only log that tab 2 shows (design 2 and 4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,5 +37,5 @@ class Event:
 
     @property
     def request_id(self) -> str:
-        """The id of the request that it came from, as text; empty where none is known."""
+        """The id of the request that it came from, as text; empty when unknown."""
         return str(self.metadata.get(REQUEST_ID, ""))

@@ -1,4 +1,4 @@
-"""How long texts may be, and how a chapter is divided. All lengths are in characters (design 4, 9, 10)."""
+"""Limits of texts, in characters, and of chunks, in prompts (design 4, 9, 10)."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,11 +8,11 @@ LONGEST_TITLE: Final = 200
 LONGEST_CORRECTION: Final = 2_000
 """A correction of canon by the GM."""
 LONGEST_CORRECTIONS: Final = 8_000
-"""All corrections of a chapter together: each of them is in every later input."""
+"""All corrections of a chapter together: every later input contains all of them."""
 
 EARLIEST_TIME: Final = datetime(1900, 1, 1, tzinfo=UTC)
 LATEST_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC)
-"""A clock may be wrong by decades. Beyond a year before Python's last one, a local time could overflow."""
+"""Clocks may be wrong by decades. A local time within a year of Python's last could overflow."""
 
 
 def is_storable_time(time: datetime) -> bool:
@@ -22,7 +22,7 @@ def is_storable_time(time: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits that a session was made with; they are stored with it."""
+    """The limits of a session, stored with it when it is created."""
 
     chunk_size: int = 7
     world: int = 5_000

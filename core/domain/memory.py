@@ -1,7 +1,7 @@
 """Structured memory: the JSON objects of agents 0 and 8, with the keys of the seed, and their blocks.
 
-The models serve two ends: the JSON schema that a model is held to, and the check of what it returned.
-Keys that they do not name are kept. How long texts and lists may be is no part of the shape: see `Bounds`.
+The pydantic models give the JSON schema for requests and validate the answers. Unknown keys are kept. The
+lengths of texts and lists are checked apart from the schema: see `Bounds`.
 """
 
 import json
@@ -23,13 +23,13 @@ Phrases = list[Phrase]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long one text and one list of memory may be."""
+    """The maximum length of a text and of a list in memory."""
 
     phrase: int
     entries: int
 
     def exceeded_by(self, value: object, path: str = "") -> Iterator[str]:
-        """Yield a line for every text and list at any depth of `value` that is too long."""
+        """Yield a line for every text or list in `value`, at any depth, that is too long."""
         if isinstance(value, str) and len(value) > self.phrase:
             yield f"{path[:80]}: {len(value):,} characters; write at most {self.phrase:,}"
         elif isinstance(value, Mapping):
@@ -43,9 +43,9 @@ class Bounds:
 
 
 SMALL_BOUNDS = Bounds(phrase=400, entries=16)
-"""A very small model runs on until its output is cut: what is longer than this is refused."""
+"""For very small models, which repeat themselves until the output is cut: longer memory is refused."""
 WIDE_BOUNDS = Bounds(phrase=2_000, entries=64)
-"""Any other model is asked once to write less than this."""
+"""For all other models, which are asked once to write less."""
 
 
 class _Memory(BaseModel):
@@ -53,7 +53,7 @@ class _Memory(BaseModel):
 
 
 class World(_Memory):
-    """What holds everywhere in the story."""
+    """What is true everywhere in the story."""
 
     genre: Phrase
     tone: Phrase
@@ -65,7 +65,7 @@ class World(_Memory):
 
 
 class Chapter(_Memory):
-    """Where this chapter begins."""
+    """The situation at the beginning of the chapter."""
 
     premise: Phrase
     location: Phrase
@@ -85,7 +85,7 @@ class RosterEntry(_Memory):
 
 
 class WorldChapterLock(_Memory):
-    """The first memory block, made by agent 0 when tab 1 is locked."""
+    """The first memory block, written by agent 0 when tab 1 is locked."""
 
     memory_type: Literal["world_chapter_lock"]
     world: World
@@ -96,7 +96,7 @@ class WorldChapterLock(_Memory):
 
 
 class DeltaRange(_Memory):
-    """Which prompts a delta covers."""
+    """The prompts that a delta covers."""
 
     from_marker: str
     to_marker: str
@@ -130,7 +130,7 @@ class CharacterAction(_Memory):
 
 
 class StateChange(_Memory):
-    """Something that is now otherwise than before."""
+    """Something that changed."""
 
     key: Phrase
     before: Phrase
@@ -139,7 +139,7 @@ class StateChange(_Memory):
 
 
 class RelationshipShift(_Memory):
-    """A change between two."""
+    """A change in a relationship."""
 
     between: Annotated[list[Phrase], Field(min_length=2)]
     change: Phrase
@@ -155,7 +155,7 @@ class Discovery(_Memory):
 
 
 class UnresolvedThread(_Memory):
-    """Something that is still open."""
+    """A plot thread that is still open."""
 
     thread: Phrase
     stakes: Phrase
@@ -163,7 +163,7 @@ class UnresolvedThread(_Memory):
 
 
 class TurnDelta(_Memory):
-    """What a chunk of prompts added to canon, made by agent 8."""
+    """What a chunk of prompts added to canon, written by agent 8."""
 
     memory_type: Literal["turn_delta"]
     range: DeltaRange
@@ -186,7 +186,7 @@ class Markers(_Memory):
 
 
 class CanonCorrection(_Memory):
-    """What the GM corrects of canon: it outranks what else is known of the prompts played before it."""
+    """A correction by the GM; it has precedence over all memory and prompts before it."""
 
     memory_type: Literal["canon_correction"]
     made_after: str
@@ -206,10 +206,10 @@ class BlockType(StrEnum):
 class MemoryBlock:
     """One JSON object of structured memory; append-only.
 
-    The lock covers no prompts: its range is 0 to 0. A correction covers none either: `first` and `last` are
-    the boundary at which it was made, and `ordinal` is its number there, from 1. `payload` is what
-    validated, its keys in the order in which the model wrote them. `json_text` is the text that it was
-    parsed from; empty where that is the compact JSON of `payload`.
+    The lock covers no prompts: its range is 0 to 0. Nor does a correction: `first` and `last` are the
+    boundary when it was made, and `ordinal` is its number there, from 1. `payload` is the validated object,
+    its keys in the model's order. `json_text` is the text it was parsed from; empty if that is the compact
+    JSON of `payload`.
     """
 
     id: BlockId
@@ -224,12 +224,12 @@ class MemoryBlock:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where the block stands in memory: blocks are added, and read, in this order."""
+        """The sort key of memory: blocks are added and read in this order."""
         return self.last, self.ordinal
 
 
 def correction_payload(text: str, made_after: int, prompts: PromptRange | None) -> dict[str, object]:
-    """Return the payload of a correction that the GM makes after prompt `made_after`, 0 for before any."""
+    """Return the payload of a correction made after prompt `made_after` (0: before the first)."""
     about: dict[str, object] = {}
     if prompts is not None:
         about["corrects"] = {"from_marker": f"{prompts.first})", "to_marker": f"{prompts.last})"}
@@ -242,7 +242,7 @@ def correction_payload(text: str, made_after: int, prompts: PromptRange | None) 
 
 
 def corrections_length(blocks: Iterable[MemoryBlock]) -> int:
-    """Return how many characters all corrections in `blocks` have together."""
+    """Return the total number of characters of the corrections in `blocks`."""
     return sum(
         len(str(block.payload.get("correction", "")))
         for block in blocks
@@ -251,20 +251,20 @@ def corrections_length(blocks: Iterable[MemoryBlock]) -> int:
 
 
 def compact_json(value: object) -> str:
-    """Return `value` as JSON without spaces, every script as it is written."""
+    """Return `value` as JSON without spaces and without escapes for other scripts."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def is_full(block: MemoryBlock) -> bool:
-    """Whether the payload has everything that validated, and not its canon alone."""
+    """Whether the payload is complete, rather than reduced to its canon."""
     return block.type is not BlockType.TURN_DELTA or "range" in block.payload
 
 
 def compact_old_deltas(blocks: Sequence[MemoryBlock], full_deltas_from: int) -> tuple[MemoryBlock, ...]:
-    """Return the memory that inputs are made of: of deltas up to prompt `full_deltas_from` only their canon.
+    """Return memory for model inputs, with deltas up to prompt `full_deltas_from` reduced to their canon.
 
-    One of these without canon goes, but for the first, so that what was left out can be named from its
-    beginning. No budget reaches back that far, and a session takes no more room than it did.
+    Old deltas without canon are dropped, except the first: an input says from where on deltas were left out.
+    No budget reaches back that far, and the session's use of memory stays bounded.
     """
     return tuple(
         canon_of(block) if _is_old(block, full_deltas_from) and is_full(block) else block
@@ -278,13 +278,13 @@ def _is_old(block: MemoryBlock, full_deltas_from: int) -> bool:
 
 
 def canon_of(block: MemoryBlock) -> MemoryBlock:
-    """Return the block with its canon alone, in the one key order that inputs are made of."""
+    """Return the block reduced to its canon, with the key order of model inputs."""
     canon = {"memory_type": block.type.value, "canon_locks": block.payload.get("canon_locks", [])}
     return replace(block, payload=canon, json_text="")
 
 
 def without_empty(value: object) -> object:
-    """Return `value` without empty strings, lists and objects at any depth: memory as models see it."""
+    """Return `value` without empty strings, lists and objects at any depth, as model inputs have it."""
     if isinstance(value, Mapping):
         pruned = {key: without_empty(inner) for key, inner in value.items()}
         return {key: inner for key, inner in pruned.items() if inner not in ("", [], {}, None)}

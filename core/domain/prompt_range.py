@@ -1,4 +1,4 @@
-"""Runs of prompts, and the alignment of chunks (design 6)."""
+"""Ranges of prompts, and the alignment of chunks (design 6)."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class PromptRange:
 
     def __post_init__(self) -> None:
         if not 1 <= self.first <= self.last:
-            raise ValueError(f"no such run of prompts: {self.first} to {self.last}")
+            raise ValueError(f"not a range of prompts: {self.first} to {self.last}")
 
     def __len__(self) -> int:
         return self.last - self.first + 1

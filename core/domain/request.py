@@ -1,4 +1,4 @@
-"""Requests, stored before they are tried, and artifacts, the provenance of each try (design 2, 4 and 6)."""
+"""Requests, stored before their first attempt, and artifacts, the provenance of calls (design 2, 4 and 6)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from core.domain.slot import Slot
 
 
 class RequestState(StrEnum):
-    """How far a request has come."""
+    """The state of a request."""
 
     PENDING = "pending"
     PROCESSING = "processing"
@@ -25,13 +25,13 @@ class RequestState(StrEnum):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits for a model or is with one."""
+        """Whether it is queued or a model works on it."""
         return self in (RequestState.PENDING, RequestState.PROCESSING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestBase:
-    """What every unit of work for a model has; each kind adds what only it has."""
+    """The fields of every request; each kind adds its own."""
 
     kind: ClassVar[RequestKind]
 
@@ -39,10 +39,10 @@ class RequestBase:
     session_id: SessionId
     state: RequestState = RequestState.PENDING
     priority: int
-    """Lower goes first. It is stored with the request; its kind says it when the request is made."""
+    """Lower runs first. Taken from the kind when the request is created, and stored with it."""
     attempts: int = 0
     retry_after: datetime | None = None
-    """When a failed request is tried again by itself, or may be tried again at the earliest."""
+    """When a failed request is retried automatically, or can be retried at the earliest."""
     error_code: ErrorCode | None = None
     error_message: str = ""
     created_at: datetime
@@ -50,22 +50,22 @@ class RequestBase:
 
     @property
     def order(self) -> tuple[int, RequestId]:
-        """The key by which open requests take their turn: priority, then age."""
+        """The sort key of the queue: priority, then age."""
         return (self.priority, self.id)
 
     @property
     def spec(self) -> KindSpec:
-        """The facts of its kind."""
+        """The properties of its kind."""
         return KIND_SPECS[self.kind]
 
     @property
     def has_failed(self) -> bool:
-        """Whether it failed and was not given up."""
+        """Whether it failed and can be retried."""
         return self.state is RequestState.FAILED
 
     @property
     def is_processing(self) -> bool:
-        """Whether a model has it."""
+        """Whether a model works on it."""
         return self.state is RequestState.PROCESSING
 
 
@@ -88,7 +88,7 @@ class ReplyRequest(RequestBase):
     slot: Slot
     text: str
     prompts: PromptRange | None = None
-    """The prompt that it became, once it is answered."""
+    """The prompt that it became when it was answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class NarrativeRequest(RequestBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRequest(RequestBase):
-    """A test call of a model: made outside the queue, and stored once it is settled."""
+    """A test call of a model: made outside the queue, and stored with its outcome."""
 
     kind: ClassVar[RequestKind] = RequestKind.TEST
 
@@ -125,7 +125,7 @@ AnyRequest = TypeVar("AnyRequest", bound=RequestBase)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRecord:
-    """A request of any kind as one flat record: a row, and an entry of an export."""
+    """A request of any kind as a flat record, for rows and exports."""
 
     id: RequestId
     session_id: SessionId
@@ -143,22 +143,16 @@ class RequestRecord:
 
     @classmethod
     def of(cls, request: Request) -> "RequestRecord":
-        """Return the record of a request; its priority is not part of it."""
+        """Return the record of a request, without its priority."""
         shared: dict[str, Any] = {name: getattr(request, name) for name in _SHARED}
-        own: dict[str, Any]
-        match request:
-            case ReplyRequest():
-                own = {"slot": request.slot, "text": request.text, "prompts": request.prompts}
-            case SummaryRequest():
-                own = {"prompts": request.prompts}
-            case LockRequest() | NarrativeRequest() | TrialRequest():
-                own = {}
-        return cls(kind=request.kind, **shared, **own)
+        own = ("slot", "text", "prompts")
+        shared |= {name: getattr(request, name) for name in own if hasattr(request, name)}
+        return cls(kind=request.kind, **shared)
 
     def request(self, priority: int | None = None) -> Request:
-        """Return the request, with the priority of its kind where none is given.
+        """Return the request; `priority` defaults to that of its kind.
 
-        Raises ValueError where a field of another kind is set, or one of its own is missing.
+        Raises ValueError when a field of another kind is set, or one of its own is missing.
         """
         shared = {name: getattr(self, name) for name in _SHARED}
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
@@ -169,7 +163,7 @@ class RequestRecord:
         if self.kind is RequestKind.SUMMARY and self.prompts is not None:
             return SummaryRequest(prompts=self.prompts, **shared)
         if self.prompts is not None or self.kind is RequestKind.SUMMARY:
-            raise ValueError("a call covers prompts, and is no summary, or is one and covers none")
+            raise ValueError("a summary covers no prompts, or a call that is not a summary covers some")
         return _PLAIN[self.kind](**shared)
 
 
@@ -181,7 +175,7 @@ _PLAIN: Final[Mapping[RequestKind, type[LockRequest | NarrativeRequest | TrialRe
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A text that was sent or received, stored once under its hash."""
+    """A text that was sent or received, stored once by its hash."""
 
     hash: str
     text: str
@@ -194,7 +188,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; None where the provider did not say."""
+    """Tokens of one call; None when the provider did not report them."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -204,9 +198,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """The provenance of one call: what went out, what came back, what it took.
+    """The provenance of one call: its input, output, tokens and times.
 
-    `attempt` counts the tries of a request from 1; `call` counts the calls within one try, which has
+    `attempt` numbers the attempts of a request from 1; `call` numbers the calls of one attempt, which has
     more than one when JSON had to be repaired or a chapter is built part by part.
     """
 
@@ -221,9 +215,9 @@ class Artifact:
     prompt_version: str
     input_hash: str
     input_ref: str
-    """Hash of the content that lists the parts of the input, themselves contents."""
+    """Hash of the content that lists the input's parts, which are contents too."""
     output_ref: str | None
-    """Hash of the content that came back; None when nothing did."""
+    """Hash of the content that was received; None without any."""
     usage: Usage = Usage()
     first_token_ms: int | None = None
     total_ms: int | None = None
@@ -231,5 +225,5 @@ class Artifact:
     error_code: ErrorCode | None = None
     error_message: str = ""
     left_out: tuple[str, ...] = ()
-    """What the budget left out of the input, in words."""
+    """What the token budget left out of the input, in words."""
     created_at: datetime

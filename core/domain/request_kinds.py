@@ -1,6 +1,6 @@
-"""The kinds of requests, and the facts of each that need neither a model nor a clock (design 6).
+"""The kinds of requests and their properties (design 6).
 
-What carries a kind out, and what its outcome makes of a session, is its handler in `core.engine.kinds`.
+The handler of each kind, in `core.engine.kinds`, makes its calls and applies its outcome to the session.
 """
 
 from collections.abc import Mapping
@@ -15,43 +15,42 @@ from core.domain.state_machine import Command
 
 
 class RequestKind(StrEnum):
-    """What a model is asked for."""
+    """What a request asks of a model."""
 
     LOCK = "lock"
     REPLY = "reply"
     SUMMARY = "summary"
     NARRATIVE = "narrative"
     TEST = "test"
-    """A test call: made outside the queue, and stored once it is settled."""
 
 
-_BY_HAND: Final = RetryPolicy()
+_MANUAL: Final = RetryPolicy()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSpec:
-    """The facts of one kind of request."""
+    """The properties of one kind of request."""
 
     priority: int
-    """Lower goes first: a due summary is made before a queued prompt is sent."""
+    """Lower runs first: a due summary before a queued prompt."""
     agent_id: int | None
-    """The agent that does the work; None where it is the character in the request's slot."""
+    """The agent that answers; None for the character in the request's slot."""
     runs_in: frozenset[SessionState] = frozenset()
-    """The states in which a request may begin."""
+    """The states in which a request can begin."""
     waits_in: frozenset[SessionState] = frozenset()
-    """The states in which a request may wait besides those."""
+    """Further states in which a request can be queued."""
     may_precede_lock: bool = False
     failed: Command | None = None
-    """What a failure does to the session; None for a kind that is no part of the story."""
-    retry: RetryPolicy = _BY_HAND
+    """The command that a failure gives to the session; None for a kind outside the story."""
+    retry: RetryPolicy = _MANUAL
     resumes: bool = False
-    """Whether a request that a crash interrupted waits for its turn again; otherwise it has failed."""
+    """Whether a request that a crash interrupted is queued again; otherwise it fails."""
     when_stopped: str = ""
-    """What the GM hears when the program is quit while such a request runs; `{name}` is the character's."""
+    """The message when the program is quit while such a request runs; `{name}` is the character's."""
 
     @property
     def open_in(self) -> frozenset[SessionState]:
-        """The states in which a request may wait or run."""
+        """The states in which a request can be queued or run."""
         return self.runs_in | self.waits_in
 
 

@@ -1,4 +1,4 @@
-"""When something that failed is tried again: which failures pass by themselves, and how long to wait."""
+"""Retries: which failures are transient, and how long to wait."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,7 +6,7 @@ from typing import Final
 
 from core.domain.errors import ErrorCode
 
-PASSING: Final = frozenset(
+TRANSIENT: Final = frozenset(
     {
         ErrorCode.LLM_RATE_LIMITED,
         ErrorCode.LLM_TIMEOUT,
@@ -16,27 +16,27 @@ PASSING: Final = frozenset(
         ErrorCode.LLM_ERROR,
     }
 )
-"""Failures after which the same call may succeed, with nothing changed by the GM."""
+"""Transient failures: the same call may succeed without any change by the GM."""
 MAX_BACKOFF_SECONDS: Final = 300.0
 _MAX_DOUBLINGS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
-    """When a failed request of one kind is tried again."""
+    """The rules for retrying failed requests of one kind."""
 
     is_automatic: bool = False
-    """Whether it is tried again by itself; otherwise the GM asks for it."""
+    """Whether it is retried automatically; otherwise by the GM only."""
     waits_for_the_gm: frozenset[ErrorCode] = frozenset()
-    """Failures after which even an automatic retry waits until the GM has done something."""
+    """Failures that are never retried automatically, because the GM has to act first."""
 
     def next_try(
         self, code: ErrorCode, attempts: int, now: datetime, *, backoff: float, asked_for: float | None
     ) -> datetime | None:
-        """Return when a request that failed now is tried again, or may be tried again at the earliest.
+        """Return when a request that failed now is retried, or can be retried at the earliest.
 
-        `backoff` is the first wait in seconds, `asked_for` the one that the service named. None means: not
-        by itself, and at any time by hand.
+        `backoff` is the first wait in seconds, `asked_for` the one that the service requested. None means no
+        automatic retry, and a manual one at any time.
         """
         if not self.is_automatic:
             return now + timedelta(seconds=asked_for) if asked_for else None
@@ -46,6 +46,6 @@ class RetryPolicy:
 
     @staticmethod
     def own_wait(attempts: int, backoff: float) -> timedelta:
-        """Return our own wait after that many attempts: exponential, with an upper bound."""
+        """Return our own exponential back-off after that many attempts, bounded."""
         seconds = min(MAX_BACKOFF_SECONDS, backoff * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS))
         return timedelta(seconds=seconds)

@@ -1,11 +1,10 @@
-"""A save slot is where a session stood, so that a new session can begin there (design 12).
+"""Save points: stored states of a session from which a new session can begin (design 12).
 
-The log, memory and drafts are append-only. So a slot holds only what changes (the session's row, tab 1, what
-waits in the composers) and how far the rest had come, with a chained hash of it: it stays small however long
-the story is, and the next one reads only what is new. Its SHA-256 is that of the canonical JSON of all this
-and of what the list shows of it (number, label, time), and so vouches for every word of the story up to
-there, and for what the GM chooses it by. A slot of an earlier program has the SHA-256 of its content alone,
-and holds.
+The log, memory and drafts are append-only. So a save point contains only what changes (the session's row, tab
+1, the composers), the lengths of the rest, and a hash chain over it: it stays small however long the story
+is, and the next one reads only new rows. Its SHA-256 covers the canonical JSON of all this, and of its
+number, label and time, so it protects every word of the story and what the list shows. Save points of an
+earlier version have the SHA-256 of their content only, and remain valid.
 """
 
 import hashlib
@@ -28,12 +27,12 @@ from core.domain.slot import Slot
 from core.text.canonical_json import canonical, checksum
 
 AUTOMATIC: Final = range(10)
-"""Numbers of the ring that fills itself: at every summary, and before a reset, a restore or an import."""
+"""Numbers of the automatic ring: one at every summary, and before a reset, a restore or an import."""
 NAMED: Final = range(10, 15)
-"""Numbers of the slots that the GM names; nothing but the GM ever writes into them."""
+"""Numbers of the save points that the GM names; only the GM replaces them."""
 LONGEST_LABEL: Final = 60
 EMPTY_CHAIN: Final = "0" * 64
-"""The chain of no rows at all."""
+"""The hash chain of zero rows."""
 
 Growing = Event | MemoryBlock | NarrativeDraft
 
@@ -46,9 +45,9 @@ _LINK_FIELDS_V1: Final[Mapping[type[Growing], Any]] = {
     },
 }
 _LINK_FIELDS: Final = {1: _LINK_FIELDS_V1}
-"""What a link of each version stands for: nothing that a restored row does not share, or that may change.
+"""The fields that a link of each version covers: only those that stay the same, also in a restored row.
 
-A version is never changed: slots are stored with it. To vouch for one more field, add a version.
+A version is never changed, because save points are stored with it. To cover one more field, add a version.
 """
 LINKS: Final = max(_LINK_FIELDS)
 """The version of new links."""
@@ -56,10 +55,10 @@ LINKS: Final = max(_LINK_FIELDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chains:
-    """A hash over each of the three things that only grow, link by link in their order."""
+    """Hash chains over events, blocks and drafts, one link for each row in order."""
 
     version: int = 1
-    """Which fields a link stands for: a key of `_LINK_FIELDS`. What was stored without it has version 1."""
+    """The key in `_LINK_FIELDS`; save points stored without one have version 1."""
     events: str = EMPTY_CHAIN
     blocks: str = EMPTY_CHAIN
     drafts: str = EMPTY_CHAIN
@@ -67,26 +66,26 @@ class Chains:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavePointContent:
-    """Where a session stood."""
+    """The stored state of a session."""
 
     session: Session
     tab1: Tab1Inputs
     unsent: Mapping[Slot, str]
-    """What waited in the composers, prompts that were still open included."""
+    """The texts in the composers, including prompts that were still open."""
     draft_count: int
     chains: Chains
     corrections: int = 0
-    """How many corrections of canon stood behind the newest lock or delta; their links are in the chain."""
+    """The number of corrections after the newest lock or delta; their links are in the chain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavePoint:
-    """One slot of a session; `document` is its content as it is stored, not yet checked."""
+    """One save point of a session; `document` is its content as stored, not yet validated."""
 
     session_id: SessionId
     number: int
     label: str
-    """The GM's name for it, or for an automatic one what was about to happen."""
+    """The GM's name for it, or the occasion of an automatic one."""
     taken_at: datetime
     prompt_index: int
     state: SessionState
@@ -95,12 +94,12 @@ class SavePoint:
 
     @property
     def is_named(self) -> bool:
-        """Whether the GM named it, and so it stays until the GM lets it go."""
+        """Whether the GM named it: only the GM deletes it."""
         return self.number in NAMED
 
 
-class SlotDamagedError(StorageError):
-    """What a slot stands for is not what it was when the slot was taken."""
+class SavePointDamagedError(StorageError):
+    """A save point, or the story that it covers, was changed after it was stored."""
 
     def __init__(self, number: int, reason: str) -> None:
         super().__init__(
@@ -111,7 +110,7 @@ class SlotDamagedError(StorageError):
         )
 
 
-# Both are made when first needed: they take milliseconds, and the first paint waits for this module.
+# Created on first use: they take milliseconds, and the first paint waits for this module.
 @cache
 def _rows(kind: type[Growing]) -> TypeAdapter[Growing]:
     return TypeAdapter(kind)
@@ -123,15 +122,15 @@ def _contents() -> TypeAdapter[SavePointContent]:
 
 
 def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
-    """Return `chain` with one more link of `version` for each of `rows`."""
+    """Return `chain` extended by a link of `version` for each row."""
     for row in rows:
         link = hashlib.sha256(canonical(_plain(row, version))).digest()
         chain = hashlib.sha256(bytes.fromhex(chain) + link).hexdigest()
     return chain
 
 
-def make_slot(number: int, label: str, content: SavePointContent, now: datetime) -> SavePoint:
-    """Return the slot, with the SHA-256 of its content."""
+def make_save_point(number: int, label: str, content: SavePointContent, now: datetime) -> SavePoint:
+    """Return the save point with its SHA-256."""
     slot = SavePoint(
         session_id=content.session.id,
         number=number,
@@ -142,29 +141,29 @@ def make_slot(number: int, label: str, content: SavePointContent, now: datetime)
         document=json.loads(_contents().dump_json(content)),
         sha256="",
     )
-    return replace(slot, sha256=_sha256(_vouched_for(slot)))
+    return replace(slot, sha256=_sha256(_hashed_fields(slot)))
 
 
 def content_of(slot: SavePoint) -> SavePointContent:
-    """Return what is in a slot; raise SlotDamagedError when it is not what was put there."""
-    # What hashes as the one form is no hash of the other, so a newer slot does not pass for an older one.
-    if slot.sha256 not in (_sha256(_vouched_for(slot)), _sha256(slot.document)):
-        raise SlotDamagedError(slot.number, "its content does not match its checksum")
+    """Return the content of a save point; raise SavePointDamagedError when it was changed."""
+    # No document hashes to both forms, so a newer save point is never accepted as an older one.
+    if slot.sha256 not in (_sha256(_hashed_fields(slot)), _sha256(slot.document)):
+        raise SavePointDamagedError(slot.number, "its content does not match its checksum")
     try:
         content = _contents().validate_json(canonical(slot.document))
     except ValidationError as error:
-        raise SlotDamagedError(slot.number, "another version of the program took it") from error
+        raise SavePointDamagedError(slot.number, "another version of the program took it") from error
     if content.chains.version not in _LINK_FIELDS:
-        raise SlotDamagedError(slot.number, "a newer version of the program took it")
+        raise SavePointDamagedError(slot.number, "a newer version of the program took it")
     if content.session.id != slot.session_id:
-        raise SlotDamagedError(slot.number, "it is of another chapter")
+        raise SavePointDamagedError(slot.number, "it is of another chapter")
     if (slot.prompt_index, slot.state) != (content.session.prompt_index, content.session.state):
-        raise SlotDamagedError(slot.number, "it is listed as something else than it holds")
+        raise SavePointDamagedError(slot.number, "it is listed as something else than it holds")
     return content
 
 
 def number_for_automatic(taken: Iterable[SavePoint], *, spared: int | None = None) -> int:
-    """Return the number of the ring that is written next: a free one, else the oldest but `spared`."""
+    """Return the next number of the automatic ring: a free one, else that of the oldest but `spared`."""
     ring = {slot.number: slot for slot in taken if slot.number in AUTOMATIC}
     for number in AUTOMATIC:
         if number not in ring:
@@ -183,8 +182,8 @@ def _plain(row: Growing, version: int) -> dict[str, Any]:
     )
 
 
-def _vouched_for(slot: SavePoint) -> dict[str, object]:
-    """Return everything of a slot that must not change; the list reads the rest from its content."""
+def _hashed_fields(slot: SavePoint) -> dict[str, object]:
+    """Return all fields of a save point that its hash covers; the others repeat its content."""
     return {
         "version": 2,
         "number": slot.number,

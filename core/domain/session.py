@@ -12,8 +12,7 @@ from core.domain.slot import Slot, first_slots
 
 
 class SessionState(StrEnum):
-    """Where a session stands; what is possible in each is the table in `core.domain.state_machine` (design
-    5)."""
+    """The state of a session; `core.domain.state_machine` has the commands of each (design 5)."""
 
     DRAFT_TAB1 = "DRAFT_TAB1"
     LOCKING = "LOCKING"
@@ -26,22 +25,22 @@ class SessionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """The row that everything else of a chapter hangs on."""
+    """The root record of a chapter."""
 
     id: SessionId
     title: str = ""
-    """The GM's title; empty means that one is taken from the chapter text."""
+    """The GM's title; if empty, it is derived from the chapter text."""
     script_key: str = ""
-    """Fingerprint of the chapter script that made this session; empty for one made by hand."""
+    """Fingerprint of the chapter script of this session; empty without one."""
     state: SessionState = SessionState.DRAFT_TAB1
     is_ending: bool = False
-    """The GM has ended the chapter, and the last summaries are still to come."""
+    """The GM has ended the chapter, and the last summaries are pending."""
     prompt_index: int = 0
     boundary: int = 0
-    """`last_summarized_prompt_index`: everything up to it is in memory."""
+    """The last prompt that is in memory."""
     slots: tuple[Slot, ...] = first_slots(3)
     names: Mapping[Slot, str] = field(default_factory=dict)
-    """Names that the GM gave; a slot without one has its default."""
+    """Names given by the GM; other slots have their default."""
     tab1_locked: bool = False
     next_slot: Slot = Slot.RED
     definition: str = ""
@@ -74,7 +73,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tab1Inputs:
-    """What the GM wrote on tab 1; editable until it is locked."""
+    """The GM's texts on tab 1; editable until it is locked."""
 
     world: str = ""
     chapter: str = ""
@@ -82,11 +81,11 @@ class Tab1Inputs:
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is neither a world nor a chapter."""
+        """Whether world and chapter are both blank."""
         return not self.world.strip() and not self.chapter.strip()
 
     def with_identity(self, slot: Slot, text: str) -> "Tab1Inputs":
-        """Return a copy with the identity of `slot` replaced; the others are kept."""
+        """Return a copy with the identity of `slot` replaced."""
         return replace(self, identities={**self.identities, slot: text})
 
 
@@ -103,11 +102,11 @@ class SessionSummary:
     updated_at: datetime
     archived_at: datetime | None
     is_readable: bool = True
-    """Whether the row holds only what this program writes; of one that does not, only `id` is meant."""
+    """Whether the row could be read; otherwise only `id` is meaningful."""
 
 
 def title_from(session_title: str, chapter: str, world: str) -> str:
-    """Return the title to show: the GM's, else the first words of the chapter or world text."""
+    """Return the title to show: the GM's, else the first words of chapter or world."""
     if session_title.strip():
         return session_title.strip()
     for text in (chapter, world):

@@ -1,10 +1,10 @@
-"""A slot is a character's place, 1 to 7; its colour belongs to the slot, its name is the GM's (design 2)."""
+"""A slot is a character's place, 1 to 7, with a fixed colour and a name chosen by the GM (design 2)."""
 
 from enum import IntEnum
 
 
 class Slot(IntEnum):
-    """One of the seven places; the member's name is its colour."""
+    """One of the seven slots; the member's name is its colour."""
 
     RED = 1
     ORANGE = 2
@@ -21,7 +21,7 @@ class Slot(IntEnum):
 
     @property
     def default_name(self) -> str:
-        """The name that a character has until the GM gives another."""
+        """The character's name unless the GM gives another."""
         return f"Agent {self.name.capitalize()}"
 
 
@@ -32,7 +32,7 @@ def first_slots(count: int) -> tuple[Slot, ...]:
     return tuple(Slot)[:count]
 
 
-def following(slot: Slot, slots: tuple[Slot, ...]) -> Slot:
-    """Return the next higher selected slot, around at the end (design 10, tab 2)."""
+def slot_after(slot: Slot, slots: tuple[Slot, ...]) -> Slot:
+    """Return the next selected slot, wrapping around at the end (design 10, tab 2)."""
     ordered = sorted(slots)
     return next((candidate for candidate in ordered if candidate > slot), ordered[0])

@@ -1,7 +1,7 @@
-"""Events to text: the transcript of tab 2, its window and its counter (design 9).
+"""Renders events as the transcript of tab 2, its window and its counter (design 9).
 
-Pure, and rendered from events only; nothing ever reads a transcript back. Events come in the order of
-the log, by `prompt_index` and then by `ordinal`; `in_order` makes it so. Lengths are in characters.
+A transcript is rendered from events only and never parsed. Events are in the order of the log, by
+`prompt_index` and then by `ordinal`; `in_order` sorts them. Lengths are in characters.
 """
 
 import re
@@ -19,12 +19,12 @@ SEPARATOR = "\n\n"
 BOUNDARY_LINE = "-------------"
 TRUNCATION_NOTICE = "(Earlier transcript truncated for display.)"
 
-# The first two blank lines of a run stay as typed, white space included; the rest of the run goes.
+# Keeps the first two blank lines of a run as typed, including white space, and drops the rest.
 _BLANK_RUN = re.compile(r"(\n(?:[^\S\n]*\n){2})(?:[^\S\n]*\n)+")
 
 
 class PieceKind(StrEnum):
-    """What a piece of the transcript is: a screen colours by it."""
+    """The kind of a transcript piece, which decides its colour."""
 
     GM = "gm"
     REPLY = "reply"
@@ -61,7 +61,7 @@ class Window:
 
     @property
     def text(self) -> str:
-        """The rendered string: what is shown, copied and counted."""
+        """The rendered text: what is shown, copied and counted."""
         return SEPARATOR.join(piece.text for piece in self.pieces)
 
     @property
@@ -81,12 +81,12 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 def collapse_blank_lines(text: str) -> str:
-    """Return `text` with every run of three or more blank lines made two; the rest is as typed."""
+    """Return `text` with runs of blank lines reduced to two; the rest is as typed."""
     return _BLANK_RUN.sub(r"\1", text)
 
 
 def prefix_of(event: Event, session: Session) -> str:
-    """Return what stands before the text: a number for the GM, a name for a character."""
+    """Return the prefix of an event: a number for the GM, a name for a character."""
     if event.role is Role.USER:
         return f"{event.prompt_index}) "
     if event.role is Role.AGENT and event.slot is not None:
@@ -95,17 +95,17 @@ def prefix_of(event: Event, session: Session) -> str:
 
 
 def render_event(event: Event, session: Session) -> str:
-    """Return one event as the transcript shows it."""
+    """Return one event with its prefix, as the transcript shows it."""
     return prefix_of(event, session) + collapse_blank_lines(event.text)
 
 
 def render_events(events: Iterable[Event], session: Session) -> str:
-    """Return these events as models read them: the transcript without boundary line and notice."""
+    """Return these events as models read them, without boundary line and notice."""
     return SEPARATOR.join(render_event(event, session) for event in in_order(events))
 
 
 def render_all(events: Iterable[Event], session: Session) -> Window:
-    """Return the whole transcript, boundary line included, whatever its length: for an export."""
+    """Return the complete transcript with its boundary line, for an export."""
     pieces: list[TranscriptPiece] = []
     ordered = in_order(events)
     for number, event in enumerate(ordered):
@@ -121,11 +121,10 @@ def render_all(events: Iterable[Event], session: Session) -> Window:
 def render_window(
     events: Sequence[Event], session: Session, limit: int | None = None, *, is_complete: bool = True
 ) -> Window:
-    """Return the newest events that fit into `limit` characters, notices included.
+    """Return the newest events that fit into `limit` characters, including notices.
 
-    `events` are the newest that are known, in order; `is_complete` says that there are no earlier ones.
-    The session's own limit is taken when none is given. Only events that are shown, and the first that
-    is not, are looked at.
+    `events` are the newest known, in order; `is_complete` says that no earlier ones exist. The default limit
+    is the session's. Reads only the events that fit and the first that does not.
     """
     limit = session.limits.transcript if limit is None else limit
     groups: list[tuple[TranscriptPiece, ...]] = []
@@ -147,19 +146,18 @@ def render_window(
 def _truncated(
     groups: list[tuple[TranscriptPiece, ...]], used: int, newest: Event, session: Session, limit: int
 ) -> Window:
-    """Make room for the notice; when nothing is left then, show the newest event by its tail."""
+    """Drop events to make room for the notice; when none is left, show the end of the newest."""
     notice_cost = len(TRUNCATION_NOTICE) + len(SEPARATOR)
     while groups and used + notice_cost > limit:
         used -= _length(groups.pop()) + (len(SEPARATOR) if groups else 0)
-    if groups:
-        return Window(session.id, (_NOTICE, *_oldest_first(groups)), limit, is_truncated=True)
-    return Window(session.id, _tail_of(newest, session, limit), limit, is_truncated=True)
+    pieces = (_NOTICE, *_oldest_first(groups)) if groups else _tail_of(newest, session, limit)
+    return Window(session.id, pieces, limit, is_truncated=True)
 
 
 def _tail_of(event: Event, session: Session, limit: int) -> tuple[TranscriptPiece, ...]:
-    """Return the notice, then prefix and end of `event`, then the line when it is at the boundary.
+    """Return the notice, the prefix and end of `event`, and the boundary line if it is due.
 
-    Where `limit` is too small for all of these, text of the event goes before notice, line and prefix.
+    If `limit` is too small for all of these, the event's text has precedence over notice, line and prefix.
     """
     body, prefix = collapse_blank_lines(event.text), prefix_of(event, session)
     after = (_LINE,) if _is_at_boundary(event, session) else ()

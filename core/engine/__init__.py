@@ -1,1 +1,1 @@
-"""The engine: commands in, notices out, every outcome one transaction (design 6)."""
+"""The engine: commands in, notifications out, one transaction per outcome (design 6)."""

@@ -1,4 +1,4 @@
-"""What can be done with sessions that are not open here: list, make, read, archive, export and import."""
+"""Operations on sessions that are not open here: list, create, read, archive, export and import."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,16 +16,16 @@ from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_else
 
 
 class SessionCatalog:
-    """The sessions of one store. No model is needed; whatever writes takes the writer's lock for it."""
+    """The sessions of one store; changes to one hold its writer's lock. Needs no model."""
 
     def __init__(self, store: SessionStore, *, label: str, clock: Clock) -> None:
         self.store = store
         self._label = label
         self._clock = clock
-        self.save_slots = SavePoints(store, clock)
+        self.save_points = SavePoints(store, clock)
 
     def reader(self, session_id: SessionId) -> SessionReader:
-        """Return what reads one session."""
+        """Return a reader of one session."""
         return SessionReader(self.store, session_id)
 
     async def create(self, *, script_key: str = "") -> SessionId:
@@ -37,7 +37,7 @@ class SessionCatalog:
         return session_id
 
     async def find_or_create(self, script_key: str) -> tuple[SessionId, bool]:
-        """Return the session that goes on with a script, made when there is none, and whether it is new."""
+        """Return the current session of a script, created if missing, and whether it is new."""
         fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()), script_key=script_key)
         return await self.store.find_or_create(fresh)
 
@@ -46,28 +46,28 @@ class SessionCatalog:
         return await self.store.sessions(is_archived=is_archived)
 
     async def archive(self, session_id: SessionId) -> None:
-        """Take a session off every screen; it can be restored.
+        """Archive a session; it can be restored.
 
-        Raises SessionLockedError when a window writes in it; one that is open here archives itself.
+        Raises SessionLockedError when it is open; use its `SessionHandle` for one that is open here.
         """
-        taken = await self.store.acquire(session_id, self._label)
-        if isinstance(taken, WriterInfo):
-            raise written_elsewhere(taken)
+        acquired = await self.store.acquire(session_id, self._label)
+        if isinstance(acquired, WriterInfo):
+            raise written_elsewhere(acquired)
         try:
             await self.store.archive(session_id, self._clock())
         finally:
-            await taken.aclose()
+            await acquired.aclose()
 
     async def restore(self, session_id: SessionId) -> None:
-        """Bring an archived session back."""
+        """Restore an archived session."""
         await self.store.archive(session_id, None)
 
     async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived session for good."""
+        """Delete an archived session permanently."""
         await self.store.purge(session_id)
 
     async def retitle(self, session_id: SessionId, title: str) -> None:
-        """Retitle a session that is not open here; raise SessionLockedError when another window has it."""
+        """Retitle a session; raise SessionLockedError when it is open in another window."""
         await self.change(
             session_id, lambda snapshot: commands.retitle(snapshot, title, self._clock()), "rename it there"
         )
@@ -80,40 +80,40 @@ class SessionCatalog:
         *,
         needs_memory: bool = False,
     ) -> None:
-        """Store a change of a session that is not open here; `elsewhere` says what to do where it is open.
+        """Store a change of a session that is not open here.
 
-        Raises SessionLockedError when another window has it.
+        Raises SessionLockedError, with the advice `elsewhere`, when it is open in another window.
         """
-        taken = await self.store.acquire(session_id, self._label)
-        if isinstance(taken, WriterInfo):
-            raise SessionLockedError(f"This chapter is open elsewhere ({taken.label}); {elsewhere}.")
+        acquired = await self.store.acquire(session_id, self._label)
+        if isinstance(acquired, WriterInfo):
+            raise SessionLockedError(f"This chapter is open elsewhere ({acquired.label}); {elsewhere}.")
         try:
             load = self.load_with_memory if needs_memory else self.store.load
             snapshot = await load(session_id)
-            await self.store.commit(decide(snapshot), taken)
+            await self.store.commit(decide(snapshot), acquired)
         finally:
-            await taken.aclose()
+            await acquired.aclose()
 
     async def load_with_memory(self, session_id: SessionId) -> Snapshot:
-        """Return a session as it is stored, with its memory."""
+        """Return a stored session with its memory."""
         snapshot = await self.store.load(session_id)
         blocks = tuple(await self.store.memory(session_id))
         return replace(snapshot, blocks=blocks, is_memory_known=True)
 
     async def export(self, session_id: SessionId) -> bytes:
-        """Return everything that is stored of a session as a document of JSON."""
+        """Return all data of a session as a JSON document."""
         body = await read_body(self.store, session_id)
         return await asyncio.to_thread(to_json, body)
 
     async def import_body(self, body: SessionBody) -> SessionId:
-        """Store an exported session as a new one and return its id; nothing that exists is touched.
+        """Store an exported session as a new one and return its id; existing sessions stay unchanged.
 
-        Raises ImportRefusedError when the database refuses it. Where the session that was exported is here,
-        how it stands goes into a save slot first.
+        Raises ImportRefusedError when the database refuses it. If the exported session itself is in the
+        store, creates a save point of it first.
         """
         known = [*await self.sessions(), *await self.sessions(is_archived=True)]
         if any(one.id == body.session.id and one.is_readable for one in known):
-            await self.save_slots.create(body.session.id, "before an export of it was imported")
+            await self.save_points.create(body.session.id, "before an export of it was imported")
         session_id = SessionId(new_uuid())
         try:
             await self.store.create(as_new_session(body, session_id))

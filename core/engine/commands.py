@@ -1,4 +1,4 @@
-"""What the GM asks for, as pure functions from a snapshot to changes; refusals are IllegalCommandError."""
+"""The GM's commands as pure functions from a snapshot to changes; they raise IllegalCommandError."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ from core.text.composer_text import without
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tab1Edit:
-    """What the GM changed on tab 1; None and slots not named stay as they are."""
+    """The GM's changes of tab 1; None, and slots that are not named, stay unchanged."""
 
     world: str | None = None
     chapter: str | None = None
@@ -52,7 +52,7 @@ def new_session(now: datetime, *, session_id: SessionId, script_key: str = "") -
 
 
 def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
-    """Store what was typed; refuse what is too long, and names that are not unique."""
+    """Store the texts; raise errors for texts that are too long and names that are not unique."""
     session = move(snapshot, snapshot.session, Command.EDIT_TAB1, now)
     limits = session.limits
     tab1 = snapshot.tab1
@@ -110,13 +110,13 @@ def _refuse_double_names(session: Session, changed: Mapping[Slot, str]) -> None:
 
 
 def save_unsent(snapshot: Snapshot, slot: Slot, text: str) -> Changes:
-    """Store the text that waits in a composer, so that it survives a restart."""
+    """Store the unsent text of a composer, so that it survives a restart."""
     limit = snapshot.session.limits.prompt * 4
     return Changes(session_id=snapshot.session.id, unsent={slot: within("prompt", text, limit)})
 
 
 def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
-    """Lock tab 1: agent 0 makes the first memory block."""
+    """Lock tab 1: agent 0 writes the first memory block."""
     session = move(snapshot, snapshot.session, Command.LOCK, now)
     failed = snapshot.failed(LockRequest)
     request = pending_again(failed[0], now) if failed else LockRequest(**_new(session, now))
@@ -126,11 +126,11 @@ def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
 def submit_prompt(
     snapshot: Snapshot, slot: Slot, text: str, now: datetime, *, is_typed: bool = True
 ) -> tuple[Changes, RequestId]:
-    """Store the GM's prompt; its composer empties in the same transaction.
+    """Store the GM's prompt, and clear its composer in the same transaction.
 
-    The same text after a failure reuses its request. Failed ones that the GM has moved on from are
-    given up; so is an end of the chapter that could not be completed. A text that was not typed in the
-    composer (a retry, a script) takes nothing from it but itself.
+    The same text after a failure reuses its request. Other failed requests are cancelled, and so is an end of
+    the chapter that could not be completed. A text that was not typed in the composer (a retry, a script) is
+    removed from it, and the rest stays.
     """
     before = snapshot.session
     session = move(snapshot, before, Command.SUBMIT_PROMPT, now)
@@ -160,28 +160,28 @@ def require_cast(session: Session, slot: Slot) -> None:
 
 
 def withdraw(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
-    """Take a queued prompt back before it goes, or give up a failed one; its text is in the composer."""
+    """Withdraw a queued or failed prompt; its text is in the composer."""
     request = find_request(snapshot, request_id)
     if not isinstance(request, ReplyRequest):
         raise IllegalCommandError("Only a prompt can be taken back.")
     if request.is_processing:
         raise IllegalCommandError("The prompt is with the model already; cancel it instead.")
-    # The text of a failed one came back when it failed.
+    # The text of a failed prompt returned when it failed.
     unsent = {} if request.has_failed else handler_of(request).returned(snapshot, request)
     return Changes(session_id=request.session_id, requests=(_given_up(request, now),), unsent=unsent)
 
 
 def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
-    """End the chapter; what is unsummarised is summarised first."""
+    """End the chapter, after a summary of the prompts that are not in memory."""
     session, due = move_and_summarise(snapshot, snapshot.session, Command.END_CHAPTER, now)
     given_up = (_given_up(request, now) for request in snapshot.failed(ReplyRequest))
     return Changes(session_id=session.id, session=session, requests=(*given_up, *due))
 
 
 def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
-    """Summarise what is not in memory yet, before its chunk is full: it leaves no room for a prompt.
+    """Summarise an incomplete chunk, because it leaves no room for a prompt.
 
-    The prompt, which no model has been given yet, waits for the summary.
+    The prompt, which was not sent to a model yet, waits for the summary.
     """
     session = move(snapshot, snapshot.session, Command.SUMMARISE_EARLY, now)
     put_off = (
@@ -194,7 +194,7 @@ def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
 
 
 def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
-    """Try the summary that failed again: at once, or as soon as the reply that runs is stored."""
+    """Retry a failed summary: at once, or after the reply that is running."""
     if any(request.is_processing for request in snapshot.open_prompts):
         failed = snapshot.failed(SummaryRequest)
         if not failed:
@@ -210,7 +210,7 @@ def retry_summary(snapshot: Snapshot, now: datetime) -> Changes:
 
 
 def define_narrative(snapshot: Snapshot, text: str, target_words: int | None, now: datetime) -> Changes:
-    """Store the GM's definition of the narrative agent and the length that is aimed at, in words."""
+    """Store the GM's definition of the narrative agent and the target length in words."""
     session = move(snapshot, snapshot.session, Command.DEFINE_NARRATIVE, now)
     limits = session.limits
     if target_words is not None and not 1 <= target_words <= limits.draft_words:
@@ -222,7 +222,7 @@ def define_narrative(snapshot: Snapshot, text: str, target_words: int | None, no
 
 
 def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
-    """Ask for a new draft; a failed build is taken up again, with the parts that it had."""
+    """Request a new draft; a failed build continues with the parts that it had."""
     session = move(snapshot, snapshot.session, Command.BUILD_NARRATIVE, now)
     failed = snapshot.failed(NarrativeRequest)
     request = pending_again(failed[0], now) if failed else NarrativeRequest(**_new(session, now))
@@ -232,13 +232,13 @@ def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, Request
 def correct_canon(
     snapshot: Snapshot, builder: ContextBuilder, text: str, prompts: PromptRange | None, now: datetime
 ) -> Changes:
-    """Store what the GM corrects of canon, behind the memory that there is; `prompts` is what it is about.
+    """Store a correction of canon after the existing memory; `prompts` are those that it is about.
 
-    The memory of `snapshot` is known. Refused are corrections that together are too long for the chapter, or
-    for an agent's model: every later input has all of them.
+    The memory of `snapshot` must be known. Raises StoryEngineError when all corrections together are too long
+    for the chapter or for an agent's model, because every later input contains all of them.
     """
     if not snapshot.is_memory_known:
-        raise ValueError("the corrections that there are already count")
+        raise ValueError("the memory must be known, as earlier corrections count too")
     session = move(snapshot, snapshot.session, Command.CORRECT_CANON, now)
     text = within("correction", text, LONGEST_CORRECTION).strip()
     if is_blank(text):
@@ -270,13 +270,13 @@ def correct_canon(
 
 
 def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:
-    """Give the chapter another title, in any state; an empty one is taken from the chapter text."""
+    """Change the chapter's title, in any state; an empty one is derived from the chapter text."""
     session = replace(snapshot.session, title=_checked_title(title), updated_at=now)
     return Changes(session_id=session.id, session=session)
 
 
 def begin(request: AnyRequest, now: datetime) -> AnyRequest:
-    """Return the request as it is while a model works on it."""
+    """Return the request as processing, in its next attempt."""
     return replace(
         request,
         state=RequestState.PROCESSING,
@@ -288,7 +288,7 @@ def begin(request: AnyRequest, now: datetime) -> AnyRequest:
 
 
 def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
-    """Return an open or failed request; raise IllegalCommandError when it is neither any more."""
+    """Return an open or failed request; raise IllegalCommandError for any other."""
     for request in snapshot.requests:
         if request.id == request_id:
             return request
@@ -296,7 +296,7 @@ def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
 
 
 class _NewRequest(TypedDict):
-    """What every request has from the beginning."""
+    """The fields of a new request."""
 
     id: RequestId
     session_id: SessionId
@@ -318,9 +318,9 @@ def _short_summaries(snapshot: Snapshot) -> list[SummaryRequest]:
 
 
 def _unsent_without(snapshot: Snapshot, slot: Slot, text: str, *, is_typed: bool) -> dict[Slot, str]:
-    """What stays in the composer once `text` is sent: what was typed before or behind a returned text.
+    """Return what remains in the composer after `text` is sent: text typed before or after a returned one.
 
-    When the text was typed there, all of it was sent: what is stored may be an older state of it.
+    If `text` is the composer's content, nothing remains: the stored text may be an older state of it.
     """
     waiting = snapshot.unsent.get(slot, "")
     left = without(waiting, text) if waiting else None

@@ -1,4 +1,4 @@
-"""The engine: opens sessions to be played. A screen, a script and the tests call the same."""
+"""The engine, which opens sessions for screens, scripts and tests alike."""
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.consent import Consent
@@ -12,8 +12,6 @@ from core.engine.queue.executor import Executor
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.session_handle import SessionHandle
-from core.engine.sync.follower import Follower
-from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.model_gateway import ModelGateway
@@ -22,7 +20,7 @@ from core.store import Lease, SessionStore, Snapshot, WriterInfo
 
 
 class Engine(SessionCatalog):
-    """Everything that can be done with sessions, on one store and one provider."""
+    """Opens, changes and lists the sessions of one store, with one provider."""
 
     def __init__(
         self,
@@ -42,46 +40,42 @@ class Engine(SessionCatalog):
         self._gateway = ModelGateway(provider, choices, consent, clock)
 
     async def open(self, session_id: SessionId) -> SessionHandle:
-        """Open a session to write in it, or read-only when another window does."""
-        taken = await self.store.acquire(session_id, self._label)
+        """Open a session for writing, or read-only when another window is the writer."""
+        acquired = await self.store.acquire(session_id, self._label)
         try:
-            opened = self._opened(await self.store.load(session_id), taken)
-        except BaseException:  # cancelled too: no other code knows of the lock
-            if not isinstance(taken, WriterInfo):
-                await taken.aclose()
+            opened = self._opened(await self.store.load(session_id), acquired)
+        except BaseException:  # cancelled too: no other code would release the lock
+            if not isinstance(acquired, WriterInfo):
+                await acquired.aclose()
             raise
-        if isinstance(taken, WriterInfo):
+        if isinstance(acquired, WriterInfo):
             opened.begin_following()
             return opened
         try:
             await opened.begin_writing()
-        except BaseException:  # cancelled too: no other code knows of the session
+        except BaseException:  # cancelled too: no other code would close the session
             await opened.aclose()
             raise
         return opened
 
-    def _opened(self, snapshot: Snapshot, taken: Lease | WriterInfo) -> SessionHandle:
+    def _opened(self, snapshot: Snapshot, acquired: Lease | WriterInfo) -> SessionHandle:
         writer = SessionWriter(
             store=self.store,
             listeners=Listeners(),
             label=self._label,
             snapshot=snapshot,
             clock=self._clock,
-            lease=None if isinstance(taken, WriterInfo) else taken,
-            holder=taken if isinstance(taken, WriterInfo) else None,
+            lease=None if isinstance(acquired, WriterInfo) else acquired,
+            holder=acquired if isinstance(acquired, WriterInfo) else None,
         )
         builder = ContextBuilder(self.choices)
         executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
-        runner = RequestWorker(writer, executor, self._clock, self._backoff)
-        follower = Follower(self.store, writer)
-        watch = LeaseWatch(self.store, writer)
-        keeper = AutoSaver(writer, self.save_slots)
-        return SessionHandle(
-            self.store, writer, builder, runner, follower, watch, keeper, self._clock, self._backoff
-        )
+        worker = RequestWorker(writer, executor, self._clock, self._backoff)
+        auto_saver = AutoSaver(writer, self.save_points)
+        return SessionHandle(self.store, writer, builder, worker, auto_saver, self._clock, self._backoff)
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:
-        """Correct canon in a session that is not open here; raise as `retitle` does."""
+        """Correct canon in a session that is not open here; raise SessionLockedError if it is elsewhere."""
         builder = ContextBuilder(self.choices)
         await self.change(
             session_id,
@@ -91,12 +85,12 @@ class Engine(SessionCatalog):
         )
 
     async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
-        """Return exactly what would be sent to the character in `slot`; nothing is sent."""
+        """Return the exact input for the character in `slot`, without sending it."""
         snapshot = await self.load_with_memory(session_id)
         commands.require_cast(snapshot.session, slot)
         return ContextBuilder(self.choices).character(snapshot.known_to(slot), prompt_text)
 
     async def aclose(self) -> None:
-        """Release the provider and the store; close every open session before."""
+        """Close the provider and the store, after all open sessions."""
         await self.provider.aclose()
         await self.store.aclose()

@@ -1,21 +1,19 @@
-"""Moving a session by a command, and the summary that is due then: pure, shared by commands and outcomes."""
+"""Moves a session by a command, with the summary that is due then; shared by commands and outcomes."""
 
 from dataclasses import replace
 from datetime import datetime
 
 from core.domain.ids import RequestId, new_uuid
 from core.domain.prompt_range import PromptRange
-from core.domain.request import AnyRequest, RequestState, SummaryRequest
+from core.domain.request import AnyRequest, Request, RequestState, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.state_machine import Command, facts_of, step
-from core.store import Snapshot
+from core.gateway.call_records import CallRecords
+from core.store import Changes, Snapshot
 
 
 def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) -> Session:
-    """Return `session` moved by `command`, with the facts that its new values give.
-
-    Raises IllegalCommandError when the table refuses.
-    """
+    """Return `session` moved by `command`, judged by its new values; raise IllegalCommandError if refused."""
     facts = facts_of(
         session,
         snapshot.tab1,
@@ -28,20 +26,16 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
 
 
 def summary_request(snapshot: Snapshot, session: Session, now: datetime) -> SummaryRequest:
-    """Return the request for the chunk that is due, or for what there is of one: an early summary.
+    """Return the request for the due chunk, or for an early summary of an incomplete one.
 
-    A failed one that begins there is taken again; an early one has grown by what was played since.
+    Reuses a failed request that begins there, extended by the prompts played since.
     """
     chunk = session.due_chunk or PromptRange(session.boundary + 1, session.prompt_index)
     failed = _failed_summary(snapshot, session)
     if failed is not None:
         return replace(pending_again(failed, now), prompts=chunk)
     return SummaryRequest(
-        id=RequestId(new_uuid()),
-        session_id=session.id,
-        prompts=chunk,
-        created_at=now,
-        updated_at=now,
+        id=RequestId(new_uuid()), session_id=session.id, prompts=chunk, created_at=now, updated_at=now
     )
 
 
@@ -54,16 +48,22 @@ def move_and_summarise(
     return session, (summary_request(snapshot, session, now),) if is_due else ()
 
 
+def provenance(request: Request, call_records: CallRecords) -> Changes:
+    """Return the changes that store the provenance of calls and nothing else."""
+    artifacts, contents = call_records.artifacts, call_records.contents
+    return Changes(session_id=request.session_id, artifacts=artifacts, contents=contents)
+
+
 def pending_again(request: AnyRequest, now: datetime) -> AnyRequest:
-    """Return a request that waits for its turn again."""
+    """Return a request as queued again."""
     return replace(request, state=RequestState.PENDING, retry_after=None, updated_at=now)
 
 
 def retry_time(request: SummaryRequest, now: datetime) -> datetime | None:
-    """Return when a failed summary is to be tried again by itself, None for never.
+    """Return when a failed summary is retried automatically; None for never.
 
-    A failure that was stored later than now was stored before the clock was set back: its time says
-    nothing any more, and the summary is due.
+    A failure stored in the future was stored before the clock was set back: its time is meaningless, and the
+    summary is due.
     """
     if request.retry_after is not None and request.updated_at > now:
         return now
@@ -71,22 +71,22 @@ def retry_time(request: SummaryRequest, now: datetime) -> datetime | None:
 
 
 def may_summarise_early(snapshot: Snapshot, now: datetime) -> bool:
-    """Whether a summary of what is not in memory yet can be asked for now: none has failed just before."""
+    """Whether an early summary can be requested now: there are new prompts, and no back-off runs."""
     failed = _failed_summary(snapshot, snapshot.session)
     due = None if failed is None else retry_time(failed, now)
     return snapshot.session.unsummarised > 0 and (failed is None or (due is not None and due <= now))
 
 
 def _failed_summary(snapshot: Snapshot, session: Session) -> SummaryRequest | None:
-    """Return the failed summary that begins behind the boundary."""
+    """Return the failed summary that begins after the boundary."""
     failed = snapshot.failed(SummaryRequest)
     return next((request for request in failed if request.prompts.first == session.boundary + 1), None)
 
 
 def _summary_waits(snapshot: Snapshot, session: Session, now: datetime) -> bool:
-    """Whether a summary that failed holds up the next: until its time, which a stopped one has not.
+    """Whether a failed summary delays the next: until its retry, else until the next chunk is complete.
 
-    That one is caught up when the next chunk is complete, before the next chunk's own (design 6).
+    Then it is made first, before the next chunk's own (design 6).
     """
     chunk_size = session.limits.chunk_size
     is_next_due = session.unsummarised > chunk_size and session.prompt_index % chunk_size == 0

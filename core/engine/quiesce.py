@@ -1,5 +1,4 @@
-"""Brings an open session to rest: everything that runs or waits is stopped and settled, then something is
-stored."""
+"""Stops and settles all requests of an open session, and then stores a change."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -12,24 +11,24 @@ from core.domain.ids import RequestId
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.store import Changes, Snapshot
 
-LONGEST_STOP: Final = 30.0
-"""Seconds to wait for the calls that were stopped to be settled."""
+STOP_TIMEOUT_SECONDS: Final = 30.0
+"""Seconds to wait until stopped calls are settled."""
 
 
 class _NotIdleError(Exception):
-    """Something runs that the snapshot did not know, or began after everything was stopped."""
+    """A request is open that the snapshot did not have, or that began after all were stopped."""
 
 
 async def apply_when_idle(
     writer: SessionWriter, cancel: Callable[[RequestId], Awaitable[None]], decide: Decide
 ) -> None:
-    """Stop everything and store what is decided on a snapshot in which nothing is open.
+    """Stop all requests and store a change that is decided on a snapshot without open ones.
 
-    A call may be stored whose answer was lost, so that only reading again tells of it; a summary that had
-    failed may be due again meanwhile.
+    Retries when a request turns up: one whose commit was not confirmed, or a failed summary that is due
+    again.
     """
     try:
-        async with asyncio.timeout(LONGEST_STOP):
+        async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
             while True:
                 await _stop_everything(writer, cancel)
                 with suppress(_NotIdleError):
@@ -49,7 +48,7 @@ def _decided(decide: Decide, snapshot: Snapshot) -> Changes:
 
 async def _stop_everything(writer: SessionWriter, cancel: Callable[[RequestId], Awaitable[None]]) -> None:
     while running := writer.snapshot.open_requests:
-        # Those that wait first, so that none of them begins when another ends.
+        # Queued ones first, so that none of them begins when another ends.
         request = max(running, key=lambda request: request.order)
         with suppress(IllegalCommandError):  # It was settled just now.
             await cancel(request.id)

@@ -1,6 +1,6 @@
-"""What a crash left behind, and how a session goes on from there (design 6, step 6).
+"""Repairs a session after a crash (design 6, step 6).
 
-Pure: takes the snapshot of a session without a writer, returns the changes that repair it.
+Takes the snapshot of a session without a writer, and returns the changes that repair it, without I/O.
 """
 
 from collections.abc import Collection
@@ -13,7 +13,7 @@ from core.domain.request import ReplyRequest, Request, RequestState, SummaryRequ
 from core.domain.session import Session, SessionState
 from core.engine.kinds.outcome import Failed
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import pending_again, summary_request
+from core.engine.moves import pending_again, provenance, summary_request
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords, records_without_call
 from core.store import Changes, Snapshot
@@ -22,11 +22,11 @@ INTERRUPTED = "The program ended before the answer was stored; the text is safe,
 
 
 def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None:
-    """Return what repairs the session, or None when nothing was in flight.
+    """Return the changes that repair the session, or None when nothing was in flight.
 
-    Open requests have no living owner. A reply's text returns to its composer, also that of one that
-    was only queued, so that the order of play stays the GM's; a due summary is enqueued again; a lock
-    returns to DRAFT_TAB1 and a narrative to ENDED.
+    No process works on open requests any more. The text of a prompt returns to its composer, also of a queued
+    one, so that the GM decides the order again; a due summary is queued again; a lock returns to DRAFT_TAB1
+    and a narrative to ENDED.
     """
     repaired = snapshot
     parts: list[Changes] = []
@@ -46,12 +46,7 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
 def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: float) -> Changes:
     call_records = _records_of_interrupted(request, now)
     if request.spec.resumes:
-        return Changes(
-            session_id=request.session_id,
-            requests=(pending_again(request, now),),
-            artifacts=call_records.artifacts,
-            contents=call_records.contents,
-        )
+        return replace(provenance(request, call_records), requests=(pending_again(request, now),))
     error = StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED)
     if snapshot.session.state not in request.spec.runs_in:
         return _fail_and_return_text(snapshot, request, error, now)
@@ -61,16 +56,16 @@ def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: f
 def withdraw_doubtful_prompts(
     snapshot: Snapshot, doubtful: Collection[RequestId], now: datetime
 ) -> Changes | None:
-    """Return what takes prompts back that are stored although the GM was told that they are not.
+    """Return the withdrawal of prompts that are stored although the GM was told that they are not.
 
-    Their texts are in their composers, and sending one again uses its request again.
+    Their texts are in their composers; sending one again reuses its request.
     """
     prompts = [request for request in snapshot.open_prompts if request.id in doubtful]
     return _return_all(snapshot, prompts, StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED), now)
 
 
 def withdraw_queued_prompts(snapshot: Snapshot, now: datetime) -> Changes | None:
-    """Return what puts the prompts back that wait for their turn, because the session is closed."""
+    """Return the withdrawal of queued prompts when the session is closed."""
     prompts = [request for request in snapshot.open_prompts if not request.is_processing]
     return _return_all(snapshot, prompts, StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED), now)
 
@@ -78,7 +73,7 @@ def withdraw_queued_prompts(snapshot: Snapshot, now: datetime) -> Changes | None
 def _return_all(
     snapshot: Snapshot, prompts: list[ReplyRequest], error: StoryEngineError, now: datetime
 ) -> Changes | None:
-    """The youngest first, so that the texts stand in their composers in the order of play."""
+    """Return prompts to their composers, the newest first, so that the texts are in the order of play."""
     repaired = snapshot
     parts: list[Changes] = []
     for request in reversed(prompts):
@@ -90,13 +85,9 @@ def _return_all(
 def _fail_and_return_text(
     snapshot: Snapshot, request: Request, error: StoryEngineError, now: datetime
 ) -> Changes:
-    """Fail a request that no model has: no state to leave, only its text to give back."""
+    """Fail a request that no model works on: its text returns, and the state stays."""
     failed = replace(
-        request,
-        state=RequestState.FAILED,
-        error_code=error.code,
-        error_message=error.message,
-        updated_at=now,
+        request, state=RequestState.FAILED, error_code=error.code, error_message=error.message, updated_at=now
     )
     return Changes(
         session_id=request.session_id,
@@ -129,8 +120,10 @@ def _repair_orphaned_state(snapshot: Snapshot, now: datetime) -> Changes | None:
 
 
 def _before_reset(snapshot: Snapshot) -> SessionState:
-    """Where a chapter stood whose reset was not completed. An end that left no trace is only missed:
-    nothing is unsummarised then, so ending the chapter again costs nothing."""
+    """Return the state of a chapter before a reset that was not completed.
+
+    An end that left no trace is not detected: everything is in memory then, so ending again costs nothing.
+    """
     session = snapshot.session
     for request in snapshot.open_requests:
         if not isinstance(request, ReplyRequest):
@@ -138,7 +131,7 @@ def _before_reset(snapshot: Snapshot) -> SessionState:
             return state
     if not session.tab1_locked:
         return SessionState.DRAFT_TAB1
-    # A short chunk is the end's; but an early summary was made for a prompt, which is still there.
+    # Only an end makes a short chunk, besides an early summary, whose prompt still exists.
     has_prompts = any(isinstance(request, ReplyRequest) for request in snapshot.requests)
     is_short = session.boundary == session.prompt_index and session.boundary % session.limits.chunk_size
     has_ended = snapshot.draft_count or (is_short and not has_prompts)
@@ -150,7 +143,7 @@ def _with_state(session: Session, state: SessionState, now: datetime) -> Changes
 
 
 def _merge_changes(snapshot: Snapshot, parts: list[Changes]) -> Changes:
-    """Join changes into one: what comes later replaces what came before."""
+    """Merge changes into one; later values replace earlier ones."""
     requests = {request.id: request for part in parts for request in part.requests}
     sessions = [part.session for part in parts if part.session is not None]
     contents = {content.hash: content for part in parts for content in part.contents}

@@ -1,6 +1,6 @@
-"""The headless player: plays a chapter script from the session's current state to a finished draft.
+"""Plays a chapter script without a screen, from the session's current state to a finished draft.
 
-It only calls what the GM can call, so a second run after a crash goes on where the first one stopped.
+It uses only the GM's commands, so a second run after a crash continues where the first one stopped.
 """
 
 import asyncio
@@ -12,22 +12,22 @@ from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.event import Role
 from core.domain.ids import RequestId
 from core.domain.request import Request, RequestState, SummaryRequest
-from core.domain.retry_policy import PASSING
+from core.domain.retry_policy import TRANSIENT
 from core.domain.session import SessionState
 from core.engine.commands import Tab1Edit
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
 
 RETRIES = 3
-"""How often a call that failed for a passing reason is tried again before the play stops."""
+"""Retries of a call after a transient failure, before playing stops."""
 
-LONGEST_WAIT = 120.0
-"""Seconds for which the play waits at most because a service asked it to; for more it stops."""
+MAX_WAIT_SECONDS = 120.0
+"""Maximum wait in seconds that a service can request; for a longer one, playing stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Progress of the play, for display."""
+    """Progress, for display."""
 
     text: str
     done: int
@@ -35,10 +35,7 @@ class Step:
 
 
 class ScriptMismatchError(StoryEngineError):
-    """The session was played with other prompts than the script now has.
-
-    `why` is a sentence without its end.
-    """
+    """The prompts that were played differ from the script; `why` is a sentence without its end."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
@@ -49,7 +46,7 @@ class ScriptMismatchError(StoryEngineError):
 
 
 class ScriptPlayer:
-    """Plays one script in one open session."""
+    """Plays a script in an open session."""
 
     def __init__(
         self,
@@ -66,7 +63,7 @@ class ScriptPlayer:
         self._total = len(script.prompts) + 3
 
     async def play(self) -> None:
-        """Play to a stored draft; raises the error that stops it, with everything before it stored."""
+        """Play to a stored draft; raise the error that stops it, after which all earlier steps are stored."""
         await self._session.wait_idle()
         if self._state is SessionState.DRAFT_TAB1:
             await self._set_up()
@@ -83,7 +80,7 @@ class ScriptPlayer:
         if self._session.snapshot.draft_count == 0:
             await self._define()
             self._step("Writing the chapter", len(self._script.prompts) + 2)
-            await self._insist(await self._session.build_narrative())
+            await self._complete(await self._session.build_narrative())
         self._step("The chapter is written", self._total)
 
     @property
@@ -109,19 +106,19 @@ class ScriptPlayer:
         )
         await self._define()
         self._step("Locking world and cast into memory", 0)
-        await self._insist(await self._session.lock())
+        await self._complete(await self._session.lock())
 
     async def _keep_what_the_script_did_not_write(self) -> None:
-        """After a lock that failed, the GM may have gone on writing in the screen: that goes into a slot."""
+        """Save texts that the GM wrote on the screen after a failed lock, before the script replaces them."""
         snapshot, script = self._session.snapshot, self._script
         tab1, cast = snapshot.tab1, snapshot.cast
         pairs = [(tab1.world, script.world), (tab1.chapter, script.chapter)]
         pairs += [(cast[agent.slot].identity, agent.identity) for agent in script.agents]
-        if any(stands.strip() and stands != written for stands, written in pairs):
+        if any(current.strip() and current != scripted for current, scripted in pairs):
             await self._session.create_save_point("before the script was played again")
 
     async def _define(self) -> None:
-        """Tell the engine how the chapter is to be told; a script may change that until it is."""
+        """Store the script's narrative definition and target, unless they are stored already."""
         session, script = self._session.snapshot.session, self._script
         if (session.definition, session.target_words) != (script.definition, script.target_words):
             await self._session.define_narrative(script.definition, script.target_words)
@@ -150,7 +147,7 @@ class ScriptPlayer:
         for index, prompt in enumerate(self._script.prompts[start:], start + 1):
             name = self._session.snapshot.session.name_of(prompt.slot)
             self._step(f"Prompt {index} to {name}", index)
-            await self._insist(await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False))
+            await self._complete(await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False))
 
     async def _end(self) -> None:
         self._step("Ending the chapter", len(self._script.prompts) + 1)
@@ -164,53 +161,51 @@ class ScriptPlayer:
             if self._state is SessionState.ENDED:
                 return
             failed = self._failed_summary()
-            if failed is None or not tries_left or failed.error_code not in PASSING:
+            if failed is None or not tries_left or failed.error_code not in TRANSIENT:
                 raise _stopped(failed)
             await asyncio.sleep(self._wait_before_retry(failed))
 
     async def _want_end(self) -> None:
-        """End the chapter. A summary that had failed may become due again at this very instant, and then
-        it goes first."""
-        is_wanted = False
+        """End the chapter, again if a failed summary becomes due at this moment and runs first."""
         for tries_left in range(RETRIES, -1, -1):
-            if is_wanted or self._state is not SessionState.ACTIVE:
+            if self._state is not SessionState.ACTIVE:
                 return
             try:
                 await self._session.end_chapter()
-                is_wanted = True
+                break
             except IllegalCommandError:
                 if not tries_left:
                     raise
             await self._session.wait_idle()
+        await self._session.wait_idle()
 
     def _failed_summary(self) -> Request | None:
         requests = self._session.snapshot.requests
         return next((request for request in requests if isinstance(request, SummaryRequest)), None)
 
-    async def _insist(self, request_id: RequestId) -> None:
-        """Wait for a request, and retry it when it fails for a passing reason."""
+    async def _complete(self, request_id: RequestId) -> None:
+        """Wait for a request, and retry it after transient failures."""
         for tries_left in range(RETRIES, -1, -1):
             request = await self._session.wait(request_id)
             if request.state is RequestState.DONE:
                 return
-            if not tries_left or request.error_code not in PASSING:
+            if not tries_left or request.error_code not in TRANSIENT:
                 raise _stopped(request)
             await asyncio.sleep(self._wait_before_retry(request))
             request_id = await self._session.retry(request_id)
 
     def _wait_before_retry(self, request: Request) -> float:
-        """Seconds: what the service asked for, if that is longer than our own wait.
+        """Return the seconds to wait: our own wait, or the service's if that is longer.
 
-        Raises:
-            StoryEngineError: It is more than `LONGEST_WAIT`. A service is never asked before its time.
+        Raises StoryEngineError if it exceeds `MAX_WAIT_SECONDS`; a service is never called before its time.
         """
         time = self._session.time_of_service(request)
         if time is None:
             return self._retry_wait
-        asked_for = (time - utc_now()).total_seconds()
-        if asked_for > LONGEST_WAIT:
+        requested = (time - utc_now()).total_seconds()
+        if requested > MAX_WAIT_SECONDS:
             raise _stopped(request)
-        return max(self._retry_wait, asked_for)
+        return max(self._retry_wait, requested)
 
 
 def _stopped(request: Request | None) -> StoryEngineError:

@@ -1,8 +1,8 @@
-"""One session as it is open in this window: the commands of the GM, and what listeners hear of it."""
+"""A session that is open in this window: the commands of the GM, and notifications."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -35,18 +35,20 @@ from core.engine.session_reader import SessionReader
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
-from core.engine.sync.session_writer import Decide, SessionWriter
+from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
 from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
 
 CLOSE_TIMEOUT_SECONDS = 5.0
-"""Seconds to wait for the store when a session is closed; what it misses is repaired at the next opening."""
+"""Seconds to wait for the store when a session is closed; the next opening repairs the rest."""
+
+Repair = Callable[[Snapshot], Changes | None]
 
 
 class SessionHandle(SessionReader):
-    """Commands in, notices out. Every command is durable when it returns.
+    """Commands in, notifications out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
     long, SessionLockedError when another window writes, and StorageError when the store cannot save.
@@ -57,61 +59,58 @@ class SessionHandle(SessionReader):
         store: SessionStore,
         writer: SessionWriter,
         builder: ContextBuilder,
-        runner: RequestWorker,
-        follower: Follower,
-        watch: LeaseWatch,
-        keeper: AutoSaver,
+        worker: RequestWorker,
+        auto_saver: AutoSaver,
         clock: Clock,
         backoff: float,
     ) -> None:
         super().__init__(store, writer.snapshot.session.id)
         self._writer = writer
         self._builder = builder
-        self._runner = runner
-        self._follower, self._watch, self._keeper = follower, watch, keeper
+        self._worker = worker
+        self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
+        self._auto_saver = auto_saver
         self._clock, self._backoff = clock, backoff
         self._is_closed = False
-        self._apply_at_rest = partial(apply_when_idle, writer, self.cancel)
-        writer.on_adopted = runner.wake
-        writer.on_locked_out = follower.start
+        self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
+        writer.on_adopted = worker.wake
+        writer.on_locked_out = self._follower.start
 
     @property
     def snapshot(self) -> Snapshot:
-        """The session as it is stored."""
+        """The current session."""
         return self._writer.snapshot
 
     @property
     def holder(self) -> WriterInfo | None:
-        """Who writes here, if it is another window; None as well when that one is known to be gone."""
+        """The other window that writes; None when this one writes or the other is known to be gone."""
         return self._writer.holder
 
     @property
     def is_read_only(self) -> bool:
-        """Whether this window only reads: another one writes, or was the last to."""
+        """Whether this window only reads, because another is, or was, the writer."""
         return self._writer.lease is None
 
     def can(self, command: Command) -> bool:
-        """Whether `command` is possible now: what a screen enables."""
+        """Whether `command` is possible now."""
         return not (self.is_read_only or self.why_not(command))
 
     def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
-        """Return why the state machine refuses `command` in `snapshot`, else now; empty when it does not."""
+        """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
         snapshot = snapshot or self.snapshot
         facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=bool(snapshot.open_prompts))
         return refusal(snapshot.session.state, command, facts)
 
-    @contextmanager
-    def listen(self) -> Iterator[Listener]:
-        """Hear every notice from now on."""
-        with self._writer.listeners.listen() as listener:
-            yield listener
+    def listen(self) -> AbstractContextManager[Listener]:
+        """Return a context with a listener for every notification from now on."""
+        return self._writer.listeners.listen()
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
-        """Store what the GM typed on tab 1."""
+        """Store the GM's changes of tab 1."""
         await self._writer.apply(lambda snapshot: commands.edit_tab1(snapshot, edit, self._clock()))
 
     async def save_unsent(self, slot: Slot, text: str) -> None:
-        """Store the text that waits in the composer of `slot`."""
+        """Store the unsent text in the composer of `slot`."""
         if self.snapshot.unsent.get(slot, "") != text:
             await self._writer.apply(lambda snapshot: commands.save_unsent(snapshot, slot, text))
 
@@ -120,8 +119,8 @@ class SessionHandle(SessionReader):
         await self._writer.apply(lambda snapshot: commands.retitle(snapshot, title, self._clock()))
 
     async def create_save_point(self, occasion: str) -> None:
-        """Take an automatic save slot of how the chapter stands, before something replaces that."""
-        await self._keeper.create_now(occasion)
+        """Create an automatic save point before the current state is replaced."""
+        await self._auto_saver.create_now(occasion)
 
     async def lock(self) -> RequestId:
         """Lock tab 1 and begin the first summary."""
@@ -130,31 +129,31 @@ class SessionHandle(SessionReader):
     async def submit_prompt(self, slot: Slot, text: str, *, is_typed: bool = True) -> RequestId:
         """Send a prompt to the character in `slot`, or queue it behind what runs.
 
-        `is_typed` says that it is what the composer of `slot` held, which empties; any other text
-        leaves alone what waits there.
+        `is_typed` says that the text is the content of the slot's composer, which is cleared; otherwise the
+        composer keeps its other text.
         """
         return await self._ask(
             lambda snapshot: commands.submit_prompt(snapshot, slot, text, self._clock(), is_typed=is_typed)
         )
 
     def time_of_service(self, request: Request) -> datetime | None:
-        """Return the time before which the service does not want a failed request to be sent again."""
+        """Return the time before which the service asked not to receive a failed request again."""
         return time_of_service(request, self._backoff)
 
     async def withdraw(self, request_id: RequestId) -> None:
-        """Take a queued prompt back, or give up a failed one; its text is in its composer."""
+        """Withdraw a queued or failed prompt; its text is in its composer."""
         await self._writer.apply(lambda snapshot: commands.withdraw(snapshot, request_id, self._clock()))
 
     async def cancel(self, request_id: RequestId) -> None:
-        """Stop a request: with a model, it is settled as a failure; queued, it is taken back."""
+        """Stop a running request, which fails, or withdraw a queued one."""
         if self.is_read_only:
             raise SessionLockedError()
-        if self._runner.cancel(request_id):
+        if self._worker.cancel(request_id):
             return
         await self.withdraw(request_id)
 
     async def retry(self, request_id: RequestId) -> RequestId:
-        """Try a failed request again."""
+        """Retry a failed request and return the id of the request that runs."""
         request = commands.find_request(self.snapshot, request_id)
         if not request.has_failed:
             raise IllegalCommandError("That call has not failed; there is nothing to retry.")
@@ -172,7 +171,7 @@ class SessionHandle(SessionReader):
                 raise ValueError("a test call is given up as soon as it has failed")
 
     async def record_test(self, test: TrialRequest, result: CallResult) -> None:
-        """Store the provenance of a test call; nothing else of the session changes."""
+        """Store the provenance of a test call."""
         await self._writer.apply(lambda _: record_of_test(test, result, self._clock()))
 
     async def end_chapter(self) -> None:
@@ -180,7 +179,7 @@ class SessionHandle(SessionReader):
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
 
     async def correct_canon(self, text: str, prompts: PromptRange | None = None) -> None:
-        """Store a correction of canon: every later input has it behind the memory that there is."""
+        """Store a correction of canon, which is part of every later input."""
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.correct_canon(snapshot, self._builder, text, prompts, self._clock())
@@ -201,59 +200,59 @@ class SessionHandle(SessionReader):
         if self.is_read_only:
             raise SessionLockedError()
         self._require_resettable(self.snapshot)
-        await self._apply_at_rest(lambda snapshot: Changes(session_id=snapshot.session.id))
+        await self._apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
         await self.create_save_point("before the chapter was reset")
-        resting = self.snapshot.session
+        before = self.snapshot.session
 
         def reset(snapshot: Snapshot) -> Changes:
-            nonlocal resting
+            nonlocal before
             self._require_resettable(snapshot)
-            resting = snapshot.session
+            before = snapshot.session
             return self._in_state(snapshot, SessionState.RESETTING)
 
-        await self._apply_at_rest(reset)
+        await self._apply_when_idle(reset)
         fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()))
         try:
             await self._store.create(fresh)
-            # Archived as it stood, so that it can be restored and played on.
+            # Archived in its state before the reset, so that it can be restored and continued.
             await self._writer.apply(
-                lambda snapshot: self._in_state(snapshot, resting.state, archived_at=self._clock())
+                lambda snapshot: self._in_state(snapshot, before.state, archived_at=self._clock())
             )
-        except BaseException:  # cancelled too: half a reset is none
+        except BaseException:  # cancelled too: undo an incomplete reset
             with suppress(StoryEngineError):
-                await self._writer.apply(lambda snapshot: self._in_state(snapshot, resting.state))
+                await self._writer.apply(lambda snapshot: self._in_state(snapshot, before.state))
             raise
         self._writer.listeners.publish(SessionReplaced(fresh.session_id))
         await self.aclose()
         return fresh.session_id
 
     def _require_resettable(self, snapshot: Snapshot) -> None:
-        """Raise IllegalCommandError while another reset of this session is under way, or after it."""
+        """Raise IllegalCommandError during and after another reset of this session."""
         if snapshot.session.archived_at is not None or self.why_not(Command.RESET, snapshot):
             raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
 
     async def archive(self) -> None:
-        """Stop everything and take this session off every list; it can be restored unchanged.
+        """Stop all requests and archive this session; it can be restored unchanged.
 
-        Raises SessionLockedError where another window writes; one that is gone is succeeded first.
+        Raises SessionLockedError when another window writes; takes over from one that is gone.
         """
         if not await self.take_over():
             raise written_elsewhere(self.holder)
-        await self._apply_at_rest(
+        await self._apply_when_idle(
             lambda snapshot: Changes(
                 session_id=self.id, session=replace(snapshot.session, archived_at=self._clock())
             )
         )
 
     async def newest_canon(self) -> Sequence[Event]:
-        """Return the newest events of the story: enough of them to fill the transcript's window."""
+        """Return the newest events of the story, enough for the transcript's window."""
         return await self._store.newest_canon(self.id, self.snapshot.session.limits.transcript)
 
     async def wait(self, request_id: RequestId) -> Request:
-        """Return the request once it is settled; at once when it already is.
+        """Wait until a request is settled and return it.
 
-        Raises SessionLockedError when another window takes the session meanwhile, IllegalCommandError
-        when the session is closed before, or has no such request.
+        Raises SessionLockedError when another window becomes the writer meanwhile, IllegalCommandError when
+        the session is closed before or has no such request.
         """
         for request in self.snapshot.requests:
             if request.id == request_id:
@@ -269,17 +268,17 @@ class SessionHandle(SessionReader):
             await self._writer.waiters.wait(open_requests[0].id)
 
     async def take_over(self) -> bool:
-        """Become the writer if the other window is gone; return whether this one writes now."""
+        """Become the writer if no other window is; return whether this one writes now."""
         if not self.is_read_only:
             return True
-        taken = await self._store.acquire(self.id, self._writer.label)
-        if isinstance(taken, WriterInfo):
-            self._learn(taken)
+        acquired = await self._store.acquire(self.id, self._writer.label)
+        if isinstance(acquired, WriterInfo):
+            self._learn(acquired)
             return False
         await self._follower.aclose()
         try:
-            await self._writer.become_writer(taken)
-        except BaseException:  # cancelled too: a window that does not write reads along
+            await self._writer.become_writer(acquired)
+        except BaseException:  # cancelled too: a window that does not write follows
             self._follower.start()
             raise
         await self.begin_writing()
@@ -287,12 +286,12 @@ class SessionHandle(SessionReader):
         return True
 
     async def look_for_writer(self) -> WriterInfo | None:
-        """Ask who writes, where it is not this window; None when no window does. A change is also published.
+        """Query and return the other window that writes, or None; publish a change.
 
-        Nothing else tells: a window that ends without a word stores nothing more.
+        Only a query detects a writer that crashed, because it stores nothing more.
         """
         found = await self._store.writer_of(self.id)
-        if not self.is_read_only:  # It has become the writer while it asked.
+        if not self.is_read_only:  # This window became the writer during the query.
             return None
         self._learn(found)
         return found
@@ -303,47 +302,45 @@ class SessionHandle(SessionReader):
             self._writer.listeners.publish(WriterGone() if holder is None else WriterChanged(holder))
 
     async def begin_writing(self) -> None:
-        """Mend what a crash left, and work through what is pending; the writer's lock is held already."""
-        if recover(self.snapshot, self._clock(), self._backoff) is not None:
-            await self._writer.apply(self._recovered)
-        self._keeper.start()
+        """Repair the session after a crash, and start the worker; this window holds the writer's lock."""
+        await self._repair(self._recovered)
+        self._auto_saver.start()
         self._watch.start()
-        self._runner.start()
+        self._worker.start()
 
     def begin_following(self) -> None:
-        """Follow along, read-only."""
+        """Follow the window that writes."""
         self._follower.start()
 
     async def aclose(self) -> None:
-        """Stop what runs, settle it, give the texts of queued prompts back, and let the lock go."""
+        """Stop and settle the running request, withdraw queued prompts, and release the lock."""
         if self._is_closed:
             return
         self._is_closed = True
         await self._watch.aclose()
-        # What a command that was given up by its caller still stores.
+        # A command whose caller was cancelled may still be storing its changes.
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
-        # Those that wait before the one that runs, so that their texts come back in the order of play.
-        await self._repair_at_close(withdraw_queued_prompts(self.snapshot, self._clock()), self._unqueued)
-        await self._runner.aclose()
-        # What was stored as begun while the runner ended.
-        await self._repair_at_close(recover(self.snapshot, self._clock(), self._backoff), self._recovered)
+        # Queued prompts before the running one, so that their texts return in the order of play.
+        await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
+        await self._worker.aclose()
+        # A request may have begun while the worker ended.
+        await self._repair_at_close(self._recovered)
         await self._follower.aclose()
         self._writer.listeners.close()
-        await self._keeper.aclose()
+        await self._auto_saver.aclose()
         await self._writer.aclose(IllegalCommandError("The chapter is closed; open it again to go on."))
 
-    async def _repair_at_close(self, needed: Changes | None, decide: Decide) -> None:
-        if needed is None or self.is_read_only:
-            return
+    async def _repair_at_close(self, repair: Repair) -> None:
         with suppress(StoryEngineError, TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
-                await self._writer.apply(decide)
+                await self._repair(repair)
 
-    def _recovered(self, snapshot: Snapshot) -> Changes:
-        return recover(snapshot, self._clock(), self._backoff) or Changes(session_id=snapshot.session.id)
+    async def _repair(self, repair: Repair) -> None:
+        if not self.is_read_only and repair(self.snapshot) is not None:
+            await self._writer.apply(lambda snapshot: repair(snapshot) or Changes(session_id=self.id))
 
-    def _unqueued(self, snapshot: Snapshot) -> Changes:
-        return withdraw_queued_prompts(snapshot, self._clock()) or Changes(session_id=snapshot.session.id)
+    def _recovered(self, snapshot: Snapshot) -> Changes | None:
+        return recover(snapshot, self._clock(), self._backoff)
 
     def _in_state(
         self, snapshot: Snapshot, state: SessionState, *, archived_at: datetime | None = None
@@ -352,15 +349,15 @@ class SessionHandle(SessionReader):
         return Changes(session_id=session.id, session=session)
 
     async def _ask(self, decide: commands.Ask) -> RequestId:
-        """Store a new request; when nothing runs it begins in the same transaction."""
+        """Store a new request, which begins in the same transaction when nothing else runs."""
         asked: list[RequestId] = []
 
         def changes(snapshot: Snapshot) -> Changes:
             made, request_id = decide(snapshot)
             asked.append(request_id)
-            following = next_request(snapshot.after(made))
+            first = next_request(snapshot.after(made))
             requests = (
-                commands.begin(request, self._clock()) if request == following else request
+                commands.begin(request, self._clock()) if request == first else request
                 for request in made.requests
             )
             return replace(made, requests=tuple(requests))

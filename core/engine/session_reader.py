@@ -1,4 +1,4 @@
-"""What is stored of one session, read without opening it: no lock is taken and nothing is written."""
+"""Reads one session without opening it, acquiring its lock or writing to it."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -12,14 +12,14 @@ from core.store import SessionStore, Snapshot
 
 
 class SessionReader:
-    """Reads of one session. Every method raises StorageError when the database cannot be reached."""
+    """Reads one session. Every method raises StorageError when the database cannot be reached."""
 
     def __init__(self, store: SessionStore, session_id: SessionId) -> None:
         self._store = store
         self.id = session_id
 
     async def load(self) -> Snapshot:
-        """Return the session as it is stored now, its memory not known yet."""
+        """Return the stored session, without its memory."""
         return await self._store.load(self.id)
 
     async def canon(self, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
@@ -27,7 +27,7 @@ class SessionReader:
         return await self._store.canon(self.id, first=first, last=last)
 
     async def memory_blocks(self, *, after: int = -1) -> Sequence[MemoryBlock]:
-        """Return every memory block that ends beyond prompt `after`, whole and in order; -1 means all."""
+        """Return the complete memory blocks that end after prompt `after`, in order; -1 means all."""
         return await self._store.blocks(self.id, after=after)
 
     async def drafts(self) -> Sequence[NarrativeDraft]:
@@ -43,9 +43,9 @@ class SessionReader:
         return await self._store.artifacts(self.id)
 
     async def last_duration(self, agent_id: int, model: str) -> float | None:
-        """Return the seconds that this agent took last time with this model; None when nothing tells."""
+        """Return the seconds that this agent last took with this model; None when unknown."""
         return await find_last_duration(self._store, self.id, agent_id, model)
 
     async def contents(self, hashes: Collection[str]) -> Mapping[str, str]:
-        """Return the texts behind these hashes: what went out, and what came back."""
+        """Return the sent and received texts with these hashes."""
         return await self._store.contents(self.id, hashes)

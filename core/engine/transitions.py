@@ -1,4 +1,4 @@
-"""From an outcome to everything that follows from it: pure, one `Changes` for one transaction (design 6)."""
+"""Turns an outcome into the changes of one transaction, without I/O (design 6)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -20,16 +20,11 @@ def settle(
     now: datetime,
     backoff: float,
 ) -> Changes:
-    """Return what `outcome` makes of the session. `backoff` is the first waiting time in seconds."""
+    """Return the changes that follow from `outcome`. `backoff` is the first wait in seconds."""
     if isinstance(outcome, Failed):
         return _failure(snapshot, request, outcome, call_records, now, backoff)
     done = replace(
-        request,
-        state=RequestState.DONE,
-        retry_after=None,
-        error_code=None,
-        error_message="",
-        updated_at=now,
+        request, state=RequestState.DONE, retry_after=None, error_code=None, error_message="", updated_at=now
     )
     changes = handler_of(request).settle(snapshot, done, outcome, now)
     return replace(changes, artifacts=call_records.artifacts, contents=call_records.contents)
@@ -44,7 +39,7 @@ def _failure(
     backoff: float,
 ) -> Changes:
     if request.spec.failed is None:
-        raise ValueError(f"a {request.kind} request is no part of the story")
+        raise ValueError(f"a {request.kind} request is not part of the story")
     session = move(snapshot, snapshot.session, request.spec.failed, now)
     settled = replace(
         request,
@@ -67,10 +62,9 @@ def _failure(
 
 
 def time_of_service(request: Request, backoff: float) -> datetime | None:
-    """Return the time before which the service does not want to be asked again, where it named one.
+    """Return the time before which the service asked not to be called again, if it did.
 
-    The time of a failed request that is tried again by itself may be our own back-off alone; what is
-    longer is the service's.
+    For automatic retries, a time within our own back-off is not the service's.
     """
     retry = request.spec.retry
     if request.retry_after is None or not retry.is_automatic:

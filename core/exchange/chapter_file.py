@@ -1,4 +1,4 @@
-"""The downloaded chapter: a text file, never over an existing one (design 10)."""
+"""Writes a chapter to a text file, never over an existing one (design 10)."""
 
 import errno
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]+')
 _AROUND = " .,;:-–—…"
-"""What no name begins or ends with: what file systems drop, and what a cut sentence ends with."""
+"""Stripped from both ends of a name: what file systems drop, and punctuation of a cut sentence."""
 _RESERVED = re.compile(r"(?i)^(con|prn|aux|nul|com\d|lpt\d)$")
 
 
 def file_name(title: str) -> str:
-    """Return a file name without extension that every common file system takes."""
+    """Return a file name without extension that is valid on all common file systems."""
     name = _UNSAFE.sub(" ", title).strip(_AROUND)
     name = " ".join(name.split())
     while len(name.encode("utf-8")) > 120:
@@ -25,8 +25,8 @@ def file_name(title: str) -> str:
 def write_chapter(text: str, title: str, out: Path) -> Path:
     """Write `text` to `out` and return the path.
 
-    `out` is a file when it ends in .txt, else a folder, which is made. An existing file is kept: one
-    with the same content is the result, else the new one gets a number. Raises OSError.
+    `out` is a file if it ends in .txt, else a folder, which is created. An existing file is kept: if it has
+    the same content, its path is returned; otherwise the new file gets a number. Raises OSError.
     """
     content = (text.rstrip() + "\n").encode("utf-8")
     is_file = out.suffix == ".txt" and not out.is_dir()
@@ -45,14 +45,14 @@ def write_chapter(text: str, title: str, out: Path) -> Path:
 
 
 def _has_content(file: Path, content: bytes) -> bool:
-    """Whether a regular file is exactly `content`; one of another size is not read."""
+    """Whether a regular file has exactly this content; reads it only if the size matches."""
     return file.is_file() and file.stat().st_size == len(content) and file.read_bytes() == content
 
 
 def write_new(target: Path, content: bytes) -> None:
-    """Write a file that does not exist yet, whole or not at all, readable by its owner alone.
+    """Write a new file atomically, readable by its owner only.
 
-    Raises FileExistsError when there is one, and OSError.
+    Raises FileExistsError when it exists, and OSError.
     """
     if target.exists() or target.is_symlink():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -68,7 +68,7 @@ def write_new(target: Path, content: bytes) -> None:
 
 
 def _move_to_free_name(name: str, target: Path) -> None:
-    """Give the file its name, in one step where the file system has links, and never over another file."""
+    """Rename the file, atomically if the file system has links, and never over another file."""
     try:
         os.link(name, target)
     except FileExistsError:

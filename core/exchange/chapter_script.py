@@ -1,8 +1,7 @@
-"""A chapter as a TOML file: set-up, cast and prompts, to be played without a screen.
+"""Chapter scripts: TOML files with set-up, cast and prompts, to be played without a screen.
 
-A file is read and checked as a whole, so that a GM who wrote three mistakes hears of three at once.
-TOML's own errors name line and column; every other problem names its field, as in `prompt 4: to`.
-Text is cleaned before it is measured, and white space around it is taken for the file's layout.
+All problems of a file are reported at once. TOML's own errors name line and column; every other problem names
+its field, as in `prompt 4: to`. Text is cleaned before it is measured, and stripped of white space around it.
 """
 
 import tomllib
@@ -11,11 +10,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from typing import Final
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
-from core.domain.slot import Slot, first_slots, following
+from core.domain.slot import Slot, first_slots, slot_after
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line, is_blank
 
@@ -30,7 +30,7 @@ _PROMPT_KEYS = ("to", "text")
 
 @dataclass(frozen=True, slots=True)
 class ScriptProblem:
-    """One problem to fix: `location` is a field, a line or the file, `message` describes it."""
+    """One problem: `location` is a field, a line or the file, `message` describes it."""
 
     location: str
     message: str
@@ -40,7 +40,7 @@ class ScriptProblem:
 
 
 class ChapterScriptError(StoryEngineError):
-    """A chapter script that cannot be played; `problems` has all that was found, in reading order."""
+    """A chapter script that cannot be played; `problems` has all of them, in reading order."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ChapterScriptError(StoryEngineError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptAgent:
-    """A character of the script; `name` is never blank, the slot's default stands in."""
+    """A character of the script; `name` is never blank, but may be the slot's default."""
 
     slot: Slot
     name: str
@@ -70,7 +70,7 @@ class ScriptAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptPrompt:
-    """What the GM says, and to whom; the rotation is already worked out."""
+    """A prompt and its character, with the rotation already applied."""
 
     slot: Slot
     text: str
@@ -90,21 +90,16 @@ class ChapterScript:
     prompts: tuple[ScriptPrompt, ...]
 
     @property
-    def slots(self) -> tuple[Slot, ...]:
-        """The selected slots: the first ones, as many as there are agents."""
-        return tuple(agent.slot for agent in self.agents)
-
-    @property
     def names(self) -> Mapping[Slot, str]:
-        """Names that the GM gave; slots with their default are left out, as in a session."""
+        """Names that differ from their slot's default, as in a session."""
         return {agent.slot: agent.name for agent in self.agents if agent.name != agent.slot.default_name}
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the set-up, as 64 hexadecimal digits; it tells which session a second run continues.
+        """SHA-256 of the set-up in hexadecimal, by which a second run finds its session.
 
-        Prompts, narrative definition and target are not part of it: they may be added to or changed
-        while the chapter is under way.
+        It does not cover prompts, narrative definition and target, which may change while the chapter is
+        played.
         """
         setup = {
             "title": self.title,
@@ -116,7 +111,7 @@ class ChapterScript:
 
 
 def load_chapter_script(path: Path) -> ChapterScript:
-    """Read and check the file at `path`; blocking. Raise ChapterScriptError with all that is wrong."""
+    """Read and check the file at `path`, blocking; raise ChapterScriptError with all problems."""
     source = clean_line(path.name) or "The chapter script"
     try:
         content = read_bounded(path, MAX_FILE_BYTES)
@@ -133,7 +128,7 @@ def load_chapter_script(path: Path) -> ChapterScript:
 
 
 def parse_chapter_script(text: str) -> ChapterScript:
-    """Check the TOML in `text`; raise ChapterScriptError with all that is wrong."""
+    """Check the TOML in `text`; raise ChapterScriptError with all problems."""
     text = text.removeprefix("\ufeff")
     if is_blank(text):
         raise ChapterScriptError([ScriptProblem("the file", "is empty.")])
@@ -142,7 +137,7 @@ def parse_chapter_script(text: str) -> ChapterScript:
     except tomllib.TOMLDecodeError as error:
         raise ChapterScriptError([_toml_problem(error)]) from error
     except (ValueError, RecursionError) as error:
-        # Not TOML's grammar but Python's own bounds: digits of a number, depth of nested brackets.
+        # Limits of Python rather than TOML: digits of a number, depth of nested brackets.
         problem = ScriptProblem("the file", "has a number too long, or brackets too deep, to be read.")
         raise ChapterScriptError([problem]) from error
     return _Reader().script(document)
@@ -170,7 +165,7 @@ def _toml_problem(error: tomllib.TOMLDecodeError) -> ScriptProblem:
 
 
 class _Reader:
-    """Walks a parsed document and collects problems; a faulty field reads as empty, so that it can go on."""
+    """Reads a parsed document and collects all problems; an invalid field counts as empty."""
 
     def __init__(self) -> None:
         self._problems: list[ScriptProblem] = []
@@ -214,13 +209,7 @@ class _Reader:
         return None
 
     def _text(
-        self,
-        table: Mapping[str, object],
-        key: str,
-        location: str,
-        limit: int,
-        *,
-        is_required: bool = False,
+        self, table: Mapping[str, object], key: str, location: str, limit: int, *, is_required: bool = False
     ) -> str:
         value = table.get(key, "")
         if not isinstance(value, str):
@@ -250,7 +239,7 @@ class _Reader:
             found = f"occurs {len(tables)} times" if tables else "is missing"
             self._report("[[agent]]", f"{found}; a chapter has 1 to {len(Slot)} characters.")
         agents: list[ScriptAgent] = []
-        # Characters beyond the seventh are one problem, named above; what is wrong inside them is moot.
+        # Characters beyond the seventh are one problem, reported above; their contents are not checked.
         for slot, table in zip(Slot, tables, strict=False):
             owner = f"agent {slot.value}: "
             self._refuse_unknown(table, _AGENT_KEYS, owner)
@@ -282,7 +271,7 @@ class _Reader:
             slot = self._addressee(table["to"], agents, f"{owner}to") if "to" in table else next_slot
             text = self._text(table, "text", f"{owner}text", _LIMITS.prompt, is_required=True)
             prompts.append(ScriptPrompt(slot=slot or next_slot, text=text))
-            next_slot = following(slot or next_slot, slots)
+            next_slot = slot_after(slot or next_slot, slots)
         return tuple(prompts)
 
     def _addressee(self, to: object, agents: tuple[ScriptAgent, ...], location: str) -> Slot | None:
@@ -296,32 +285,28 @@ class _Reader:
             return None
         if slot is None and agents:
             cast = ", ".join(agent.name for agent in agents)
-            # A number from a file may have more digits than Python is willing to print.
+            # Python refuses to print numbers with very many digits.
             shown = _quoted(to) if isinstance(to, str) else str(to) if abs(to) < 1_000_000 else "that number"
             self._report(location, f"= {shown} names no character; the cast is {cast}.")
         return slot
 
 
+_KINDS: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "text",
+    list: "a list",
+    dict: "a table",
+}
+
+
 def _kind(value: object) -> str:
-    """Say in the GM's words what a TOML value is."""
-    match value:
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return "a date or time"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"
+    """Name the type of a TOML value for the GM."""
+    return _KINDS.get(type(value), "a date or time")
 
 
 def _quoted(text: str) -> str:
-    return f'"{_shortened(clean_line(text))}"'
+    line = clean_line(text)
+    shown = line if len(line) <= 60 else line[:59] + "…"
+    return f'"{shown}"'

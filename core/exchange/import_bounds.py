@@ -1,7 +1,7 @@
-"""Bounds of a file that is imported: what is larger or deeper than any export is refused before validation.
+"""Refuses imported files that are larger or deeper than any export, before they are validated.
 
-A megabyte of `[],[],…` is half a million Python objects, and one error for each when they are validated. So
-values are counted while they are still bytes, and the parsed document is walked without recursion.
+A megabyte of `[],[],…` becomes half a million Python objects, and as many validation errors. So values are
+counted while they are still bytes, and the parsed document is traversed without recursion.
 """
 
 import json
@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-MOST_VALUES: Final = 4_000_000
-"""A chapter of ten thousand prompts with every call that was made has fewer than one million."""
-MOST_KEYS: Final = 1_000
-"""Keys of an object, and entries of a list, in a record; memory and metadata have what their texts hold."""
-DEEPEST: Final = 150
-LARGEST_NUMBER: Final = 2**31 - 1
-"""Numbers of records are columns of four bytes; those of memory and metadata are kept as they are."""
+MAX_VALUES: Final = 4_000_000
+"""A chapter of ten thousand prompts with all their calls has fewer than one million."""
+MAX_ENTRIES: Final = 1_000
+"""Keys of an object or entries of a list in a record; memory and metadata have no such limit."""
+MAX_DEPTH: Final = 150
+MAX_NUMBER: Final = 2**31 - 1
+"""Numbers in records are stored in four bytes; those in memory and metadata have no such limit."""
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _ENTRIES_OF_RECORDS = ("block_ids", "left_out")
@@ -23,16 +23,16 @@ _FREE_FORM = ("payload", "metadata")
 
 
 class BoundExceededError(Exception):
-    """A document that no export is; the message says in which respect."""
+    """A document that cannot be an export; the message says why."""
 
 
 def parse(document: bytes) -> Any:
     """Return the parsed JSON; raise BoundExceededError, ValueError or RecursionError when it cannot be."""
     marks = _STRING.sub(b"", document)
-    if sum(marks.count(mark) for mark in (b",", b"[", b"{")) > MOST_VALUES:
-        raise BoundExceededError(f"it has more than {MOST_VALUES:,} values")
+    if sum(marks.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
+        raise BoundExceededError(f"it has more than {MAX_VALUES:,} values")
     parsed = json.loads(document, parse_constant=_refuse_constant)
-    _refuse_what_is_too_much(parsed)
+    _check_bounds(parsed)
     return parsed
 
 
@@ -40,19 +40,19 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def _refuse_what_is_too_much(parsed: object) -> None:
+def _check_bounds(parsed: object) -> None:
     # (value, depth, whether numbers are those of columns, whether a list may be long)
     open_: list[tuple[object, int, bool, bool]] = [(parsed, 1, True, False)]
     while open_:
         value, depth, is_bounded, is_long = open_.pop()
-        if isinstance(value, int) and is_bounded and abs(value) > LARGEST_NUMBER:
+        if isinstance(value, int) and is_bounded and abs(value) > MAX_NUMBER:
             raise BoundExceededError("it holds a number that is too large")
         if not isinstance(value, dict | list):
             continue
-        if depth > DEEPEST:
-            raise BoundExceededError(f"it is nested deeper than {DEEPEST} levels")
-        if len(value) > MOST_KEYS and is_bounded and not (is_long and isinstance(value, list)):
-            raise BoundExceededError(f"a list or an object in it has more than {MOST_KEYS:,} entries")
+        if depth > MAX_DEPTH:
+            raise BoundExceededError(f"it is nested deeper than {MAX_DEPTH} levels")
+        if len(value) > MAX_ENTRIES and is_bounded and not (is_long and isinstance(value, list)):
+            raise BoundExceededError(f"a list or an object in it has more than {MAX_ENTRIES:,} entries")
         open_ += (
             (inner, depth + 1, is_bounded and key not in _FREE_FORM, _may_be_long(key, depth))
             for key, inner in _entries(value)
@@ -60,7 +60,7 @@ def _refuse_what_is_too_much(parsed: object) -> None:
 
 
 def _may_be_long(key: str, depth: int) -> bool:
-    """Lists of records stand in the body, which is the second level; two lists in a record grow too."""
+    """Whether a list can be long: lists of records, at the second level, and two lists in a record."""
     return depth == 2 or key in _ENTRIES_OF_RECORDS
 
 

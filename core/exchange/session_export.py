@@ -39,10 +39,10 @@ _MAX_REASON_CHARS: Final = 300
 
 
 class ImportRefusedError(StoryEngineError):
-    """A file that is not an export of this program, or was changed since."""
+    """The file is not an export of this program, or was changed since."""
 
     def __init__(self, reason: str) -> None:
-        # A reason repeats what stands in the file: that is data, and may be long.
+        # A reason may quote the file, which is untrusted and may be long.
         reason = clean_line(reason)
         if len(reason) > _MAX_REASON_CHARS:
             reason = f"{reason[:_MAX_REASON_CHARS]}…"
@@ -65,12 +65,12 @@ def _flat_schema(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
 
 
 FlatRequest = Annotated[Request, GetPydanticSchema(_flat_schema)]
-"""A request of any kind, written and read as a flat record."""
+"""A request of any kind, serialised as a flat record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBody:
-    """Everything that is stored of one session."""
+    """All stored data of one session."""
 
     session: Session
     tab1: Tab1Inputs
@@ -85,7 +85,7 @@ class SessionBody:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionExport:
-    """The document: what it is, its version, and the SHA-256 of its body's canonical JSON."""
+    """The exported document, with its version and the SHA-256 of its body as canonical JSON."""
 
     format: Literal["storyengine-session"] = "storyengine-session"
     version: Literal[2] = 2
@@ -96,7 +96,7 @@ class SessionExport:
 T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
 
 
-# Both are made when first needed: they take a tenth of a second, and few runs of the program export.
+# Created on first use: they take a tenth of a second, and few runs of the program export.
 @cache
 def _bodies() -> TypeAdapter[SessionBody]:
     return TypeAdapter(SessionBody)
@@ -108,9 +108,9 @@ def _exports() -> TypeAdapter[SessionExport]:
 
 
 async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
-    """Read everything that is stored of a session, as it is at one moment, while others may write.
+    """Read a consistent state of a session while another window may write.
 
-    Raises StorageError when there is none, or when it never holds still.
+    Raises StorageError when the session does not exist, or changes during every attempt.
     """
     for _ in range(_TRIES):
         snapshot = await store.load(session_id)
@@ -146,13 +146,13 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
 
 
 def to_json(body: SessionBody) -> bytes:
-    """Return the export as UTF-8 JSON; the same session gives the same bytes."""
+    """Return the export as UTF-8 JSON, with the same bytes for the same session."""
     plain = json.loads(_bodies().dump_json(body))
     return _exports().dump_json(SessionExport(sha256=checksum(canonical(plain)), body=body), indent=1)
 
 
 def from_json(document: bytes) -> SessionBody:
-    """Read an export of any version; raise ImportRefusedError when it is no export, or was changed."""
+    """Read an export of any version; raise ImportRefusedError when it is invalid or was changed."""
     header = _header(document)
     version, plain = header.get("version"), header.get("body")
     if type(version) is not int or version not in _READABLE:
@@ -188,7 +188,7 @@ def _header(document: bytes) -> dict[str, Any]:
 
 
 def _refuse_what_we_never_write(plain: object, body: SessionBody) -> None:
-    """A checksum only detects damage: the author of a file can also compute it."""
+    """Raise ImportRefusedError for content that no export has: a forger can compute the checksum too."""
     if not all(clean(text) == text for text in _texts(plain)):
         raise ImportRefusedError("it holds control characters or escape sequences")
     if not all(Content.of(content.text) == content for content in body.contents):
@@ -247,11 +247,7 @@ def _times(body: SessionBody) -> Iterator[datetime | None]:
 
 
 def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
-    """Return what stores `body` under a new id.
-
-    It is no longer the session that a chapter script goes on with, and not archived; nothing else of it
-    changes.
-    """
+    """Return the changes that store `body` under a new id, not archived and without its chapter script."""
     return Changes(
         session_id=session_id,
         session=replace(body.session, id=session_id, script_key="", archived_at=None),

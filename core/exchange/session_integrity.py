@@ -1,7 +1,7 @@
-"""What holds of every session that this program wrote: an import is refused unless it does.
+"""Checks the invariants of a session before it is imported.
 
-Commands refuse what breaks a rule before it is stored (`core.engine.commands`), and settling keeps pointer,
-boundary and memory together (design 4 to 6). What comes from a file has passed neither.
+In sessions of this program, commands (`core.engine.commands`) and transitions keep these invariants (design 4
+to 6); the content of a file has passed neither.
 """
 
 import json
@@ -47,7 +47,7 @@ from core.domain.slot import Slot, first_slots
 from core.text.cleaning import clean_line, has_controls, is_blank
 
 _WAITING = 50
-"""How many prompts' length a composer may hold: those that failed come back to what was typed since."""
+"""Maximum length of a composer's text, in prompts: failed ones return to what was typed since."""
 _SHAPES: Mapping[BlockType, type[BaseModel]] = {
     BlockType.WORLD_CHAPTER_LOCK: WorldChapterLock,
     BlockType.TURN_DELTA: TurnDelta,
@@ -60,14 +60,14 @@ Problems = Iterator[str]
 
 
 def problems_of_times(times: Iterable[datetime | None]) -> Problems:
-    """Yield times that no list of chapters could show."""
+    """Yield a problem for times that cannot be shown."""
     if not all(time is None or is_storable_time(time) for time in times):
         first, last = EARLIEST_TIME.year, LATEST_TIME.year - 1
         yield f"it holds a time without a zone, or one that is not between {first} and {last}"
 
 
 def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot, str]) -> Problems:
-    """Yield what the GM could not have entered: names, title, texts, cast, limits."""
+    """Yield problems of names, title, texts, cast and limits."""
     limits, most = session.limits, asdict(Limits())
     if session.state is SessionState.RESETTING:
         yield "it was written in the middle of a reset"
@@ -94,9 +94,9 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
 
 
 def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:
-    """Yield where the pointer and what was played do not belong together.
+    """Yield problems of the log and the pointer.
 
-    A prompt has the GM's text, then replies and events of the system in any number, one reply at least.
+    A prompt has the GM's text, then any number of replies and system events, with at least one reply.
     """
     played = 0
     for index, at_index in groupby(events, key=lambda event: event.prompt_index):
@@ -126,13 +126,13 @@ def _problems_of_prompt(session: Session, prompt: Event, others: Sequence[Event]
 
 
 def problems_of_ids(ids: Iterable[Sequence[object]]) -> Problems:
-    """Yield where two records of one kind have the same id."""
+    """Yield a problem if two records of one kind have the same id."""
     if any(len(set(same)) < len(same) for same in ids):
         yield "two of its records have the same id"
 
 
 def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Problems:
-    """Yield where memory, boundary and state do not belong together."""
+    """Yield problems of memory, boundary and state."""
     state, chunk = session.state, session.limits.chunk_size
     if session.tab1_locked == (state in _UNLOCKED):
         yield "its state and its lock do not belong together"
@@ -156,7 +156,7 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
     elif state in _FINISHED and session.boundary != session.prompt_index:
         yield "it is ended, and not all of it is in memory"
     if not _are_in_place(blocks):
-        yield "its corrections of canon are not behind what they correct, one after the other"
+        yield "its corrections of canon do not follow the blocks that they correct, in order"
     if any(is_blank(str(block.payload.get("correction", ""))) for block in corrections):
         yield "a correction of canon has no text"
     if corrections_length(blocks) > LONGEST_CORRECTIONS:
@@ -174,7 +174,7 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
 
 
 def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
-    """Whether each correction stands right behind the block at whose end it was made, in order."""
+    """Whether each correction follows the block at whose end it was made, in order."""
     last, ordinal = -1, 0
     for block in blocks:
         if block.type is not BlockType.CANON_CORRECTION:
@@ -187,7 +187,7 @@ def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
 
 
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:
-    """Yield requests that this session could not have made."""
+    """Yield problems of requests."""
     played = {event.request_id: event.text for event in events if event.ordinal == 0}
     live = [request for request in requests if request.state.is_open]
     is_alone = sum(not isinstance(request, ReplyRequest) for request in live) <= 1
@@ -197,7 +197,7 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
         yield "two calls run at once"
     for request in requests:
         if request.attempts < 0:
-            yield "a call has a number of attempts that cannot be"
+            yield "a call has an invalid number of attempts"
         if not (request.spec.may_precede_lock or session.tab1_locked):
             yield "a call was made before the lock"
         match request:
@@ -215,7 +215,7 @@ def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[s
         or is_blank(request.text)
         or len(request.text) > session.limits.prompt
     ):
-        yield "a sent prompt is empty, too long or for no character"
+        yield "a sent prompt is empty, too long or without a character"
     if request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
         yield "a prompt that was answered is not among its prompts"
 
@@ -234,7 +234,7 @@ def problems_of_drafts(
     blocks: Sequence[MemoryBlock],
     requests: Sequence[Request],
 ) -> Problems:
-    """Yield drafts that were not built from this session."""
+    """Yield problems of drafts."""
     memory = {block.id for block in blocks}
     builds = {None, *(request.id for request in requests if isinstance(request, NarrativeRequest))}
     if [draft.version for draft in drafts] != list(range(1, len(drafts) + 1)):
@@ -257,13 +257,13 @@ def problems_of_drafts(
 def problems_of_calls(
     artifacts: Sequence[Artifact], contents: Sequence[Content], requests: Sequence[Request]
 ) -> Problems:
-    """Yield calls whose inputs or outputs are not there, so that no export could be made of them again."""
+    """Yield problems of calls: missing requests, inputs or outputs, and invalid values."""
     if not {artifact.request_id for artifact in artifacts} <= {request.id for request in requests}:
         yield "a call refers to a request that is missing"
     texts = {content.hash: content.text for content in contents}
     for artifact in artifacts:
         if not (0 <= artifact.agent_id <= 9 and artifact.attempt >= 1 and artifact.call >= 0):
-            yield "a call was made by an agent, or at an attempt, that cannot be"
+            yield "a call has an invalid agent or attempt"
         if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):
             yield "a call has an invalid model name"
         if artifact.output_ref is not None and artifact.output_ref not in texts:

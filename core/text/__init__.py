@@ -1,1 +1,1 @@
-"""Pure functions over strings: cleaning, graphemes, token estimates."""
+"""Pure functions over strings: cleaning, graphemes, delimiters, canonical JSON."""

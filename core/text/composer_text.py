@@ -1,16 +1,16 @@
-"""What a composer holds: a text that comes back is joined with what was typed there, never lost (design 6).
+"""Merges a text that returns to a composer with what was typed there, so that none is lost (design 6).
 
-The engine stores it, and a screen shows it, by these rules.
+The engine and the screen use the same rules.
 """
 
 from typing import Final
 
 BETWEEN: Final = "\n\n"
-"""What stands between a text that came back and what was typed since."""
+"""The separator between a returned text and what was typed since."""
 
 
 def joined(front: str, behind: str) -> str:
-    """Return both texts, the one that came back in front; one alone where the other is blank or the same."""
+    """Return both texts, the returned one in front; one alone if the other is blank or the same."""
     if not front.strip():
         return behind
     if not behind.strip() or behind.strip() == front.strip():
@@ -19,7 +19,7 @@ def joined(front: str, behind: str) -> str:
 
 
 def without(text: str, part: str) -> str | None:
-    """Return what is left of `text` once `part` is taken out as it was joined; None when it is not there."""
+    """Return `text` without `part`, which was joined to it; None when it is not there."""
     if text.strip() == part.strip():
         return ""
     if text.startswith(part + BETWEEN):
@@ -30,7 +30,7 @@ def without(text: str, part: str) -> str | None:
 
 
 def merged(stored: str, typed: str) -> str:
-    """Return what a panel holds that was typed in while the stored text of it changed elsewhere."""
+    """Return the text of a panel that was edited while its stored text changed elsewhere."""
     if without(typed, stored) is not None or not stored:
         return typed
     return stored if without(stored, typed) is not None else joined(stored, typed)

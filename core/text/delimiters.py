@@ -1,17 +1,16 @@
-"""Fences around sections of an input, so that a model can tell material from instructions.
+"""Delimits the sections of a model input, so that the model can tell material from instructions.
 
-A section stands between two mark lines. Nothing inside can look like one: a line that begins with two
-or more equals signs, or what is drawn like them, after and between any white or invisible space, gets a
-backslash in front.
+A section is enclosed by two mark lines. Lines inside that could pass for one are escaped with a backslash:
+those that begin with two or more equals signs or lookalikes, with any white or invisible space before and
+between.
 """
 
 import re
 from enum import StrEnum
 
-# Every character at which str.splitlines breaks is a line's end, so that no reader sees other lines.
+# All line ends of str.splitlines, so that every reader sees the same lines.
 _BREAKS = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-# What Unicode calls ignorable or a format character, and fillers that are drawn as nothing: a model may read
-# past them too.
+# Ignorable and format characters of Unicode, and blank fillers: a model may ignore them too.
 _INVISIBLE = (
     r"\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd\U00013430-\U0001343f"
     r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
@@ -23,11 +22,11 @@ _GAP = rf"(?:[^\S{_BREAKS}]|[{_INVISIBLE}])*"
 _MARK_LIKE = re.compile(rf"(^|[{_BREAKS}])(?={_GAP}(?:[⩵⩶]|{_EQUALS}[{_INVISIBLE}]*(?:[⩵⩶]|{_EQUALS})))")
 
 EMPTY = "(none)"
-"""What stands in a section that has no text, so that every input has the same shape."""
+"""The text of an empty section, so that every input has the same shape."""
 
 
 class SegmentName(StrEnum):
-    """The sections of an input; the system prompts speak of them by these names."""
+    """The sections of an input, by the names that the system prompts use."""
 
     SYSTEM_PROMPT = "SYSTEM_PROMPT"
     EXAMPLE_INPUT = "EXAMPLE_INPUT"
@@ -62,11 +61,11 @@ def closing_mark(name: SegmentName) -> str:
 
 
 def escape_delimiters(text: str) -> str:
-    """Return `text` with a backslash before whatever could pass for a mark line."""
+    """Return `text` with a backslash before lines that could pass for a mark line."""
     return _MARK_LIKE.sub(r"\1\\", text)
 
 
-def fence(name: SegmentName, text: str) -> str:
+def delimit(name: SegmentName, text: str) -> str:
     """Return `text` between the marks of its section; blank text becomes `(none)`."""
     inner = escape_delimiters(text) if text.strip() else EMPTY
     return f"{opening_mark(name)}\n{inner}\n{closing_mark(name)}"

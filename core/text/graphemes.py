@@ -1,19 +1,18 @@
-"""Cutting text without tearing apart what a reader sees as one character.
+"""Cuts text at grapheme boundaries, so that no visible character is split.
 
-Python's strings are code points, so a surrogate pair cannot be split; a combining sequence, a flag or
-an emoji made of several code points could be. The rules follow Unicode's text segmentation as far as
-the standard library's tables reach.
+Combining sequences, flags and emoji can have several code points. The rules follow Unicode's text
+segmentation as far as the tables of the standard library allow.
 """
 
 import unicodedata
 
 _ZWJ = "\u200d"
 _SEARCH = 64
-"""How many code points a cut may move; longer runs are not text, and are cut where they stand."""
+"""Maximum shift of a cut in code points; longer clusters are not text, and are cut anywhere."""
 
 
 def is_safe_cut(text: str, position: int) -> bool:
-    """Whether `text` may be cut before `position` without splitting what is seen as one character."""
+    """Whether a cut of `text` before `position` splits no visible character."""
     if position <= 0 or position >= len(text):
         return True
     before, after = text[position - 1], text[position]
@@ -29,7 +28,7 @@ def is_safe_cut(text: str, position: int) -> bool:
 
 
 def tail(text: str, length: int) -> str:
-    """Return the end of `text`, at most `length` code points, from the first safe place on."""
+    """Return the end of `text`, at most `length` code points, from a safe cut on."""
     if length <= 0:
         return ""
     start = len(text) - length
@@ -42,7 +41,7 @@ def tail(text: str, length: int) -> str:
 
 
 def head(text: str, length: int) -> str:
-    """Return the beginning of `text`, at most `length` code points, up to the last safe place."""
+    """Return the beginning of `text`, at most `length` code points, up to a safe cut."""
     if length <= 0:
         return ""
     if length >= len(text):

@@ -1,4 +1,4 @@
-"""PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`): where they are, and how they are run."""
+"""Finds and runs PostgreSQL's own programs (`pg_dump`, `pg_restore`, `psql`)."""
 
 import asyncio
 import ipaddress
@@ -29,10 +29,10 @@ _HINT: Final = (
 
 
 def program(name: str, url: URL) -> Path:
-    """Return the program to use for a server; raise StorageError when there is none.
+    """Return the program to use for a server; raise StorageError when none is installed.
 
-    Those that come with us cannot encrypt, so they serve the private server and this machine alone:
-    to any other, chapters and password would go in the clear.
+    The bundled programs cannot encrypt, so they are used only for servers on this machine: to any other,
+    chapters and password would be sent in clear text.
     """
     if directory := os.environ.get(OVERRIDE):
         found = Path(directory).expanduser() / name
@@ -43,7 +43,7 @@ def program(name: str, url: URL) -> Path:
         try:
             return find_binaries().program(name)
         except EmbeddedError:
-            pass  # a server of the machine's own, with its own programs
+            pass  # a server installed on this machine brings its own programs
     if installed := shutil.which(name):
         return Path(installed)
     raise _failure(f"No {name} that can talk to this server is installed.", _HINT)
@@ -63,9 +63,9 @@ def is_local_server(url: URL) -> bool:
 async def run(
     name: str, url: URL, arguments: Sequence[str | Path], *, code: ErrorCode, connects: bool = True
 ) -> str:
-    """Run a program to its end and return what it printed; raise StorageError when it fails.
+    """Run a program and return its output; raise StorageError when it fails.
 
-    The password goes by the environment: anyone on the machine can read a process's arguments.
+    The password is passed in the environment: every user of the machine can read a process's arguments.
     """
     kept = {name: text for name, text in environment_without_secrets().items() if not name.startswith("PG")}
     environment = kept | {"LC_ALL": "C", "PGCONNECT_TIMEOUT": "10", "PGAPPNAME": "storyengine"}

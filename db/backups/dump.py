@@ -1,7 +1,7 @@
-"""Backup and restore of a whole database, by PostgreSQL's own programs (design 11).
+"""Backs up and restores a whole database with PostgreSQL's own programs (design 11).
 
-A backup is written beside its target, read back, flushed, and only then named; a restore is one
-transaction. Interrupted at any instant, either leaves what was there.
+A backup is written beside its target, read back, flushed, and only then renamed; a restore is one
+transaction. Interrupted at any moment, either leaves everything as it was.
 """
 
 import errno
@@ -28,9 +28,9 @@ _NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 
 
 async def backup(url: str, target: Path) -> None:
-    """Write the whole database to `target`, readable by its owner alone; never over an existing file.
+    """Write the whole database to `target`, readable by its owner only; never over an existing file.
 
-    Raises StorageError. Works while chapters are being played: what is written is one instant.
+    Raises StorageError. Chapters may be played meanwhile: the backup is a consistent snapshot.
     """
     parsed = parse_url(url)
     draft = _new_draft(target)
@@ -40,20 +40,20 @@ async def backup(url: str, target: Path) -> None:
             "pg_dump", parsed, [*options, "--lock-wait-timeout=30s", f"--file={draft}"], code=LOAD
         )
         await _contents(parsed, draft)
-        # The list is at the beginning; this reads the file to its end.
+        # The list is at the beginning of the file; this reads all of it.
         whole: list[str | Path] = [f"--file={os.devnull}", draft]
         await client_programs.run("pg_restore", parsed, whole, code=LOAD, connects=False)
         _publish(draft, target)
     finally:
-        _discard(draft)
+        draft.unlink(missing_ok=True)
 
 
 async def restore(url: str, source: Path, *, replace: bool = False) -> None:
-    """Make the database what it was when `source` was written, then bring its schema up to date.
+    """Replace the database by the content of `source`, then upgrade its schema.
 
-    Raises StorageError, and then nothing has changed: when the backup is damaged or of a newer program,
-    and when the database holds chapters and `replace` is not set. Windows that have one of them open
-    write nothing more into it: the writer before a restore is not the writer after it.
+    Raises StorageError, and changes nothing, when the backup is damaged or of a newer program, and when the
+    database holds chapters and `replace` is not set. Windows that have a chapter open cannot write to it
+    afterwards: a restore counts as a new writer.
     """
     parsed = parse_url(url)
     refuse_revision(await _revision_in(parsed, source))
@@ -73,7 +73,7 @@ async def restore(url: str, source: Path, *, replace: bool = False) -> None:
 
 
 async def _contents(url: URL, file: Path) -> str:
-    """Return the list of what a backup holds; raise StorageError when it is no whole backup of ours."""
+    """Return a backup's list of contents; raise StorageError when it is damaged or not of this program."""
     try:
         listed = await client_programs.run("pg_restore", url, ["--list", file], code=LOAD, connects=False)
     except StorageError as error:
@@ -98,7 +98,7 @@ async def _revision_in(url: URL, file: Path) -> str:
 
 
 async def holds_chapters(url: str) -> bool:
-    """Return whether there is anything that a restore would replace; raise StorageError."""
+    """Return whether a restore would replace chapters; raise StorageError."""
     engine = open_engine(parse_url(url))
     try:
         count, _ = await _count(engine)
@@ -108,7 +108,7 @@ async def holds_chapters(url: str) -> bool:
 
 
 async def _count(engine: AsyncEngine) -> tuple[int, int]:
-    """Return how many chapters there are, and the highest epoch of a writer."""
+    """Return the number of chapters and the highest epoch of a writer."""
     async with guarded(LOAD), engine.connect() as connection:
         if not await is_ours(connection):
             return 0, 0
@@ -146,7 +146,7 @@ def _fencing(last_epoch: int) -> str:
 
 
 def _new_draft(target: Path) -> Path:
-    """Return a new empty file beside the target, for its owner alone."""
+    """Return a new empty file beside the target, readable by its owner only."""
     if target.exists():
         raise _exists_already(target)
     try:
@@ -158,7 +158,7 @@ def _new_draft(target: Path) -> Path:
 
 
 def _publish(draft: Path, target: Path) -> None:
-    """Give a finished file its name: on the disk first, and never in the place of another."""
+    """Flush a finished file and rename it, never over another file."""
     try:
         _flush(draft)
         _name(draft, target)
@@ -169,17 +169,13 @@ def _publish(draft: Path, target: Path) -> None:
         raise _refusal(f"{target} could not be written.", str(error.strerror)) from error
 
 
-def _discard(draft: Path) -> None:
-    draft.unlink(missing_ok=True)
-
-
 def _name(draft: Path, target: Path) -> None:
     try:
         os.link(draft, target)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        # Such as FAT on a stick: the name was free when we began.
+        # A file system without links, such as FAT: the name was free at the beginning.
         os.rename(draft, target)
 
 

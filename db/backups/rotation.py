@@ -1,4 +1,4 @@
-"""Backups in a directory: named by their instant, the newest few kept (design 11)."""
+"""Rotates backups in a directory: named by their time, with the newest few kept (design 11)."""
 
 import asyncio
 import re
@@ -17,10 +17,10 @@ _ABANDONED: Final = timedelta(days=1)
 
 
 async def backup_into(url: str, directory: Path, keep: int, now: datetime) -> Path:
-    """Write a backup into `directory` and return its file; then remove all but the newest `keep`, 1 or more.
+    """Write a backup into `directory`, remove all but the newest `keep` (1 or more), and return the new file.
 
-    Only files that were named here are removed, and only once the new one is whole. What a backup left
-    that was killed is removed after a day.
+    Removes only files with a name of this form, and only once the new one is complete. Leftovers of a killed
+    backup are removed after a day.
 
     Raises:
         StorageError: The backup could not be written; then nothing is removed.
@@ -50,5 +50,5 @@ def _prune(directory: Path, keep: int, now: datetime) -> None:
 
 
 def _named(directory: Path, pattern: re.Pattern[str]) -> list[Path]:
-    """Return the files of this name, oldest first: the names sort as their instants do."""
+    """Return the files whose names match, oldest first: the names sort by time."""
     return sorted(file for file in directory.iterdir() if pattern.fullmatch(file.name) and file.is_file())

@@ -1,4 +1,4 @@
-"""The data directory: made as a whole or not at all, of one major version, and free of stale leftovers."""
+"""Creates and checks the data directory: atomically, of one major version, without stale leftovers."""
 
 import os
 import shutil
@@ -18,31 +18,42 @@ from db.embedded.machine.run_as import RunAs
 INITDB_TIMEOUT = 300.0
 MMAP = "dynamic_shared_memory_type=mmap"
 """Outlives logind's RemoveIPC, and needs none of the little /dev/shm that a container has."""
-BUILTIN_LOCALES_SINCE = SYNC_METHODS_SINCE = 17
-"""The major version of the server from which initdb knows them; without the former its C locale is libc's."""
 _LEFTOVER = "data.new-"
+_INITDB_OPTIONS = (
+    f"--username={ADMINISTRATOR}",
+    "--auth=peer",
+    "--encoding=UTF8",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--locale=C",
+    "--data-checksums",
+    "--no-instructions",
+    "--no-sync",
+    f"--set={MMAP}",
+)
+_SYNC_OPTIONS = ("--sync-method=syncfs",) if sys.platform == "linux" else ()
 
 
-def prepare_cluster(footing: RunAs, binaries: Binaries, version: str) -> Path:
-    """Return the data directory, made when there is none; raise EmbeddedError when it cannot serve.
+def prepare_cluster(run_as: RunAs, binaries: Binaries, version: str) -> Path:
+    """Return the data directory, created if missing; raise EmbeddedError when it cannot be used.
 
-    Call it with the supervisor's lock held.
+    The caller holds the supervisor's lock.
     """
-    data = footing.base / "data"
+    data = run_as.base / "data"
     try:
-        for leftover in footing.base.glob(f"{_LEFTOVER}*"):
+        for leftover in run_as.base.glob(f"{_LEFTOVER}*"):
             _remove_leftover(leftover)
         if (data / "PG_VERSION").exists():
             refuse_other_major(data, version)
         else:
-            _create(footing, binaries, data, major_of(version))
+            _create(run_as, binaries, data)
     except OSError as error:
         raise explain_os_error(error, data) from error
     return data
 
 
 def _remove_leftover(draft: Path) -> None:
-    """Remove what an interrupted initdb left; it may still be at work when only its supervisor was killed."""
+    """Remove the files of an interrupted initdb, which may still run when only its supervisor was killed."""
     deadline = time.monotonic() + ORPHAN_PATIENCE
     while draft.exists() and time.monotonic() < deadline:
         end_orphans(draft)
@@ -61,52 +72,25 @@ def refuse_other_major(data: Path, version: str) -> None:
         )
 
 
-def _create(footing: RunAs, binaries: Binaries, data: Path, major: int) -> None:
-    draft = footing.base / f"{_LEFTOVER}{os.getpid()}"
+def _create(run_as: RunAs, binaries: Binaries, data: Path) -> None:
+    draft = run_as.base / f"{_LEFTOVER}{os.getpid()}"
     draft.mkdir(mode=0o700)
     try:
-        footing.give(draft)
-        _run(footing, binaries, "initdb", ["-D", draft, *_initdb_options(major)])
+        run_as.give(draft)
+        _run(run_as, binaries, "initdb", ["-D", draft, *_INITDB_OPTIONS])
         options = ["-F", "-c", "exit_on_error=on", "-c", MMAP, "postgres"]
-        _run(
-            footing,
-            binaries,
-            "postgres",
-            ["--single", "-D", draft, *options],
-            CREATE,
-        )
-        write_access(footing, draft)
-        _run(footing, binaries, "initdb", ["--sync-only", *_sync_option(major), "-D", draft])
+        _run(run_as, binaries, "postgres", ["--single", "-D", draft, *options], CREATE)
+        write_access(run_as, draft)
+        _run(run_as, binaries, "initdb", ["--sync-only", *_SYNC_OPTIONS, "-D", draft])
         os.rename(draft, data)
-        sync_directory(footing.base)
+        sync_directory(run_as.base)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _initdb_options(major: int) -> list[str]:
-    builtin = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return [
-        f"--username={ADMINISTRATOR}",
-        "--auth=peer",
-        "--encoding=UTF8",
-        *(builtin if major >= BUILTIN_LOCALES_SINCE else ()),
-        "--locale=C",
-        "--data-checksums",
-        "--no-instructions",
-        "--no-sync",
-        f"--set={MMAP}",
-    ]
-
-
-def _sync_option(major: int) -> list[str]:
-    return ["--sync-method=syncfs"] if sys.platform == "linux" and major >= SYNC_METHODS_SINCE else []
-
-
-def _run(footing: RunAs, binaries: Binaries, name: str, arguments: list[str | Path], text: str = "") -> None:
+def _run(run_as: RunAs, binaries: Binaries, name: str, arguments: list[str | Path], text: str = "") -> None:
     try:
-        result = footing.run(
-            [binaries.program(name), *arguments], program_environment(), INITDB_TIMEOUT, text
-        )
+        result = run_as.run([binaries.program(name), *arguments], program_environment(), INITDB_TIMEOUT, text)
     except subprocess.TimeoutExpired as error:
         raise EmbeddedError(
             f"The private database's {name} did not end within {INITDB_TIMEOUT:.0f} s."
@@ -114,39 +98,39 @@ def _run(footing: RunAs, binaries: Binaries, name: str, arguments: list[str | Pa
     except subprocess.SubprocessError as error:
         raise EmbeddedError(f"The private database's {name} could not be started.") from error
     if result.returncode != 0:
-        raise explain_output(name, result.stderr, footing.base)
+        raise explain_output(name, result.stderr, run_as.base)
 
 
-def hand_over(footing: RunAs, binaries: Binaries, version: str) -> None:
-    """Make the program's role the owner of a database that an earlier version made; do it once.
+def hand_over(run_as: RunAs, binaries: Binaries) -> None:
+    """Make the program's role the owner of a database that an earlier version created, once.
 
     Call it while no server runs in the directory.
     """
-    data = footing.base / "data"
+    data = run_as.base / "data"
     if role_of(data) == ADMINISTRATOR:
-        settings = [f"--{name}={value}" for name, value in server_settings(data, version).items()]
+        settings = [f"--{name}={value}" for name, value in server_settings(data).items()]
         options = ["-c", "exit_on_error=on", *settings, DATABASE]
-        _run(footing, binaries, "postgres", ["--single", "-D", data, *options], HAND_OVER)
-    write_access(footing, data)
+        _run(run_as, binaries, "postgres", ["--single", "-D", data, *options], HAND_OVER)
+    write_access(run_as, data)
 
 
-def reachable_binaries(footing: RunAs, binaries: Binaries, version: str) -> Binaries:
-    """Return programs that the server's account can reach: ours, or a copy in its directory.
+def reachable_binaries(run_as: RunAs, binaries: Binaries, version: str) -> Binaries:
+    """Return programs that the server's account can reach: the installed ones, or a copy in its directory.
 
-    A program that root installed for itself is under /root, where no other account gets in.
+    A program that root installed for itself may be in root's home, which no other account can read.
     """
-    account = footing.account
+    account = run_as.account
     parts = [path for path in (binaries.root, binaries.libraries) if path.exists()]
     if account is None or all(can_reach(path, account.uid, account.gid) for path in parts):
         return binaries
-    copy = footing.base / f"programs-{version}"
+    copy = run_as.base / f"programs-{version}"
     if not copy.exists():
         _copy_programs(binaries, parts, copy)
     return Binaries(copy / binaries.root.relative_to(binaries.root.parents[1]))
 
 
 def _copy_programs(binaries: Binaries, parts: list[Path], copy: Path) -> None:
-    """Copy what the programs find by paths relative to themselves, under one directory."""
+    """Copy the programs with the files that they find by relative paths."""
     draft = copy.with_name(f"programs.new-{os.getpid()}")
     try:
         for part in parts:

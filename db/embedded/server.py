@@ -1,4 +1,4 @@
-"""The program's side of the private PostgreSQL: attach to it, starting it when it does not run."""
+"""Attaches the program to the private PostgreSQL, and starts it when it does not run."""
 
 import asyncio
 import errno
@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,45 +26,25 @@ from db.embedded.supervisor import CLIENTS_LOCK, SUPERVISOR_LOCK
 START_LOCK = "start.lock"
 SUPERVISOR_LOG = "supervisor.log"
 DEFAULT_GRACE = 3.0
-"""Seconds for which the server outlives its last client, so that one command after another finds it warm."""
+"""Seconds that the server outlives its last client, so that consecutive commands find it running."""
 DEFAULT_TIMEOUT = 60.0
 START_ATTEMPTS = 3
 ANSWER_TIMEOUT = 10.0
-"""Seconds that a server which is said to be ready may take to answer: it is frozen, not starting."""
+"""Seconds after which a server that reported to be ready, but does not answer, counts as frozen."""
 SUPERVISOR_LOG_LIMIT = 1_000_000
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from db.embedded.supervisor import main; sys.exit(main(sys.argv[2:]))"
 )
-"""Run with -I, which keeps the environment and the current directory from choosing what is imported."""
+"""Run with -I, so that neither the environment nor the current directory decides what is imported."""
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """What `doctor` tells of the private server; asking neither starts nor disturbs it."""
-
-    home: Path
-    is_running: bool
-    is_supervised: bool
-    phase: Phase
-    version: str
-    pid: int
-    supervisor: int
-    data: str
-    socket_dir: str
-    log: Path
-    notification: str
-    """How the server runs when that is not as usual; empty otherwise."""
-    problem: str
-    """The sentence of the last failure; empty when there was none."""
-
-
 class EmbeddedServer:
-    """One client of the private server in `home`; several in one process or in many share the server.
+    """One client of the private server in `home`; any number of clients and processes share the server.
 
-    `acquire` and `release` are safe to call from any thread, and again.
+    `acquire` and `release` can be called from any thread, and repeatedly.
     """
 
     def __init__(self, home: Path, *, binaries: Binaries | None = None, grace: float = DEFAULT_GRACE) -> None:
@@ -76,9 +55,9 @@ class EmbeddedServer:
         self._guard = threading.Lock()
 
     def acquire(self, timeout: float = DEFAULT_TIMEOUT) -> str:
-        """Return the SQLAlchemy URL of a server that takes connections and stays until `release`.
+        """Return the SQLAlchemy URL of a server that accepts connections and runs until `release`.
 
-        Call it again when the server was lost: it comes back. Raises StorageError.
+        A second call restarts a lost server. Raises StorageError.
         """
         deadline = time.monotonic() + timeout
         try:
@@ -91,17 +70,13 @@ class EmbeddedServer:
             raise _storage_error(explain_os_error(error, self._home)) from error
 
     def release(self) -> None:
-        """Detach from the server; it stops when no other program is attached."""
+        """Detach from the server, which stops after its last client."""
         with self._guard:
             self._close_clients()
 
     async def acquire_async(self, within: float = DEFAULT_TIMEOUT) -> str:
         """`acquire` in a thread."""
         return await asyncio.to_thread(self.acquire, within)
-
-    async def release_async(self) -> None:
-        """`release` in a thread, as it waits for an `acquire` that is under way."""
-        await asyncio.to_thread(self.release)
 
     def url(self, database: str = DATABASE) -> str:
         """Return the SQLAlchemy URL of a database of the server; meaningful after `acquire`."""
@@ -115,46 +90,9 @@ class EmbeddedServer:
         role = role_of(Path(state.data))
         return {"host": state.socket_dir, "port": str(PORT), "user": role, "dbname": database}
 
-    def program_environment(self, database: str = DATABASE) -> dict[str, str]:
-        """Return an environment in which `pg_dump` and its like connect without arguments."""
-        names = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
-        kept = {name: text for name, text in os.environ.items() if not name.startswith("PG")}
-        return kept | {names[key]: text for key, text in self.connection_parameters(database).items()}
-
-    def program(self, name: str) -> Path:
-        """Return the path of `pg_dump`, `pg_restore`, …; raise StorageError when nothing is installed."""
-        try:
-            return self._find_binaries().program(name)
-        except EmbeddedError as error:
-            raise _storage_error(error) from error
-
     def is_supervised(self) -> bool:
-        """Whether somebody starts the server again when it is lost."""
+        """Whether a supervisor runs, which restarts the server when it is lost."""
         return is_locked(self._home / SUPERVISOR_LOCK)
-
-    def status(self) -> ServerStatus:
-        """Return what is known of the server without touching it."""
-        state = ServerState.read(self._home)
-        is_supervised = self.is_supervised()
-        phase = state.phase
-        if is_supervised and phase is Phase.STOPPED:
-            phase = Phase.STARTING
-        elif not is_supervised and phase is not Phase.FAILED:
-            phase = Phase.STOPPED
-        return ServerStatus(
-            home=self._home,
-            is_running=bool(state.socket_dir) and is_accepting(Path(state.socket_dir)),
-            is_supervised=is_supervised,
-            phase=phase,
-            version=state.version,
-            pid=state.pid,
-            supervisor=state.supervisor,
-            data=state.data,
-            socket_dir=state.socket_dir,
-            log=self._home / LOG_FILE,
-            notification=state.notification,
-            problem=f"{state.message} {state.hint}".strip(),
-        )
 
     def _attach(self, deadline: float) -> None:
         if sys.platform == "win32":
@@ -227,7 +165,7 @@ class EmbeddedServer:
                 start_new_session=True,  # no Ctrl-C and no hang-up from the terminal
             )
         try:
-            supervisor.wait(max(deadline - time.monotonic(), POLL))  # it goes on in a child of its own
+            supervisor.wait(max(deadline - time.monotonic(), POLL))  # it continues in a child of its own
         except subprocess.TimeoutExpired as error:
             supervisor.kill()
             supervisor.wait()

@@ -1,4 +1,4 @@
-"""What the supervisor tells the clients: one small file in the server's home, replaced as a whole."""
+"""The state that the supervisor reports to clients, in one small file that is replaced atomically."""
 
 import json
 import os
@@ -12,7 +12,7 @@ STATE_FILE = "state.json"
 
 
 class Phase(StrEnum):
-    """Where the server is in its life."""
+    """The phases of the server's life."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -22,24 +22,24 @@ class Phase(StrEnum):
 
 
 class ServerState(NamedTuple):
-    """The last word of the supervisor."""
+    """The last report of the supervisor."""
 
     phase: Phase = Phase.STOPPED
     pid: int = 0
-    """Process of the server."""
+    """Process number of the server."""
     supervisor: int = 0
-    """Process that owns it."""
+    """Process number of the supervisor."""
     version: str = ""
     data: str = ""
     socket_dir: str = ""
     notification: str = ""
-    """What the user should know about how the server runs; empty when there is nothing special."""
+    """An unusual way in which the server runs, as a sentence for the user; empty otherwise."""
     message: str = ""
     hint: str = ""
 
     @classmethod
     def read(cls, home: Path) -> Self:
-        """Return what is written, or the default when there is nothing that can be read."""
+        """Return the stored state, or the default when the file is missing or unreadable."""
         try:
             found: dict[str, Any] = json.loads(read_bounded(home / STATE_FILE))
             return cls(**(found | {"phase": Phase(found["phase"])}))
@@ -47,12 +47,12 @@ class ServerState(NamedTuple):
             return cls()
 
     def write(self, home: Path) -> None:
-        """Replace the file; a reader sees the old text or the new."""
+        """Replace the file atomically: a reader sees the old state or the new."""
         draft = home / f"{STATE_FILE}.new"
         draft.write_text(json.dumps(self._asdict()), encoding="utf-8")
         os.replace(draft, home / STATE_FILE)
 
     @staticmethod
     def forget(home: Path) -> None:
-        """Remove the file, so that an old word is not taken for a new one."""
+        """Remove the file, so that an old report is not read as a new one."""
         (home / STATE_FILE).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""The detached process that owns the server and stops it when the last client is gone.
+"""The detached process that owns the server and stops it after the last client has gone.
 
-Every client holds a shared lock on `clients.lock`; the kernel drops it whatever ends the client. The
-supervisor holds `supervisor.lock` as long as it lives, and when it gets `clients.lock` itself no client is
+Every client holds a shared lock on `clients.lock`, which the kernel releases however the client ends. The
+supervisor holds `supervisor.lock` while it lives; once it can lock `clients.lock` exclusively, no client is
 left. It imports the standard library and this package only, and runs with `python -I -S`.
 """
 
@@ -21,20 +21,20 @@ from db.embedded.machine.failure import EmbeddedError, explain_os_error, explain
 from db.embedded.machine.locks import FileLock
 from db.embedded.machine.orphans import end_orphans, forget_stale_server
 from db.embedded.machine.postmaster import LOG_FILE, Postmaster
-from db.embedded.machine.run_as import RunAs, choose_footing
+from db.embedded.machine.run_as import RunAs, choose_run_as
 from db.embedded.state import Phase, ServerState
 
 CLIENTS_LOCK = "clients.lock"
 SUPERVISOR_LOCK = "supervisor.lock"
 LOCK_TIMEOUT = 1.0
-"""Seconds to try for the lock. Whoever holds it longer keeps the server running, or is stopping it; the
-client waits for either."""
+"""Seconds to wait for the lock. A supervisor that holds it longer serves, or stops its server; the client
+waits for either."""
 READY_TIMEOUT = 600.0
 """Seconds that recovery after a crash may take."""
 WATCH_INTERVAL = 0.25
 CRASH_PAUSE = 0.2
 CRASH_LIMIT, CRASH_WINDOW = 5, 60.0
-"""So many crashes within so many seconds, and we give up."""
+"""Give up after so many crashes within so many seconds."""
 LOG_TAIL = 4096
 
 
@@ -51,44 +51,44 @@ class Supervisor:
         self._must_stop = False
 
     def run(self) -> None:
-        """Serve until no client is left or a SIGTERM comes; raise EmbeddedError when that is impossible."""
+        """Serve until no client is left or SIGTERM arrives; raise EmbeddedError when it cannot run."""
         signal.signal(signal.SIGTERM, self._on_terminate)
         version = self._binaries.version()
-        footing = choose_footing(self._home, self._binaries)
-        binaries = reachable_binaries(footing, self._binaries, version)
-        data = prepare_cluster(footing, binaries, version)
+        run_as = choose_run_as(self._home, self._binaries)
+        binaries = reachable_binaries(run_as, self._binaries, version)
+        data = prepare_cluster(run_as, binaries, version)
         while True:
-            server = Postmaster.adopt(data) or self._start(footing, binaries, version)
+            server = Postmaster.adopt(data) or self._start(run_as, binaries)
             try:
-                if self._serve_until_lost(server, footing, version):
+                if self._serve_until_lost(server, run_as, version):
                     return
             finally:
                 server.stop()
                 end_orphans(data)
 
-    def _serve_until_lost(self, server: Postmaster, footing: RunAs, version: str) -> bool:
+    def _serve_until_lost(self, server: Postmaster, run_as: RunAs, version: str) -> bool:
         """Return True when the server was stopped for good, False when another one is needed."""
         if not server.wait_serving(READY_TIMEOUT):
             self._note_crash()
             return False
-        self._publish(Phase.READY, server, footing, version)
+        self._publish(Phase.READY, server, run_as, version)
         if not self._watch(server):
-            self._publish(Phase.STARTING, server, footing, version)
+            self._publish(Phase.STARTING, server, run_as, version)
             return False
-        self._publish(Phase.STOPPING, server, footing, version)
+        self._publish(Phase.STOPPING, server, run_as, version)
         server.stop()
-        if not server.socket_dir.is_relative_to(footing.base):
+        if not server.socket_dir.is_relative_to(run_as.base):
             with contextlib.suppress(OSError):
-                server.socket_dir.rmdir()  # in a directory that others share: leave nothing there
-        self._publish(Phase.STOPPED, server, footing, version)
+                server.socket_dir.rmdir()  # in a shared directory: leave nothing behind
+        self._publish(Phase.STOPPED, server, run_as, version)
         return True
 
-    def _start(self, footing: RunAs, binaries: Binaries, version: str) -> Postmaster:
-        socket_dir = choose_socket_dir(footing.base, footing.owner)
-        forget_stale_server(footing.base / "data", socket_dir)
-        hand_over(footing, binaries, version)
+    def _start(self, run_as: RunAs, binaries: Binaries) -> Postmaster:
+        socket_dir = choose_socket_dir(run_as.base, run_as.owner)
+        forget_stale_server(run_as.base / "data", socket_dir)
+        hand_over(run_as, binaries)
         try:
-            return Postmaster.start(footing, binaries, version, socket_dir, self._log)
+            return Postmaster.start(run_as, binaries, socket_dir, self._log)
         except subprocess.SubprocessError as error:
             raise EmbeddedError("The private database could not be started.") from error
 
@@ -101,7 +101,7 @@ class Supervisor:
             if self._clients.try_exclusive():
                 idle_since = idle_since or time.monotonic()
                 if time.monotonic() - idle_since >= self._grace:
-                    return True  # with the lock: a client that comes now waits until we are gone
+                    return True  # keeps the lock: a new client waits until this process ends
                 self._clients.release()
             else:
                 idle_since = None
@@ -115,7 +115,7 @@ class Supervisor:
             raise explain_output("server", _tail(self._log), self._home)
         time.sleep(CRASH_PAUSE * len(self._crashes))
 
-    def _publish(self, phase: Phase, server: Postmaster, footing: RunAs, version: str) -> None:
+    def _publish(self, phase: Phase, server: Postmaster, run_as: RunAs, version: str) -> None:
         ServerState(
             phase=phase,
             pid=server.pid,
@@ -123,7 +123,7 @@ class Supervisor:
             version=version,
             data=str(server.data),
             socket_dir=str(server.socket_dir),
-            notification=footing.notification,
+            notification=run_as.notification,
         ).write(self._home)
 
     def _on_terminate(self, number: int, frame: object) -> None:
@@ -137,9 +137,9 @@ def _tail(log: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run as `HOME BINARIES GRACE`: take the lock, go on in a child, leave the outcome in the state file.
+    """Run as `HOME BINARIES GRACE`: take the lock, fork, serve in the child, report in the state file.
 
-    The client reaps this process at once, so that it keeps no child; when it ended well, the lock is held.
+    The client waits for this process only; exit code 0 means that the child holds the lock.
     """
     home = Path(arguments[0])
     os.umask(0o077)
@@ -148,7 +148,7 @@ def main(arguments: list[str]) -> int:
     with FileLock(home / SUPERVISOR_LOCK) as lock:
         if not lock.wait_exclusive(time.monotonic() + LOCK_TIMEOUT):
             return 1
-        ServerState.forget(home)  # what a predecessor said; not before the lock: another may have come first
+        ServerState.forget(home)  # only with the lock held: the file may be another supervisor's
         if os.fork() > 0:
             return 0
         return _serve(home, Binaries(Path(arguments[1])), float(arguments[2]))
@@ -166,6 +166,6 @@ def _serve(home: Path, binaries: Binaries, grace: float) -> int:
 
 def _fail(home: Path, error: EmbeddedError) -> int:
     sys.stderr.write(f"{error.message} {error.hint}\n")
-    with contextlib.suppress(OSError):  # a full disk: the client finds that out for itself
+    with contextlib.suppress(OSError):  # a full disk, which the client notices by itself
         ServerState(phase=Phase.FAILED, message=error.message, hint=error.hint).write(home)
     return 1

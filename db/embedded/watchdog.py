@@ -1,7 +1,6 @@
-"""Brings the private server back where its supervisor is gone too, as after a full disk or a kill of both.
+"""Restarts the supervisor of the private server when it has ended, as after a full disk or a kill.
 
-The supervisor restarts a lost server. The supervisor itself is restarted by the program: as
-long as it runs, it looks now and then whether there is one.
+The supervisor restarts a lost server; while the program runs, it checks at intervals for a supervisor.
 """
 
 import asyncio
@@ -14,15 +13,15 @@ from core.domain.errors import StorageError
 from db.embedded.server import EmbeddedServer
 
 INTERVAL: Final = 2.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
 async def keep_alive(server: EmbeddedServer, every: float = INTERVAL) -> AsyncIterator[None]:
-    """Keep a server that was acquired for the length of the block; end before it is released."""
-    task = asyncio.create_task(_keep(server, every), name="keeper of the private server")
+    """Keep an acquired server running inside the block; leave the block before releasing the server."""
+    task = asyncio.create_task(_watch(server, every), name="watchdog of the private server")
     try:
         yield
     finally:
@@ -30,8 +29,8 @@ async def keep_alive(server: EmbeddedServer, every: float = INTERVAL) -> AsyncIt
         await asyncio.wait({task})
 
 
-async def _keep(server: EmbeddedServer, every: float) -> None:
-    said = ""
+async def _watch(server: EmbeddedServer, every: float) -> None:
+    logged = ""
     while True:
         await asyncio.sleep(every)
         if await asyncio.to_thread(server.is_supervised):
@@ -39,10 +38,10 @@ async def _keep(server: EmbeddedServer, every: float) -> None:
         try:
             await server.acquire_async()
         except StorageError as error:
-            # What the GM is told is what the store says; the log has the reason, once.
-            if str(error) != said:
-                log.warning("the private database could not be started again: %s", error)
-            said = str(error)
+            # The GM sees the store's own error; the log has the reason, once.
+            if str(error) != logged:
+                log.warning("the private database could not be restarted: %s", error)
+            logged = str(error)
         else:
-            log.warning("the private database had lost its supervisor and was started again")
-            said = ""
+            log.warning("the private database had lost its supervisor and was restarted")
+            logged = ""

@@ -1,9 +1,9 @@
-"""The tables of the store, with every rule that can be a constraint as one (design 4).
+"""The tables of the store, with every rule that a constraint can express (design 4).
 
-Every table below `session` has a primary key that begins with `session_id`, and its foreign keys and
-unique constraints carry that column too: the schema can be sharded by it without a change. What a
-constraint cannot say (append-only, a locked tab 1, a prompt with its reply) is a trigger in the migrations;
-`docs/database-rules.md` lists what neither can.
+Every table below `session` has a primary key that begins with `session_id`, and its foreign keys and unique
+constraints include that column, so the schema can be sharded by it. Rules that no constraint can express
+(append-only, a locked tab 1, a prompt with its reply) are triggers in the migrations;
+`docs/database-rules.md` lists those that neither can.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""The vocabulary that the tables are written in."""
+"""Shared columns, keys and checks for the declarations of tables."""
 
 from collections.abc import Iterable
 from typing import Any, ClassVar, cast
@@ -18,13 +18,13 @@ _NAMES = {
 
 
 class Row(SQLModel):
-    """What all tables share: metadata of their own, apart from that of any other SQLModel program."""
+    """Base of all tables, with metadata separate from any other SQLModel program's."""
 
     metadata: ClassVar[sa.MetaData] = sa.MetaData(naming_convention=_NAMES)
 
 
 def table_of(row: type[Row]) -> sa.Table:
-    """Return the Core table behind a row class; statements are made of tables, never of rows."""
+    """Return the table of a row class; statements are built on tables only."""
     return cast(sa.Table, vars(row)["__table__"])
 
 
@@ -35,14 +35,14 @@ def one_of(column: str, values: Iterable[str]) -> sa.CheckConstraint:
 
 
 def of_session() -> sa.ForeignKeyConstraint:
-    """Return the key to the session, through which a purge reaches every row below it."""
+    """Return the foreign key to the session, through which a purge deletes every row below it."""
     return sa.ForeignKeyConstraint(["session_id"], ["session.id"], ondelete="CASCADE")
 
 
 def links(
     columns: list[str], target: str, target_columns: list[str], name: str, *, own_id: str = "session_id"
 ) -> sa.ForeignKeyConstraint:
-    """Return a foreign key within one session; checked at commit, so purge and import need no order."""
+    """Return a foreign key within one session, checked at commit: purge and import need no order."""
     return sa.ForeignKeyConstraint(
         [own_id, *columns],
         [f"{target}.{column}" for column in ("session_id", *target_columns)],
@@ -59,7 +59,7 @@ def key() -> Any:
 
 
 def text() -> Any:
-    """Return a text without a limit; limits are the session's, and `core` holds them."""
+    """Return an unlimited text; `core` checks the session's limits."""
     return Field(sa_type=sa.Text)
 
 
@@ -69,7 +69,7 @@ def small(*, is_optional: bool = False) -> Any:
 
 
 def optional() -> Any:
-    """Return a column that may be null, of the type that its annotation says."""
+    """Return a nullable column of its annotation's type."""
     return Field(nullable=True)
 
 
@@ -79,7 +79,7 @@ def time(*, is_optional: bool = False) -> Any:
 
 
 def times(*columns: str) -> sa.CheckConstraint:
-    """Return the check that times can be read and shown; one that is beyond would fail every list."""
+    """Return the check that times can be read and shown; one out of range would fail every list."""
     each = [f"{column} BETWEEN '{EARLIEST_TIME:%F}Z' AND '{LATEST_TIME:%F}Z'" for column in columns]
     return sa.CheckConstraint(" AND ".join(each), name="times")
 
@@ -103,5 +103,5 @@ def parsed(name: str) -> Any:
 
 
 def generated(expression: str) -> Any:
-    """Return an integer that the database computes; it exists so that a foreign key can use it."""
+    """Return an integer that the database computes for use in a foreign key."""
     return Field(default=None, sa_column=sa.Column(sa.Integer, sa.Computed(expression, persisted=True)))

@@ -1,4 +1,4 @@
-"""Work for models and its provenance. Artifacts and contents are append-only."""
+"""Requests to models and their provenance. Artifacts and contents are append-only."""
 
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,7 @@ from db.tables.columns import Row
 
 
 class LlmRequestRow(Row, table=True):
-    """One unit of work, stored before it is tried; the only row here that changes."""
+    """One request, stored before the first attempt; the only table here whose rows change."""
 
     __tablename__ = "llm_request"
     __table_args__ = (
@@ -29,7 +29,7 @@ class LlmRequestRow(Row, table=True):
             "(from_prompt IS NULL) = (to_prompt IS NULL) AND from_prompt >= 1 AND to_prompt >= from_prompt",
             name="range",
         ),
-        # A snapshot reads these alone, however many requests are done.
+        # A snapshot reads only these, however many requests are done.
         Index(
             "ix_llm_request_kept",
             "session_id",
@@ -67,7 +67,7 @@ class LlmContentRow(Row, table=True):
 
 
 class LlmArtifactRow(Row, table=True):
-    """What one call sent, got back and took."""
+    """What one call sent, received and consumed."""
 
     __tablename__ = "llm_artifact"
     __table_args__ = (
@@ -77,7 +77,7 @@ class LlmArtifactRow(Row, table=True):
         column.links(["request_id"], "llm_request", ["request_id"], "fk_llm_artifact_request"),
         column.links(["input_ref"], "llm_content", ["hash"], "fk_llm_artifact_input"),
         column.links(["output_ref"], "llm_content", ["hash"], "fk_llm_artifact_output"),
-        # A purge looks for the artifacts of each content that goes.
+        # A purge looks up the artifacts of each content that it deletes.
         Index("ix_llm_artifact_input_ref", "session_id", "input_ref"),
         Index("ix_llm_artifact_output_ref", "session_id", "output_ref"),
         CheckConstraint("agent_id BETWEEN 0 AND 9", name="agent_id"),

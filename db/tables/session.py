@@ -1,4 +1,4 @@
-"""The session and what the GM prepares in it: tab 1 and texts not yet sent."""
+"""The session, its tab 1, its save slots and the texts not yet sent."""
 
 from datetime import datetime
 from uuid import UUID
@@ -12,12 +12,12 @@ from db.tables.columns import Row
 
 
 class SessionRow(Row, table=True):
-    """One chapter. `writer_*` say who writes: a commit with an older epoch is refused.
+    """One chapter. `writer_*` identify the writer: a commit with an older epoch is refused.
 
-    `script_run` counts the sessions of one chapter script from 1, so that two that are made at once meet.
+    `script_run` numbers the sessions of one chapter script from 1, so that two created at once conflict.
 
-    Two keys are checked at commit: the last prompt is in the log, and once tab 1 is locked memory ends
-    where the boundary says (at 0 that is the lock block).
+    Two foreign keys are checked at commit: the last prompt is in the log, and once tab 1 is locked, memory
+    ends at the boundary (0 is the lock block).
     """
 
     __tablename__ = "session"
@@ -33,12 +33,11 @@ class SessionRow(Row, table=True):
         CheckConstraint("target_words > 0", name="target_words"),
         CheckConstraint("(script_key = '') = (script_run IS NULL) AND script_run >= 1", name="script_run"),
         column.times("created_at", "updated_at", "archived_at", "writer_since"),
-        # The one unique key that crosses sessions; a server that shards by session needs it elsewhere.
+        # The only unique key across sessions; a server that shards by session needs it elsewhere.
         UniqueConstraint("script_key", "script_run"),
         column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
         column.links(["summarised_to"], "memory_block", ["ends"], "fk_session_boundary", own_id="id"),
-        # No index on updated_at: every commit moves it, and an index would cost each of them more than it
-        # saves the chapter list.
+        # No index on updated_at: every commit changes it, and would pay more than the chapter list saves.
     )
 
     id: UUID = column.key()
@@ -80,7 +79,7 @@ class Tab1InputRow(Row, table=True):
 
 
 class SaveSlotRow(Row, table=True):
-    """Where a session stood: 0 to 9 are a ring, 10 to 14 the GM's. `sha256` vouches for all of it."""
+    """A save point: numbers 0 to 9 are a ring, 10 to 14 the GM's. `sha256` covers all of it."""
 
     __tablename__ = "save_slot"
     __table_args__ = (
@@ -103,7 +102,7 @@ class SaveSlotRow(Row, table=True):
 
 
 class UnsentTextRow(Row, table=True):
-    """The text that waits in the composer of a slot; empty when nothing does."""
+    """The unsent text in a slot's composer; may be empty."""
 
     __tablename__ = "unsent_text"
     __table_args__ = (column.of_session(), CheckConstraint("slot BETWEEN 1 AND 7", name="slot"))

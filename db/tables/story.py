@@ -1,4 +1,4 @@
-"""What a chapter grows: the log, structured memory and drafts. All three are append-only."""
+"""The append-only tables of a chapter: the log, structured memory and drafts."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,7 +15,7 @@ from db.tables.columns import Row
 
 
 class EventRow(Row, table=True):
-    """The log. `needs` is the prompt that must be there first: its own for a reply, else the one before."""
+    """The log. `needs` is the prompt that must exist first: its own for a reply, else the one before."""
 
     __tablename__ = "event"
     __table_args__ = (
@@ -39,7 +39,7 @@ class EventRow(Row, table=True):
     role: str = column.text()
     slot: int | None = column.small(is_optional=True)
     text: str = column.text()
-    # SQLModel keeps the attribute `metadata` for itself.
+    # SQLModel reserves the attribute `metadata`.
     extra: dict[str, object] = Field(sa_column=Column("metadata", JSONB, nullable=False))
     created_at: datetime = column.time()
     asked: int | None = column.generated("CASE WHEN ordinal = 0 THEN prompt_index END")
@@ -51,8 +51,8 @@ class EventRow(Row, table=True):
 class MemoryBlockRow(Row, table=True):
     """Structured memory. The lock is 0 to 0; each delta `follows` the block that ends just before it.
 
-    Unique ends and that one foreign key make lock and deltas a single chain: no hole, no overlap. They have
-    ordinal 0. The corrections of canon that were made at the end of one of them follow it as 1, 2, 3 …
+    Unique ends and that foreign key make lock and deltas one chain without gaps or overlaps. They have
+    ordinal 0. Corrections of canon made at the end of one of them follow it with ordinals 1, 2, 3 …
     """
 
     __tablename__ = "memory_block"
@@ -95,7 +95,7 @@ class MemoryBlockRow(Row, table=True):
 
 
 class NarrativeDraftRow(Row, table=True):
-    """One version of the chapter's prose and what it was built from."""
+    """One version of the chapter's prose, with its sources."""
 
     __tablename__ = "narrative_draft"
     __table_args__ = (

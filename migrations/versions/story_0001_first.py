@@ -240,7 +240,7 @@ TABLES = (
         CONSTRAINT ck_narrative_draft_source CHECK (source_prompt_index >= 0)
     )
     """,
-    # The session looks down at rows that are stored after it; both are checked at commit.
+    # The session refers to rows that are inserted after it; both keys are checked at commit.
     """
     ALTER TABLE session
         ADD CONSTRAINT fk_session_last_prompt FOREIGN KEY (id, played_to)
@@ -251,8 +251,8 @@ TABLES = (
 )
 
 FUNCTIONS = (
-    # Refuses a writer that is not, or no longer, the session's. Holds the row until the transaction
-    # ends, so that a new writer's epoch comes either before this commit or after it.
+    # Refuses a writer that is not, or no longer, the session's. Locks the row until the transaction ends, so
+    # that a new writer gets its epoch either before this commit or after it.
     """
     CREATE FUNCTION storyengine_check_writer(wanted uuid, epoch integer) RETURNS void
     LANGUAGE plpgsql AS $$
@@ -277,7 +277,7 @@ FUNCTIONS = (
         RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP USING ERRCODE = 'SE002';
     END $$
     """,
-    # Deleting goes through the archive, and a lock on tab 1 is for good.
+    # Only archived sessions can be deleted, and tab 1 stays locked.
     """
     CREATE FUNCTION storyengine_guard_session() RETURNS trigger
     LANGUAGE plpgsql AS $$
@@ -308,7 +308,7 @@ FUNCTIONS = (
     """,
 )
 
-# Which columns may change where rows are only ever added: metadata of an event, and what is generated.
+# The columns of append-only tables that may change: metadata of an event, and generated columns.
 APPEND_ONLY = {
     "event": ("metadata", "asked", "needs"),
     "memory_block": ("follows",),

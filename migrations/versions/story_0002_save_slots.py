@@ -1,4 +1,4 @@
-"""Save slots: where a session stood, so that a new one can begin there. Adds a table and touches no row."""
+"""Adds the table of save points, from which a new session can begin; existing rows stay unchanged."""
 
 from alembic import op
 

@@ -1,7 +1,7 @@
-"""Numbers the sessions of one chapter script, so that several that are made at once become one.
+"""Numbers the sessions of one chapter script, so that concurrent creation results in one session.
 
-Sessions that were made at once before all stay, with their key: the runs of a script are numbered in the
-order of creation (ids sort by time), and the newest that is not archived is played on, as before.
+Existing sessions of one script are kept with their key and numbered in the order of creation (ids sort by
+time); the newest that is not archived is continued, as before.
 """
 
 from alembic import op

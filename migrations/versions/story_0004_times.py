@@ -1,7 +1,7 @@
 """Gives times bounds: one before 1900 or after 9998 cannot be read back by the program.
 
-Such times came in with an import; each is set to the nearest bound. The chapter is whole and can be played
-on; a save slot that vouches for an event with such a time is refused as changed.
+Such times could be imported; each is set to the nearest bound. The chapter can be continued; a save point
+whose hash covers an event with such a time is refused as changed.
 """
 
 from alembic import op

@@ -1,7 +1,7 @@
-"""Memory as the text that validated, with its parsed form beside it.
+"""Stores memory as the text that validated, with its parsed form as a generated column.
 
-Of blocks made before only the parsed form is known. Their text is how the database writes that: the same
-keys in the same order as inputs had them after a restart.
+Of existing blocks only the parsed form is known. Their text is the database's own form of it, with the keys
+in the order that inputs had after a restart.
 """
 
 from alembic import op
@@ -11,7 +11,7 @@ down_revision: str | None = "story_0004"
 branch_labels: str | None = None
 depends_on: str | None = None
 
-# Another type of a column is no update of its rows, so the trigger that keeps them is not in the way.
+# A change of a column's type is not an update of rows, so the append-only trigger does not refuse it.
 STEPS = (
     "ALTER TABLE memory_block ALTER COLUMN payload TYPE TEXT USING payload::text",
     "ALTER TABLE memory_block RENAME COLUMN payload TO json_text",

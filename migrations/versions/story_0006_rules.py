@@ -1,9 +1,9 @@
 """Moves the rules of the log into the database: one trigger for each rule, named after it.
 
-What rows say by themselves is in the WHEN of a trigger, so that it costs nothing where the rule holds. What
-needs another row is a function, run at commit for each new row, with one lookup by key: the cost of a commit
-does not grow with the story. Rows that are there already are not looked at. `docs/database-rules.md` lists
-the rules that no trigger can hold.
+A rule about one row is in the WHEN of a trigger, so that it costs nothing while it holds. A rule that needs
+another row is a function, run at commit for each new row, with one lookup by key: the cost of a commit does
+not grow with the story. Existing rows are not checked. `docs/database-rules.md` lists rules that no trigger
+can enforce.
 """
 
 from alembic import op
@@ -21,7 +21,7 @@ REFUSE = """
     END $$
 """
 
-# Rows go with their session, which goes from the archive alone; nothing else deletes one of them.
+# Rows are deleted with their session only, and only if it is archived.
 APPEND_ONLY = """
     CREATE OR REPLACE FUNCTION storyengine_append_only() RETURNS trigger
     LANGUAGE plpgsql AS $$
@@ -42,7 +42,7 @@ UNREMEMBERED_END = "NEW.state IN ('ENDED', 'NARRATING') AND NEW.boundary <> NEW.
 UNLOCKED_PROMPT = "NEW.prompt_index > 0 AND NOT NEW.tab1_locked"
 NO_NEXT = "NEW.next_slot <> ALL (NEW.slots)"
 
-# Name, table, event, when, what is said.
+# Name, table, event, condition, message.
 REFUSED = (
     (
         "keep_prompt_index",
@@ -155,7 +155,7 @@ REFUSED = (
     ),
 )
 
-# Name, table, when, what must be there at commit, what is said.
+# Name, table, condition, what must exist at commit, message.
 REQUIRED = (
     (
         "prompt_has_reply",

@@ -1,7 +1,7 @@
 """Indexes the referring side of the foreign keys that a purge checks once for each row.
 
-Without them the database reads every row of the session for each check: deleting a chapter took time with
-the square of its length.
+Without them the database reads every row of the session for each check: deleting a chapter took time
+proportional to the square of its length.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""Lets a locked chapter of an earlier version take on the limits that were added since; those it has stay."""
+"""Allows a locked chapter of an earlier version to receive limits added since; existing ones stay."""
 
 from alembic import op
 

@@ -1,7 +1,7 @@
-"""Corrections of canon: blocks of a type of their own, numbered behind the block at whose end they were made.
+"""Adds corrections of canon: blocks of their own type, numbered after the block at whose end they were made.
 
-Lock and deltas stay the one chain that they were: their ordinal is 0, and only such a row can be followed by
-a delta. Blocks that are there already keep their place and their bytes.
+Lock and deltas remain one chain: their ordinal is 0, and only such a row can be followed by a delta. Existing
+blocks keep their order and their bytes.
 """
 
 from alembic import op

@@ -1,4 +1,4 @@
-"""Lets a test call be stored: a request of a kind of its own, which is settled when it is stored."""
+"""Allows test calls: requests of their own kind, which are settled when they are stored."""
 
 from alembic import op
 

@@ -15,6 +15,7 @@ from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.game_master import GameMaster
 from tests.e2e.program import PATIENCE, PROGRAM, Machine, chapter_script, machine
 from tests.http_faults import FaultServer, Reply, error_reply, text_reply
+from tests.store.embedded.server_status import client_environment
 from tests.terminal import Size
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform == "win32", reason="reads /proc")]
@@ -145,8 +146,8 @@ def dump(here: Machine) -> bytes:
     server.acquire(PATIENCE)
     try:
         done = subprocess.run(
-            [server.program("pg_dump"), "--inserts"],
-            env=server.program_environment(),
+            [find_binaries().program("pg_dump"), "--inserts"],
+            env=client_environment(server),
             capture_output=True,
             check=True,
             timeout=PATIENCE,

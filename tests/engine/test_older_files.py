@@ -47,7 +47,7 @@ async def stored_as_it_was(store: PostgresStore, name: str) -> SessionId:
     if body.session.id not in {summary.id for summary in await store.sessions()}:
         await store.create(as_new_session(body, body.session.id))
     for slot in slots_in(VERSIONS / f"slots-1-{name}.json"):
-        await store.put_save_slot(slot)
+        await store.put_save_point(slot)
     return body.session.id
 
 
@@ -152,8 +152,8 @@ def test_a_slot_with_links_of_a_later_version_is_refused_with_a_sentence() -> No
     slot = slots_in(VERSIONS / "slots-1-active.json")[0]
     content = save_slot.content_of(slot)
     later = replace(content, chains=replace(content.chains, version=99))
-    with pytest.raises(save_slot.SlotDamagedError, match="a newer version"):
-        save_slot.content_of(save_slot.make_slot(0, "", later, utc_now()))
+    with pytest.raises(save_slot.SavePointDamagedError, match="a newer version"):
+        save_slot.content_of(save_slot.make_save_point(0, "", later, utc_now()))
 
 
 def test_every_field_that_a_link_stands_for_is_one_of_its_row() -> None:

@@ -24,15 +24,15 @@ from core.domain.save_point import (
     Chains,
     SavePoint,
     SavePointContent,
-    SlotDamagedError,
+    SavePointDamagedError,
     content_of,
-    make_slot,
+    make_save_point,
 )
 from core.domain.session import SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.engine import Engine
-from core.engine.save_points import service as save_slots
+from core.engine.save_points import service as save_points
 from core.engine.save_points.service import SavePoints
 from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
@@ -62,14 +62,14 @@ def ring(listed: Any) -> list[SavePoint]:
 
 
 async def everything(store: PostgresStore, session_id: SessionId) -> tuple[object, object]:
-    return await read_body(store, session_id), await store.save_slots(session_id)
+    return await read_body(store, session_id), await store.save_points(session_id)
 
 
 async def test_a_slot_is_taken_when_the_chapter_is_locked_and_at_every_summary(store: PostgresStore) -> None:
     async with chapter(store) as session:
         await play(session, 14)
         session_id = session.id
-    taken = ring(await store.save_slots(session_id))
+    taken = ring(await store.save_points(session_id))
     assert [slot.label for slot in taken] == [
         "the chapter was locked",
         "summary of prompts 1–7",
@@ -84,20 +84,20 @@ async def test_a_prompt_does_not_wait_for_a_slot(store: PostgresStore) -> None:
 
         gate = asyncio.Event()
 
-        async def put_save_slot(self, slot: SavePoint) -> None:
+        async def put_save_point(self, slot: SavePoint) -> None:
             await self.gate.wait()
-            await self._inner.put_save_slot(slot)
+            await self._inner.put_save_point(slot)
 
     stuck = Stuck(store)
     async with chapter(stuck) as session:
         await play(session, 8)
-        assert await store.save_slots(session.id) == [], "and eight prompts are played all the same"
+        assert await store.save_points(session.id) == [], "and eight prompts are played all the same"
         Stuck.gate.set()
 
 
 async def test_a_slot_that_cannot_be_stored_costs_the_chapter_nothing(store: PostgresStore) -> None:
     class Full(Wrapped):
-        async def put_save_slot(self, slot: SavePoint) -> None:
+        async def put_save_point(self, slot: SavePoint) -> None:
             raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
 
     async with chapter(Full(store)) as session:
@@ -254,7 +254,7 @@ async def test_a_reset_keeps_a_slot_of_the_chapter_that_it_puts_away(store: Post
         await play(session, 2)
         session_id = session.id
         await session.reset()
-    last = max(await store.save_slots(session_id), key=lambda slot: slot.taken_at)
+    last = max(await store.save_points(session_id), key=lambda slot: slot.taken_at)
     assert (last.label, last.prompt_index) == ("before the chapter was reset", 2)
     assert len(await store.log(await slots_of(store).restore(session_id, last.number))) == 4
 
@@ -319,7 +319,7 @@ async def test_a_slot_whose_story_was_tampered_with_is_refused_and_nothing_is_ma
         session_id = session.id
     tamper(url, statement)
     before = [summary.id for summary in await store.sessions()]
-    with pytest.raises(SlotDamagedError) as refused:
+    with pytest.raises(SavePointDamagedError) as refused:
         await slots_of(store).restore(session_id, kept.number)
     assert "nothing was changed" in refused.value.message
     assert [summary.id for summary in await store.sessions()] == before
@@ -337,7 +337,7 @@ async def test_a_slot_that_an_earlier_program_took_holds_though_only_its_content
     fresh = await slots_of(store).restore(session_id, kept.number)
     assert len(await store.log(fresh)) == 2
     tamper(url, "UPDATE save_slot SET document = jsonb_set(document, '{tab1,world}', '\"Other\"')")
-    with pytest.raises(SlotDamagedError):
+    with pytest.raises(SavePointDamagedError):
         await slots_of(store).restore(session_id, kept.number)
 
 
@@ -347,9 +347,9 @@ def test_a_slot_that_was_moved_to_another_number_is_refused() -> None:
     content = SavePointContent(
         session=made.session, tab1=Tab1Inputs(), unsent={}, draft_count=0, chains=Chains()
     )
-    slot = make_slot(11, "Mine", content, utc_now())
+    slot = make_save_point(11, "Mine", content, utc_now())
     assert content_of(slot) == content
-    with pytest.raises(SlotDamagedError, match="Save slot 12"):
+    with pytest.raises(SavePointDamagedError, match="Save slot 12"):
         content_of(replace(slot, number=12))
 
 
@@ -361,7 +361,7 @@ def tamper(url: str, statement: str) -> None:
 async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(save_slots, "BATCH", 2)
+    monkeypatch.setattr(save_points, "BATCH", 2)
 
     class Counting(Wrapped):
         first: list[int]
@@ -380,8 +380,8 @@ async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
         assert counting.first == [8, 9] or min(counting.first) >= 6, (
             "from the summary, or from what was known"
         )
-        for slot in await store.save_slots(session.id):
-            await store.drop_save_slot(session.id, slot.number)
+        for slot in await store.save_points(session.id):
+            await store.delete_save_point(session.id, slot.number)
         from_scratch = await slots_of(store).keep(session.id, "New")
     assert content_of(new).chains == content_of(from_scratch).chains
 
@@ -392,8 +392,8 @@ async def test_an_archived_chapter_keeps_its_slots_and_a_purged_one_loses_them(s
         session_id = session.id
     engine = Engine(store, scripted(), CHOICES, label="test")
     await engine.archive(session_id)
-    fresh = await engine.save_slots.restore(session_id, NAMED[0])
+    fresh = await engine.save_points.restore(session_id, NAMED[0])
     assert (await store.load(fresh)).session.archived_at is None
     await engine.purge(session_id)
-    assert await store.save_slots(session_id) == []
+    assert await store.save_points(session_id) == []
     assert (await store.load(fresh)).session.id == fresh

@@ -279,14 +279,14 @@ async def test_on_a_full_disk_nothing_is_lost_and_the_play_goes_on_once_there_is
                 assert asked.count(text) == 1
             await asyncio.to_thread(Reader().check, plain_url(url))
         await store.aclose()
-        await server.release_async()
+        await asyncio.to_thread(server.release)
 
 
 async def test_a_data_directory_that_is_read_only_is_said_and_serves_again_once_it_is_not() -> None:
     with small_disk() as disk:
         server = EmbeddedServer(disk / "postgres", grace=0.0)
         await server.acquire_async(PATIENCE)
-        await server.release_async()
+        await asyncio.to_thread(server.release)
         await asyncio.to_thread(stop, disk / "postgres")
         await asyncio.to_thread(remount, disk, "ro")
         with pytest.raises(StorageError) as refused:
@@ -298,7 +298,7 @@ async def test_a_data_directory_that_is_read_only_is_said_and_serves_again_once_
         async with chapter(store) as session:
             await play(session, 1)
         await store.aclose()
-        await server.release_async()
+        await asyncio.to_thread(server.release)
 
 
 def remount(disk: Path, how: str) -> None:

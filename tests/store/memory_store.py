@@ -89,7 +89,7 @@ class Rows:
     requests: dict[RequestId, Request] = field(default_factory=dict)
     artifacts: dict[ArtifactId, Artifact] = field(default_factory=dict)
     contents: dict[str, str] = field(default_factory=dict)
-    save_slots: dict[int, SavePoint] = field(default_factory=dict)
+    save_points: dict[int, SavePoint] = field(default_factory=dict)
     writer: MemoryLease | None = None
     epoch: int = 0
 
@@ -325,15 +325,15 @@ class MemoryStore:
         contents = (await self._found(session_id)).contents
         return {key: contents[key] for key in hashes if key in contents}
 
-    async def save_slots(self, session_id: SessionId) -> Sequence[SavePoint]:
-        slots = (await self._found(session_id)).save_slots
+    async def save_points(self, session_id: SessionId) -> Sequence[SavePoint]:
+        slots = (await self._found(session_id)).save_points
         return [slots[number] for number in sorted(slots)]
 
-    async def put_save_slot(self, slot: SavePoint) -> None:
-        (await self._rows(slot.session_id)).save_slots[slot.number] = slot
+    async def put_save_point(self, slot: SavePoint) -> None:
+        (await self._rows(slot.session_id)).save_points[slot.number] = slot
 
-    async def drop_save_slot(self, session_id: SessionId, number: int) -> None:
-        (await self._found(session_id)).save_slots.pop(number, None)
+    async def delete_save_point(self, session_id: SessionId, number: int) -> None:
+        (await self._found(session_id)).save_points.pop(number, None)
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:
         return self._following(session_id)

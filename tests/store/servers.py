@@ -128,7 +128,7 @@ def private_server() -> Iterator[str]:
     finally:
         server.release()
         deadline = time.monotonic() + PATIENCE
-        while server.status().is_supervised and time.monotonic() < deadline:
+        while server.is_supervised() and time.monotonic() < deadline:
             time.sleep(0.02)  # between two questions to another process
         shutil.rmtree(home, ignore_errors=True)
 

@@ -158,8 +158,8 @@ async def test_every_connection_is_bounded(store: PostgresStore, url: str) -> No
 
 
 def test_connecting_is_bounded_unless_the_url_says_otherwise() -> None:
-    assert connect._reach(parse_url("postgresql:///d"))["connect_timeout"] == 10
-    assert "connect_timeout" not in connect._reach(parse_url("postgresql:///d?connect_timeout=2"))
+    assert connect._timeouts(parse_url("postgresql:///d"))["connect_timeout"] == 10
+    assert "connect_timeout" not in connect._timeouts(parse_url("postgresql:///d?connect_timeout=2"))
 
 
 async def test_a_server_itself_is_no_pooler(url: str) -> None:

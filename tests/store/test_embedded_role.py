@@ -15,7 +15,7 @@ from db.embedded.machine.directories import choose_socket_dir
 from db.embedded.machine.orphans import forget_stale_server
 from db.embedded.machine.postmaster import LOG_FILE, Postmaster
 from db.embedded.machine.probe import server_processes
-from db.embedded.machine.run_as import choose_footing
+from db.embedded.machine.run_as import choose_run_as
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 from tests.store import chapters
@@ -30,6 +30,7 @@ from tests.store.embedded.embedded_fixtures import (
     serving,
     wait_until,
 )
+from tests.store.embedded.server_status import status_of
 from tests.store.older_schema import make_old
 from tests.store.servers import as_administrator
 
@@ -51,8 +52,8 @@ def make_as_before(home: Path) -> None:
     binaries = find_binaries()
     arguments: list[str | Path] = ["--single", "-D", home / "data", "-c", "exit_on_error=on", "postgres"]
     text = f"ALTER DATABASE storyengine OWNER TO {ADMINISTRATOR}\nDROP ROLE {ROLE}\n"
-    footing = choose_footing(home, binaries)
-    done = footing.run([binaries.program("postgres"), *arguments], program_environment(), 60.0, text)
+    run_as = choose_run_as(home, binaries)
+    done = run_as.run([binaries.program("postgres"), *arguments], program_environment(), 60.0, text)
     assert done.returncode == 0, done.stderr
     (home / "data" / "pg_hba.conf").write_text(f"local all {ADMINISTRATOR} peer map=owner\n")
 
@@ -140,13 +141,13 @@ def test_a_supervisor_that_is_killed_while_it_hands_over_is_replaced(home: Path,
 def test_a_running_server_of_an_earlier_version_is_used_as_it_is(home: Path) -> None:
     make_as_before(home)
     binaries = find_binaries()
-    version, footing = binaries.version(), choose_footing(home, binaries)
-    directory = choose_socket_dir(footing.base, footing.owner)
+    run_as = choose_run_as(home, binaries)
+    directory = choose_socket_dir(run_as.base, run_as.owner)
     forget_stale_server(home / "data", directory)
-    older = Postmaster.start(footing, binaries, version, directory, home / LOG_FILE)
+    older = Postmaster.start(run_as, binaries, directory, home / LOG_FILE)
     assert older.wait_serving(PATIENCE)
     with serving(home) as server:
         assert ask(server, "SELECT current_user") == ADMINISTRATOR
-        assert server.status().pid == older.pid
+        assert status_of(server).pid == older.pid
     with serving(home) as server:
         assert_ordinary(server)

@@ -195,7 +195,7 @@ async def test_chapters_of_an_older_server_come_over_by_the_documented_way(
             assert session.snapshot.session.state is SessionState.ENDED
         await store.aclose()
         await asyncio.to_thread(Reader().check, plain_url(url))
-        await server.release_async()
+        await asyncio.to_thread(server.release)
 
 
 async def _play_on_older(
@@ -212,6 +212,6 @@ async def _play_on_older(
         patch.setenv(client_programs.OVERRIDE, str(older / "bin"))
         await backup(url, file)
     digest = await asyncio.to_thread(digest_of, plain_url(url))
-    await server.release_async()
+    await asyncio.to_thread(server.release)
     await asyncio.to_thread(stop, home)
     return digest, session.id

@@ -124,8 +124,8 @@ def first_starts(wanted: Wanted) -> Found:
 def long_soak(wanted: Wanted) -> Found:
     """Play thousands of prompts in one process."""
     with (
-        patch("core.engine.sync.session_writer.FIRST_WAIT", 0.002),
-        patch("core.engine.sync.session_writer.LONGEST_WAIT", 0.01),
+        patch("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.002),
+        patch("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.01),
     ):
         figures = asyncio.run(soak(wanted.share(FULL_SOAK), wanted.seed))
     figures.check()

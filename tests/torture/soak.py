@@ -19,7 +19,7 @@ from bench.measure import resident_bytes
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.request import RequestState
 from core.domain.session import SessionState
-from core.domain.slot import Slot, following
+from core.domain.slot import Slot, slot_after
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
@@ -104,7 +104,7 @@ async def soak(prompts: int, seed: int) -> SoakFigures:
         try:
             return await _on(url, prompts, seed)
         finally:
-            await server.release_async()
+            await asyncio.to_thread(server.release)
 
 
 async def _on(url: str, prompts: int, seed: int) -> SoakFigures:
@@ -123,7 +123,7 @@ async def _on(url: str, prompts: int, seed: int) -> SoakFigures:
         slot, warm = Slot.RED, max(10, prompts // 5)
         while (index := session.snapshot.session.prompt_index) < prompts:
             await _prompt(session, slot, f"{PROMPT} ({index})")
-            slot = following(slot, session.snapshot.session.slots)
+            slot = slot_after(slot, session.snapshot.session.slots)
             ears.notifications = [one for one in ears.notifications[-50:] if isinstance(one, RequestFailed)]
             if index + 1 == warm:
                 figures.early = await _held(session, url)

@@ -19,8 +19,8 @@ RUNS = int(os.environ.get("STORYENGINE_RANDOM_RUNS", "0"))
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only an instant for a store that is away."""
-    monkeypatch.setattr("core.engine.sync.session_writer.FIRST_WAIT", 0.005)
-    monkeypatch.setattr("core.engine.sync.session_writer.LONGEST_WAIT", 0.02)
+    monkeypatch.setattr("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.005)
+    monkeypatch.setattr("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.02)
 
 
 @pytest.fixture

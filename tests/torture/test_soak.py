@@ -10,8 +10,8 @@ from tests.torture.soak import soak
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait only an instant for a store that is away."""
-    monkeypatch.setattr("core.engine.sync.session_writer.FIRST_WAIT", 0.002)
-    monkeypatch.setattr("core.engine.sync.session_writer.LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("core.engine.sync.session_writer.FIRST_BACKOFF_SECONDS", 0.002)
+    monkeypatch.setattr("core.engine.sync.session_writer.MAX_BACKOFF_SECONDS", 0.01)
 
 
 def test_a_play_in_which_one_call_and_one_commit_in_twenty_fail_leaves_nothing_behind() -> None:

@@ -1,1 +1,1 @@
-"""The kinds of requests: what carries each out, and what its outcome makes of a session."""
+"""The handlers of the kinds of requests."""

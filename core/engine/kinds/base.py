@@ -1,4 +1,4 @@
-"""What each kind of request has to say: how it is carried out, and what its outcome makes of a session."""
+"""The interface of request handlers: carry out a request, and apply its outcome to the session."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +25,7 @@ class Calls(Protocol):
     """The calls of one attempt, in order."""
 
     def config_of(self, context: Context) -> ModelConfig:
-        """Return the model that answers `context`, and how it is called."""
+        """Return the configuration of the model for `context`."""
 
     async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
         """Make the next call of this attempt, as `choice` says; where that is None, as `config_of` does."""
@@ -33,38 +33,37 @@ class Calls(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a request is carried out with."""
+    """Everything that a handler needs to carry out a request."""
 
     snapshot: Snapshot
     builder: ContextBuilder
     calls: Calls
     store: SessionStore
     save: Save
-    """Stores something before the outcome is there, and waits for the store to come back."""
+    """Stores changes before the outcome, waiting for an unreachable store."""
 
 
 class KindHandler(ABC, Generic[R, M]):
-    """One kind of request, without state of its own; `M` is what comes of one that goes well."""
+    """The stateless handler of one kind of request; `M` is the outcome of a success."""
 
     stores_its_calls: ClassVar[bool] = False
-    """Whether `run` stores the provenance of its calls by itself, each as soon as it is made."""
+    """Whether `run` itself stores the provenance of each call at once."""
 
     @abstractmethod
     async def run(self, job: Job, request: R) -> tuple[M | Failed, CallRecords]:
-        """Carry the request out; return what came of it, with the provenance that is still to be stored.
+        """Carry out the request; return the outcome and the provenance that is not stored yet.
 
-        Raises StorageError, and StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where the input cannot be made to
-        fit.
+        Raises StorageError, and StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input does not fit.
         """
 
     @abstractmethod
     def settle(self, snapshot: Snapshot, done: R, made: M, now: datetime) -> Changes:
-        """Return what an outcome makes of the session; `done` is the request as it is stored then."""
+        """Return the changes of a success; `done` is the request as it will be stored."""
 
     @abstractmethod
     def is_done(self, request: R, changes: Changes) -> bool:
-        """Whether a request that is no longer open was answered, given what another window stored since."""
+        """Whether a request was answered, given the changes that another window stored."""
 
     def returned(self, snapshot: Snapshot, request: R) -> Mapping[Slot, str]:
-        """Return what the composers hold once the request has failed, where its text comes back."""
+        """Return the new texts of composers after a failure of the request."""
         return {}

@@ -1,4 +1,4 @@
-"""Gets JSON that validates from a model: one call, and one more that shows it its error (design 7)."""
+"""Requests JSON from a model, and a correction when it does not validate (design 7)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Parse = Callable[[str], ParsedMemory]
 
 @dataclass(frozen=True, slots=True)
 class _Try:
-    """What one call for memory gave; `problems` is what the model can be asked to correct."""
+    """The result of one call for memory; `problems` are those that the model can be asked to correct."""
 
     made: ParsedMemory | Failed
     call_records: CallRecords
@@ -24,7 +24,7 @@ class _Try:
 
     @property
     def rejected(self) -> CallRecords:
-        """The trail, with the problems as the error of its call."""
+        """The call records, with the problems as the error of the call."""
         return self.call_records.marked(
             StoryEngineError(ErrorCode.LLM_INVALID_JSON), "; ".join(self.problems)
         )
@@ -33,9 +33,9 @@ class _Try:
 async def make_memory(
     context: Context, calls: Calls, parse: Parse
 ) -> tuple[ParsedMemory | Failed, CallRecords]:
-    """Get JSON that validates: one call, and one more that shows the model its error (design 7).
+    """Return validated memory after one call, or after a second one that shows the model its errors.
 
-    Memory that is valid but too long is asked for once more too, and kept when no other comes of it.
+    Memory that is valid but too long is requested once more too, and kept if the second call fails.
     """
     first = await _try(context, calls, parse)
     if not first.problems:

@@ -1,4 +1,4 @@
-"""Locking tab 1: agent 0 makes the first block of memory (design 5 and 7)."""
+"""Locks tab 1: agent 0 writes the first block of memory (design 5 and 7)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -17,10 +17,10 @@ from core.store import Changes, Snapshot
 
 
 class LockHandler(KindHandler[LockRequest, LockMade]):
-    """Agent 0 at work."""
+    """Handles lock requests."""
 
     async def run(self, job: Job, request: LockRequest) -> tuple[LockMade | Failed, CallRecords]:
-        """Make the first block."""
+        """Request the first block from agent 0."""
         snapshot = job.snapshot
         job.builder.require_room(snapshot.session, snapshot.tab1)
         context = job.builder.world_lock(snapshot.session, snapshot.tab1)
@@ -31,7 +31,7 @@ class LockHandler(KindHandler[LockRequest, LockMade]):
         return (made if isinstance(made, Failed) else LockMade(made.payload, made.json_text)), call_records
 
     def settle(self, snapshot: Snapshot, done: LockRequest, made: LockMade, now: datetime) -> Changes:
-        """Store the block; the first slot speaks next."""
+        """Store the block; select the first slot."""
         session = replace(snapshot.session, tab1_locked=True, next_slot=min(snapshot.session.slots))
         block = MemoryBlock(
             id=BlockId(new_uuid()),

@@ -1,4 +1,4 @@
-"""Building the chapter's prose: in one call, or part by part when a model cannot hold the whole."""
+"""Builds the chapter's prose in one call, or in parts when the input does not fit the model."""
 
 from datetime import datetime
 from functools import partial
@@ -12,7 +12,7 @@ from core.domain.request import NarrativeRequest
 from core.domain.state_machine import Command
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, NarrativeMade
-from core.engine.moves import move
+from core.engine.moves import move, provenance
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.store import Changes, SessionStore, Snapshot
@@ -22,15 +22,15 @@ _NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing
 
 
 class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
-    """Agent 9 at work."""
+    """Handles narrative requests."""
 
     stores_its_calls = True
 
     async def run(self, job: Job, request: NarrativeRequest) -> tuple[NarrativeMade | Failed, CallRecords]:
-        """Return the whole text.
+        """Return the complete text.
 
-        The provenance of each part is stored as soon as it is there, so that a later attempt uses
-        again, and does not pay again for, every part whose input is still the same.
+        The provenance of each part is stored at once, so that a later attempt reuses, rather than pays for,
+        every part whose input is unchanged.
         """
         session = job.snapshot.session
         events = await job.store.canon(session.id)
@@ -89,10 +89,9 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
 
 
 def _error_in(result: CallResult, style: PromptStyle) -> StoryEngineError | None:
-    """Return what makes a text no chapter, as one that was cut is none.
+    """Return why a text cannot be used: a call that failed, or was cut off.
 
-    The very small model alone is measured by its room: it does not end by itself, so what it wrote counts
-    up to its last whole sentence.
+    Very small models do not stop by themselves: their text is kept up to its last complete sentence.
     """
     if result.error is None and result.finish_reason == "length":
         return None if style is PromptStyle.SMALL else StoryEngineError(ErrorCode.LLM_TRUNCATED)
@@ -105,7 +104,7 @@ def _prose(text: str, style: PromptStyle) -> str:
 
 
 async def _written_parts(store: SessionStore, request: NarrativeRequest) -> dict[str, tuple[str, str]]:
-    """Return what earlier attempts of this request wrote, and the model that did, by its input's hash."""
+    """Return the texts of earlier attempts of this request, each with its model, by the hash of its input."""
     if request.attempts <= 1:
         return {}
     artifacts = await store.artifacts(request.session_id, request_id=request.id)
@@ -119,6 +118,4 @@ async def _written_parts(store: SessionStore, request: NarrativeRequest) -> dict
 
 
 def _provenance(request: NarrativeRequest, call_records: CallRecords, _: Snapshot) -> Changes:
-    return Changes(
-        session_id=request.session_id, artifacts=call_records.artifacts, contents=call_records.contents
-    )
+    return provenance(request, call_records)

@@ -1,4 +1,4 @@
-"""What came of a request, before it is settled."""
+"""Outcomes of requests."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from core.domain.prompt_range import PromptRange
 
 @dataclass(frozen=True, slots=True)
 class LockMade:
-    """Agent 0's memory validated; the fields are those of `MemoryBlock`."""
+    """Validated memory of agent 0; the fields are those of `MemoryBlock`."""
 
     payload: Mapping[str, object]
     json_text: str = ""
@@ -25,9 +25,9 @@ class ReplyMade:
 
 @dataclass(frozen=True, slots=True)
 class SummaryMade:
-    """Agent 8's delta validated; the fields are those of `MemoryBlock`.
+    """A validated delta of agent 8; the fields are those of `MemoryBlock`.
 
-    `prompts` are those that it covers, None for all that were asked for.
+    `prompts` are those that it covers; None for all that were requested.
     """
 
     payload: Mapping[str, object]
@@ -37,7 +37,7 @@ class SummaryMade:
 
 @dataclass(frozen=True, slots=True)
 class NarrativeMade:
-    """The chapter's prose, whole, and what shaped it."""
+    """The chapter's complete prose and its definition."""
 
     text: str
     model: str
@@ -48,7 +48,7 @@ class NarrativeMade:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No usable answer; `retry_after` is in seconds, where the service named a time."""
+    """No usable answer; `retry_after` is the wait that the service requested, in seconds."""
 
     error: StoryEngineError
     retry_after: float | None = None

@@ -1,4 +1,4 @@
-"""Every kind of request and its handler: the one place where a new kind is added (with `KIND_SPECS`)."""
+"""The handler of every kind of request; a new kind is added here and in `KIND_SPECS`."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,7 +20,7 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
 
 
 def handler_of(request: Request) -> KindHandler[Any, Any]:
-    """Return what handles a request; raise ValueError for a test call, which is never queued."""
+    """Return the handler of a request; raise ValueError for a test call, which is never queued."""
     if request.kind not in _HANDLERS:
         raise ValueError(f"a {request.kind} request is never queued")
     return _HANDLERS[request.kind]

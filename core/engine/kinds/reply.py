@@ -1,4 +1,4 @@
-"""A character's reply to a prompt of the GM (design 6 and 7)."""
+"""Requests a character's reply to a prompt of the GM (design 6 and 7)."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from core.domain.event import REQUEST_ID, Event, Role
 from core.domain.ids import EventId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.request import ReplyRequest
-from core.domain.slot import Slot, following
+from core.domain.slot import Slot, slot_after
 from core.domain.state_machine import Command
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, ReplyMade
@@ -24,12 +24,12 @@ from core.text.repetition import Source, first_repeated
 
 
 class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
-    """A character at work."""
+    """Handles reply requests."""
 
     async def run(self, job: Job, request: ReplyRequest) -> tuple[ReplyMade | Failed, CallRecords]:
-        """Ask the character, and once more where the reply only repeats something.
+        """Request the reply, and a second one if it only repeats something.
 
-        The second reply is taken whatever it is. Where the second call fails, the first reply is.
+        Uses the second reply, whatever it is, or the first if the second call fails.
         """
         knowledge = job.snapshot.known_to(request.slot)
         context = job.builder.character(knowledge, request.text)
@@ -53,10 +53,10 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return made_again, call_records + records_again
 
     def settle(self, snapshot: Snapshot, done: ReplyRequest, made: ReplyMade, now: datetime) -> Changes:
-        """Store the GM's text and the reply as the next prompt; a summary follows where one is due."""
+        """Store the GM's text and the reply as the next prompt, with a summary request if one is due."""
         index = snapshot.session.prompt_index + 1
         session = replace(
-            snapshot.session, prompt_index=index, next_slot=following(done.slot, snapshot.session.slots)
+            snapshot.session, prompt_index=index, next_slot=slot_after(done.slot, snapshot.session.slots)
         )
         done = replace(done, prompts=PromptRange(index, index))
 
@@ -86,14 +86,14 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return any(event.request_id == str(request.id) for event in changes.events)
 
     def returned(self, snapshot: Snapshot, request: ReplyRequest) -> Mapping[Slot, str]:
-        """The text comes back to its composer, in front of what was typed since."""
+        """Return the text to its composer, in front of what was typed since."""
         return {request.slot: joined(request.text, snapshot.unsent.get(request.slot, ""))}
 
 
 def _read(
     job: Job, request: ReplyRequest, choice: ModelConfig, result: CallResult
 ) -> tuple[ReplyMade | Failed, CallRecords]:
-    """Return the reply that a call brought; of a small model's, what is whole and its own."""
+    """Return the reply in the result of a call; a small model's is reduced to its own complete sentences."""
     if result.error is not None:
         return Failed(result.error, result.retry_after), result.call_records
     session = job.snapshot.session
@@ -113,10 +113,10 @@ def _read(
 
 
 def _rejected(repeated: Source) -> tuple[str, ...]:
-    """Return the note on a call whose answer was not taken."""
+    """Return the note on a call whose answer was rejected."""
     return (f"This whole answer, because it repeats {repeated.what}; the model was asked once more",)
 
 
 def _kept(repeated: Source) -> tuple[str, ...]:
-    """Return the note on a call whose answer was taken for want of a better one."""
+    """Return the note on a call whose repetitive answer was used."""
     return (f"Nothing, although this answer repeats {repeated.what}: no better one was to be had",)

@@ -1,4 +1,4 @@
-"""A summary: agent 8 adds what happened in a run of prompts to memory (design 6 and 7)."""
+"""Summarises a range of prompts: agent 8 adds a delta to memory (design 6 and 7)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -17,10 +17,10 @@ from core.store import Changes, Snapshot
 
 
 class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
-    """Agent 8 at work."""
+    """Handles summary requests."""
 
     async def run(self, job: Job, request: SummaryRequest) -> tuple[SummaryMade | Failed, CallRecords]:
-        """Summarise as many of the prompts, from the first, as one input holds."""
+        """Summarise as many prompts, from the first, as fit into one input."""
         session, blocks = job.snapshot.session, job.snapshot.blocks
         events = [event for event in job.snapshot.recent if event.prompt_index in request.prompts]
         chunk = job.builder.fitting_chunk(session, blocks, request.prompts, events)
@@ -35,7 +35,7 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
         return SummaryMade(made.payload, made.json_text, chunk), call_records
 
     def settle(self, snapshot: Snapshot, done: SummaryRequest, made: SummaryMade, now: datetime) -> Changes:
-        """Store the delta and move the boundary; the next summary follows where one is due."""
+        """Store the delta and move the boundary, with a request for the next summary if one is due."""
         chunk = made.prompts or done.prompts
         session = replace(snapshot.session, boundary=chunk.last)
         block = MemoryBlock(

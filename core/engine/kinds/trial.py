@@ -1,4 +1,4 @@
-"""A test call of a model: one tiny prompt outside the queue, with the provenance of any call (design 4)."""
+"""Test calls of a model: one short prompt outside the queue, with full provenance (design 4)."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -16,13 +16,13 @@ from core.text.delimiters import SegmentName
 
 TEST_PROMPT: Final = "Answer with one word: ready."
 TEST_TOKENS: Final = 1_000
-"""Room for the reasoning that some models do before a word; what is not used costs nothing."""
+"""Enough for models that reason before they answer; unused tokens cost nothing."""
 TEST_VERSION: Final = "test@1"
-"""What an artifact names in place of the version of a system prompt."""
+"""The prompt version in artifacts of test calls, which have no system prompt."""
 
 
 def new_test(session_id: SessionId, now: datetime) -> TrialRequest:
-    """Return the request of a test call; it is stored with its outcome, and never before."""
+    """Return the request of a test call, which is stored only with its outcome."""
     return TrialRequest(
         id=RequestId(new_uuid()),
         session_id=session_id,
@@ -34,7 +34,7 @@ def new_test(session_id: SessionId, now: datetime) -> TrialRequest:
 
 
 async def call_for_test(gateway: ModelGateway, test: TrialRequest, cancellation: Cancellation) -> CallResult:
-    """Make one tiny call to the model of the first character that has none of its own."""
+    """Make one short call to the model of the first character without a model of its own."""
     choices = gateway.choices
     slot = next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
     choice = choices.of(AgentRole.CHARACTER, slot)
@@ -51,7 +51,7 @@ async def call_for_test(gateway: ModelGateway, test: TrialRequest, cancellation:
 
 
 def record_of_test(test: TrialRequest, result: CallResult, now: datetime) -> Changes:
-    """Return what stores a test call; a failed one is given up at once, as nothing tries it again."""
+    """Return the changes that store a test call; a failed one is cancelled, because nothing retries it."""
     settled = replace(test, updated_at=now)
     if result.error is not None:
         settled = replace(

@@ -1,1 +1,1 @@
-"""Requests: the worker, what executes them, and the calls that they make."""
+"""The queue of requests: worker, executor, and the durations of earlier work."""

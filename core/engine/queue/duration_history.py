@@ -1,4 +1,4 @@
-"""How long a kind of work took last time, from the provenance of earlier calls (design 4)."""
+"""The duration of an agent's last work, from the provenance of earlier calls (design 4)."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -9,18 +9,16 @@ from core.engine.kinds.trial import TEST_VERSION
 from core.store import SessionStore
 
 MAX_SESSIONS_SCANNED = 5
-"""How many other chapters are looked at, those played last first: each is a query of its own."""
-
-
+"""Number of other chapters to search, last played first: each costs a query."""
 NEWEST = 64
-"""How many calls of an agent are read: what this costs is not to grow with the story."""
+"""Number of an agent's newest calls to read, so that the cost does not grow with the story."""
 
 
 def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
-    """Return the seconds that this agent's newest piece of work took with this model; None when unknown.
+    """Return the seconds that this agent's newest request took with this model; None when unknown.
 
-    `artifacts` are those of a session, oldest first. Work that failed, or was tried more than once, tells
-    nothing of how long it takes; nor does a test call.
+    `artifacts` are those of a session, oldest first. Ignores test calls and requests that failed or were
+    retried.
     """
     of_agent = [one for one in artifacts if one.agent_id == agent_id and one.prompt_version != TEST_VERSION]
     known = None
@@ -36,12 +34,12 @@ def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> f
 async def find_last_duration(
     store: SessionStore, session_id: SessionId, agent_id: int, model: str
 ) -> float | None:
-    """Return `last_duration` of this session, else of the one played last that knows; raise StorageError."""
+    """Return `last_duration` of this session, else of the last played one that has it; raise StorageError."""
     others = [one.id for one in await store.sessions() if one.is_readable and one.id != session_id]
     for one in (session_id, *others[:MAX_SESSIONS_SCANNED]):
         calls = await store.artifacts(one, agent_id=agent_id, newest=NEWEST)
         if len(calls) == NEWEST:
-            # Of the oldest piece of work among them, some calls may not be there.
+            # The oldest request among them may be incomplete.
             calls = [call for call in calls if call.request_id != calls[0].request_id]
         seconds = last_duration(calls, agent_id, model)
         if seconds is not None:

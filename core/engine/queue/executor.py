@@ -1,4 +1,4 @@
-"""Carries requests out, each by the handler of its kind; its calls are numbered and announced (design 6)."""
+"""Carries out requests by the handlers of their kinds; numbers and announces their calls (design 6)."""
 
 from collections.abc import Callable
 
@@ -31,56 +31,48 @@ class Executor:
     async def run(
         self, snapshot: Snapshot, request: Request, cancellation: Cancellation, publish: Publish
     ) -> tuple[Outcome, CallRecords]:
-        """Return what came of `request`, with the provenance that is still to be stored.
+        """Return the outcome of `request` and the provenance that is not stored yet.
 
         Raises:
-            StorageError: The store cannot be read or written on the way.
-            StoryEngineError: `LLM_CONTEXT_OVERFLOW`; what is to be sent cannot be made to fit.
+            StorageError: The store cannot be read or written.
+            StoryEngineError: `LLM_CONTEXT_OVERFLOW`; the input does not fit.
         """
         handler = handler_of(request)
         calls = _Calls(self._gateway, request, cancellation, publish)
         try:
             return await handler.run(Job(snapshot, self._builder, calls, self._store, self._save), request)
-        except Exception as stumble:
-            # What was answered was paid for, whatever goes wrong with it here.
+        except Exception as bug:
+            # Answers were paid for, so their provenance is kept when processing them fails.
             if handler.stores_its_calls or not calls.call_records.artifacts:
                 raise
-            error = failure_of(stumble, f"request {request.id}")
+            error = failure_of(bug, f"request {request.id}")
             return Failed(error), calls.call_records.marked(error)
 
     def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
-        """Whether a prompt can be sent only with what is not in memory yet shortened."""
+        """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
             context = self._builder.character(snapshot.known_to(request.slot), request.text)
         except StoryEngineError:
-            return False  # No summary makes enough room; the prompt's own try tells the GM.
+            return False  # No summary makes enough room; the prompt's own attempt reports it.
         return context.is_shortened
 
 
 class _Calls:
-    """The calls of one attempt, numbered from 1, with their notices."""
+    """Makes the calls of one attempt, numbered from 1, and publishes them."""
 
     def __init__(
-        self,
-        gateway: ModelGateway,
-        request: Request,
-        cancellation: Cancellation,
-        publish: Publish,
+        self, gateway: ModelGateway, request: Request, cancellation: Cancellation, publish: Publish
     ) -> None:
         self._gateway = gateway
         self._request = request
         self._cancellation = cancellation
         self._publish = publish
-        self._call_records = CallRecords()
+        self.call_records = CallRecords()
+        """The provenance of all calls so far."""
         self._count = 0
 
-    @property
-    def call_records(self) -> CallRecords:
-        """The provenance of every call so far."""
-        return self._call_records
-
     def config_of(self, context: Context) -> ModelConfig:
-        """Return the model that answers `context`, and how it is called."""
+        """Return the configuration of the model for `context`."""
         return self._gateway.choices.of(context.role, context.agent_id)
 
     async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
@@ -107,5 +99,5 @@ class _Calls:
             self._cancellation,
             lambda text: self._publish(TextArrived(self._request.id, text)),
         )
-        self._call_records += result.call_records
+        self.call_records += result.call_records
         return result

@@ -1,4 +1,4 @@
-"""Takes the requests of one open session in their order, one at a time, and settles each."""
+"""Runs the requests of one open session in order, one at a time, and settles each."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from core.domain.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session import SessionState
 from core.engine import commands
 from core.engine.kinds.outcome import Failed, Outcome
-from core.engine.moves import may_summarise_early, retry_time
+from core.engine.moves import may_summarise_early, provenance, retry_time
 from core.engine.queue.executor import Executor
 from core.engine.recovery import recover
 from core.engine.sync.notifications import StorageTrouble
@@ -33,11 +33,11 @@ log = logging.getLogger(__name__)
 
 MAX_SLEEP_SECONDS = 60.0
 SETTLE_TIMEOUT_SECONDS = 10.0
-"""Seconds to settle a call that was stopped because the session is closed."""
+"""Seconds to settle a stopped call when the session is closed."""
 
 
 class RequestWorker:
-    """One task that works through what is pending; woken by new requests and by due retries."""
+    """A background task that runs pending requests; woken by new requests and due retries."""
 
     def __init__(self, writer: SessionWriter, executor: Executor, clock: Clock, backoff: float) -> None:
         self._writer = writer
@@ -47,36 +47,36 @@ class RequestWorker:
         self._wake = asyncio.Event()
         self._current: tuple[RequestId, Cancellation] | None = None
         self._unwanted: set[RequestId] = set()
-        """Requests that were cancelled before they were with a model."""
+        """Requests that were cancelled before a model had them."""
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
 
     def start(self) -> None:
-        """Begin to work, or go on."""
+        """Start the task, unless it runs already."""
         self._unwanted.clear()
         self._wake.set()
         if self._task is not None and not self._task.done():
             return
-        self._task = asyncio.create_task(self._run(), name="runner")
+        self._task = asyncio.create_task(self._run(), name="worker")
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (error := task.exception()) is None:
             return
-        log.error("the runner ended with an error", exc_info=error)
+        log.error("the request worker ended with an error", exc_info=error)
         if not isinstance(error, StoryEngineError):
             error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
         self._writer.listeners.publish(StorageTrouble(error))
         self._writer.waiters.fail(error)
 
     def wake(self) -> None:
-        """Look for work again."""
+        """Check for pending requests again."""
         self._wake.set()
 
     def cancel(self, request_id: RequestId) -> bool:
-        """Stop that request if it is with a model or about to be; return whether it was.
+        """Stop a request that a model has, or is about to have, and return True.
 
-        Returns False for prompts that are merely queued; those are withdrawn instead.
+        Returns False for prompts that are only queued; those are withdrawn instead.
         """
         if self._current is not None and self._current[0] == request_id:
             self._current[1].request()
@@ -90,8 +90,10 @@ class RequestWorker:
         return True
 
     async def aclose(self) -> None:
-        """Stop the call that runs, settle it, and end; what cannot be settled in time is repaired when
-        the session is opened again."""
+        """Stop the running call, settle it, and end the task.
+
+        A call that is not settled in time is repaired when the session is opened again.
+        """
         if self._task is None:
             return
         self._is_closing = True
@@ -109,7 +111,7 @@ class RequestWorker:
             try:
                 wait = await self._work()
             except SessionLockedError:
-                log.warning("another window has taken the session")
+                log.warning("another window has become the writer")
                 continue
             if wait > 0:
                 with suppress(TimeoutError):
@@ -117,7 +119,7 @@ class RequestWorker:
                         await self._wake.wait()
 
     async def _work(self) -> float:
-        """Do the next piece of work, if there is any; return the seconds until there may be more."""
+        """Run the next request, if there is one; return the seconds until another may be due."""
         if self._writer.lease is None:
             return MAX_SLEEP_SECONDS
         request = next_request(self._writer.snapshot)
@@ -130,14 +132,14 @@ class RequestWorker:
         if due is None:
             return MAX_SLEEP_SECONDS
         if due <= now:
-            # Meanwhile the GM may have ended the chapter, or tried again by hand.
+            # The GM may have ended the chapter, or retried, meanwhile.
             with suppress(IllegalCommandError):
                 await self._writer.apply_patiently(lambda snapshot: commands.retry_summary(snapshot, now))
             return 0.0
         return (due - now).total_seconds()
 
     async def _summarises_early(self, request: Request) -> bool:
-        """Begin an early summary where a prompt could go only with the story before it shortened."""
+        """Begin an early summary if a prompt fits only with the story before it shortened."""
         if not isinstance(request, ReplyRequest):
             return False
         if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
@@ -145,7 +147,7 @@ class RequestWorker:
         try:
             snapshot = await self._writer.know_memory()
         except StorageError:
-            log.warning("memory could not be read before request %s; its own try says why", request.id)
+            log.warning("memory could not be read before request %s; its own attempt reports why", request.id)
             return False
         if not self._executor.needs_room(snapshot, request):
             return False
@@ -173,14 +175,16 @@ class RequestWorker:
             self._unwanted.discard(request_id)
 
     async def _begin(self, request_id: RequestId) -> None:
-        """Store that the request is processing; raise _NotItsTurnError when something else goes first."""
+        """Store that the request is processing; raise _NotItsTurnError when another goes first."""
         if self._writer.is_current and not _begun(self._writer.snapshot, request_id, self._clock()).requests:
             return
         await self._writer.apply_patiently(lambda snapshot: _begun(snapshot, request_id, self._clock()))
 
     async def _settle(self, request: Request, outcome: Outcome, call_records: CallRecords) -> None:
-        """Settle, whatever it takes: what cannot be stored as it is becomes a failure, so that the
-        GM's text comes back and the session goes on."""
+        """Settle the request; an outcome that cannot be stored becomes a failure.
+
+        So the GM's text always returns and the session goes on.
+        """
         failed = Failed(StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, _UNSTORABLE))
         for settled, stored in (
             (outcome, call_records),
@@ -206,7 +210,7 @@ class RequestWorker:
         )
 
     async def _outcome(self, request: Request, cancellation: Cancellation) -> tuple[Outcome, CallRecords]:
-        """Run the request in a task of its own, so that a bug in it settles the request and is logged."""
+        """Run the request in a task of its own, so that a bug is logged and settles the request."""
         task = asyncio.create_task(self._executed(request, cancellation), name=f"request {request.id}")
         try:
             await asyncio.wait({task})
@@ -225,16 +229,11 @@ class RequestWorker:
     def _settlement(
         self, snapshot: Snapshot, request: Request, outcome: Outcome, call_records: CallRecords
     ) -> Changes:
-        """Settle on the snapshot as it is now; if somebody else settled the request meanwhile, what was
-        paid for is kept as provenance."""
+        """Settle on the current snapshot; if the request was settled elsewhere, store only the provenance."""
         current = next((other for other in snapshot.requests if other.id == request.id), None)
         if current is None or (current.state, current.attempts) != (request.state, request.attempts):
             log.warning("request %s was settled elsewhere; its answer is kept in the provenance", request.id)
-            return Changes(
-                session_id=request.session_id,
-                artifacts=call_records.artifacts,
-                contents=call_records.contents,
-            )
+            return provenance(request, call_records)
         return settle(snapshot, current, outcome, call_records, self._clock(), self._backoff)
 
 
@@ -242,11 +241,11 @@ _UNSTORABLE = "The answer could not be stored as it is; your text is safe, retry
 
 
 class _NotItsTurnError(Exception):
-    """The request was taken back, or something else goes first now."""
+    """The request was withdrawn, or another goes first now."""
 
 
 def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
-    """Begin the request if it still is the next one; one that was stored as begun stays as it is."""
+    """Return the changes that begin the request, if it is still the next; none if it has begun already."""
     request = next_request(snapshot)
     if request is None or request.id != request_id:
         raise _NotItsTurnError
@@ -255,11 +254,11 @@ def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
 
 
 def next_request(snapshot: Snapshot) -> Request | None:
-    """Return the open request whose turn it is, if the state lets one go now.
+    """Return the next open request that can run in the current state.
 
-    Prompts wait while a summary is made, and behind a failed prompt: what was written after it may
-    rest on the reply that did not come. A request that was stored as processing is one that has not
-    been run yet: the runner settles one before it looks for the next.
+    Prompts wait for a summary, and for a failed prompt before them, because they may depend on its reply. A
+    request that is stored as processing has not been run yet: the worker settles one before it takes the
+    next.
     """
     is_held_up = bool(snapshot.failed(ReplyRequest))
     candidates = [
@@ -272,7 +271,7 @@ def next_request(snapshot: Snapshot) -> Request | None:
 
 
 def next_retry(snapshot: Snapshot, now: datetime) -> datetime | None:
-    """Return when a failed summary is to be tried again by itself; only while the chapter is played."""
+    """Return when a failed summary is retried automatically; only while the chapter is played."""
     if snapshot.session.state is not SessionState.ACTIVE:
         return None
     times = [

@@ -1,1 +1,1 @@
-"""Save slots: points to which a session can be restored."""
+"""Save points, from which a session can be restored."""

@@ -1,4 +1,4 @@
-"""Takes a save slot at every summary, beside the play and never in its way."""
+"""Creates a save point at every summary, in the background."""
 
 import asyncio
 import logging
@@ -12,7 +12,7 @@ from core.engine.sync.session_writer import SessionWriter
 log = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_SECONDS = 5.0
-"""Seconds that a slot may still take when the session is closed; without it only the next one is later."""
+"""Seconds to wait for a save point under way when the session is closed; a later one covers its rows too."""
 
 
 class AutoSaver:
@@ -24,17 +24,17 @@ class AutoSaver:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to listen, or go on."""
+        """Start to listen, unless the task runs already."""
         if self._task is not None:
             return
         self._task = asyncio.create_task(self._run(), name="save slots")
 
     async def create_now(self, occasion: str) -> None:
-        """Take a slot and return when it is stored; raise StorageError when it cannot be."""
+        """Create a save point at once; raise StorageError when it cannot be stored."""
         await self._slots.create(self._writer.snapshot.session.id, occasion)
 
     async def aclose(self) -> None:
-        """Let the slot that is being taken be completed, and end; the listeners are closed already."""
+        """Wait for the save point under way, and end; the listeners are closed already."""
         if self._task is None:
             return
         _, late = await asyncio.wait({self._task}, timeout=CLOSE_TIMEOUT_SECONDS)
@@ -45,7 +45,7 @@ class AutoSaver:
     async def _run(self) -> None:
         with self._writer.listeners.listen() as listener:
             async for notification in listener:
-                # A window that only reads along hears of memory too; the one that writes takes the slot.
+                # A window that follows receives this too; only the writer creates the save point.
                 if not isinstance(notification, MemoryAppended) or self._writer.lease is None:
                     continue
                 if notification.block.type is not BlockType.CANON_CORRECTION:
@@ -55,9 +55,9 @@ class AutoSaver:
         try:
             await self._slots.create(block.session_id, _occasion(block))
         except StoryEngineError as error:
-            log.warning("no save slot was taken at the summary: %s", error)
-        except Exception:  # the chapter is stored all the same, and the next summary takes one again
-            log.exception("no save slot was taken at the summary")
+            log.warning("no save point was created at the summary: %s", error)
+        except Exception:  # the chapter itself is stored, and the next summary creates one again
+            log.exception("no save point was created at the summary")
 
 
 def _occasion(block: MemoryBlock) -> str:

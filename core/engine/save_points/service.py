@@ -20,10 +20,10 @@ from core.domain.save_point import (
     Chains,
     SavePoint,
     SavePointContent,
-    SlotDamagedError,
+    SavePointDamagedError,
     chained,
     content_of,
-    make_slot,
+    make_save_point,
     number_for_automatic,
 )
 from core.domain.session import Session, title_from
@@ -33,14 +33,14 @@ from core.store import Changes, SessionStore, Snapshot
 from core.text.cleaning import clean_line
 
 BATCH = 200
-"""Prompts that are read and hashed at a time, so that a long story holds nothing up."""
+"""Prompts to read and hash at a time, so that a long story blocks nothing."""
 
 
 class SavePoints:
-    """The slots of every session of a store.
+    """The save points of all sessions of a store.
 
-    They need no writer's lock: a slot is no part of what a session says, and two windows that take one at
-    once take the same.
+    They need no writer's lock: they change nothing in the session, and two windows that create one at the
+    same time store the same.
     """
 
     def __init__(self, store: SessionStore, clock: Clock) -> None:
@@ -49,53 +49,53 @@ class SavePoints:
         self._turn = asyncio.Lock()
 
     async def listed(self, session_id: SessionId) -> Sequence[SavePoint]:
-        """Return the slots of a session by their numbers."""
-        return await self._store.save_slots(session_id)
+        """Return the save points of a session, by number."""
+        return await self._store.save_points(session_id)
 
     async def create(
         self, session_id: SessionId, occasion: str, *, spared: int | None = None
     ) -> SavePoint | None:
-        """Take an automatic slot, the oldest but `spared` giving way; None when the newest says the same."""
+        """Create an automatic save point in place of the oldest but `spared`; None if nothing has changed."""
         async with self._turn:
-            taken = await self._store.save_slots(session_id)
+            taken = await self._store.save_points(session_id)
             content = await self._content(session_id, taken)
             number = number_for_automatic(taken, spared=spared)
-            slot = make_slot(number, occasion, content, self._clock())
+            slot = make_save_point(number, occasion, content, self._clock())
             ring = [other for other in taken if other.number in AUTOMATIC]
             newest = max(ring, key=lambda other: (other.taken_at, other.number), default=None)
             if newest is not None and newest.document == slot.document:
                 return None
-            await self._store.put_save_slot(slot)
+            await self._store.put_save_point(slot)
             return slot
 
     async def keep(self, session_id: SessionId, name: str) -> SavePoint:
-        """Keep how the session stands under a name; the same name again replaces what it stood for."""
+        """Store the current state under a name, in place of an earlier save point of this name."""
         name = clean_line(name)
         if not name:
             raise IllegalCommandError("A save slot of yours needs a name.")
         if len(name) > LONGEST_LABEL:
             raise LimitExceededError("name", len(name), LONGEST_LABEL)
         async with self._turn:
-            taken = await self._store.save_slots(session_id)
-            slot = make_slot(
+            taken = await self._store.save_points(session_id)
+            slot = make_save_point(
                 _number_for(name, taken), name, await self._content(session_id, taken), self._clock()
             )
-            await self._store.put_save_slot(slot)
+            await self._store.put_save_point(slot)
             return slot
 
     async def drop(self, session_id: SessionId, number: int) -> None:
-        """Let go of a slot that the GM named; the automatic ones give way by themselves."""
+        """Delete a save point that the GM named; automatic ones are replaced in turn."""
         slot = await self._found(session_id, number)
         if not slot.is_named:
             raise IllegalCommandError(
-                f"Save slot {number} is automatic: it gives way to newer ones by itself."
+                f"Save slot {number} is automatic: newer ones replace it by themselves."
             )
-        await self._store.drop_save_slot(session_id, number)
+        await self._store.delete_save_point(session_id, number)
 
     async def restore(self, session_id: SessionId, number: int) -> SessionId:
-        """Make a new session that begins where a slot was taken, and return its id; nothing else changes.
+        """Create a new session from a save point and return its id; nothing else changes.
 
-        Raises SlotDamagedError when the story up to there is not what the slot vouches for.
+        Raises SavePointDamagedError when the story up to there does not match the hashes.
         """
         slot = await self._found(session_id, number)
         body = await self._body(slot)
@@ -105,26 +105,27 @@ class SavePoints:
         return fresh
 
     async def _found(self, session_id: SessionId, number: int) -> SavePoint:
-        for slot in await self._store.save_slots(session_id):
+        for slot in await self._store.save_points(session_id):
             if slot.number == number:
                 return slot
         raise IllegalCommandError(f"There is nothing in save slot {number}.")
 
     async def _content(self, session_id: SessionId, taken: Sequence[SavePoint]) -> SavePointContent:
-        """Return how the session stands; of what only grows, what the newest slot knows is not read again."""
+        """Return the current content, with hash chains that extend those of the newest save point."""
         snapshot = _all_unsent(await self._store.load(session_id))
         session = snapshot.session
         known = _newest_content(taken)
+        chains = known.chains if known else Chains(version=LINKS)
         before = known.session.prompt_index if known else 0
-        events = known.chains.events if known else EMPTY_CHAIN
+        events = chains.events
         async for batch in self._events(session_id, before, session.prompt_index):
             events = await asyncio.to_thread(chained, events, batch)
         place = (
             (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
         new_blocks = await self._blocks(session, snapshot.corrections, after=place)
-        blocks = await asyncio.to_thread(chained, known.chains.blocks if known else EMPTY_CHAIN, new_blocks)
-        drafts = known.chains.drafts if known else EMPTY_CHAIN
+        blocks = await asyncio.to_thread(chained, chains.blocks, new_blocks)
+        drafts = chains.drafts
         if (seen := known.draft_count if known else 0) < snapshot.draft_count:
             new = (await self._drafts(session_id, snapshot.draft_count))[seen:]
             drafts = await asyncio.to_thread(chained, drafts, new)
@@ -138,7 +139,7 @@ class SavePoints:
         )
 
     async def _body(self, slot: SavePoint) -> SessionBody:
-        """Return the story up to a slot, all of it checked."""
+        """Return the story up to a save point, verified against its hashes."""
         content = content_of(slot)
         session = content.session
         version = content.chains.version
@@ -156,7 +157,7 @@ class SavePoints:
             drafts=await asyncio.to_thread(chained, EMPTY_CHAIN, drafts, version),
         )
         if chains != content.chains:
-            raise SlotDamagedError(slot.number, "the story up to it is not what it was")
+            raise SavePointDamagedError(slot.number, "the story up to it is not what it was")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         return SessionBody(
             session=replace(session, title=_title_with(title, slot.label), updated_at=self._clock()),
@@ -164,7 +165,7 @@ class SavePoints:
             unsent=content.unsent,
             events=tuple(events),
             blocks=tuple(blocks),
-            # Their requests stay with the session in which the calls were made, as provenance does.
+            # Requests and provenance stay with the session that made the calls.
             drafts=tuple(replace(draft, request_id=None) for draft in drafts),
         )
 
@@ -175,7 +176,7 @@ class SavePoints:
     async def _blocks(
         self, session: Session, corrections: int, *, after: tuple[int, int]
     ) -> list[MemoryBlock]:
-        """Return the blocks behind that place, up to correction number `corrections` at the boundary."""
+        """Return the blocks after a place in memory, up to correction `corrections` at the boundary."""
         if not session.tab1_locked:
             return []
         blocks = await self._store.blocks(session.id, after=after[0], corrections=after[1])
@@ -186,17 +187,17 @@ class SavePoints:
 
 
 def _title_with(title: str, label: str) -> str:
-    """Restored from what was restored, a title would grow beyond what a title may have."""
+    """Append the label, within the limit of a title: repeated restores append one each."""
     label = f" ({label})"
     return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"
 
 
 def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
-    """Return the content of the slot that has come furthest, if it is whole and has links of today."""
+    """Return the content of the valid save point with the most prompts and links of the newest version."""
     for slot in sorted(taken, key=lambda slot: (slot.prompt_index, slot.taken_at), reverse=True):
         try:
             content = content_of(slot)
-        except SlotDamagedError:
+        except SavePointDamagedError:
             continue
         if content.chains.version == LINKS:
             return content
@@ -204,7 +205,7 @@ def _newest_content(taken: Sequence[SavePoint]) -> SavePointContent | None:
 
 
 def _all_unsent(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with the texts of open prompts in their composers: their calls are not saved."""
+    """Return the snapshot with open prompts returned to their composers: requests are not saved."""
     for request in reversed(snapshot.open_prompts):
         returned = handler_of(request).returned(snapshot, request)
         snapshot = snapshot.after(Changes(session_id=snapshot.session.id, unsent=returned))
@@ -212,13 +213,11 @@ def _all_unsent(snapshot: Snapshot) -> Snapshot:
 
 
 def _number_for(name: str, taken: Sequence[SavePoint]) -> int:
-    named = {slot.number: slot for slot in taken if slot.is_named}
-    for number, slot in named.items():
-        if slot.label.casefold() == name.casefold():
-            return number
-    for number in NAMED:
-        if number not in named:
-            return number
+    labels = {slot.number: slot.label.casefold() for slot in taken if slot.is_named}
+    same = [number for number, label in labels.items() if label == name.casefold()]
+    free = [number for number in NAMED if number not in labels]
+    if numbers := same + free:
+        return numbers[0]
     raise StoryEngineError(
         ErrorCode.ILLEGAL_COMMAND,
         f"All {len(NAMED)} save slots of yours are taken; nothing was changed.",

@@ -1,4 +1,4 @@
-"""What is new in a session, as notices: of changes that were made here, and of what another window made."""
+"""Notifications of the changes of a session, made here or by another window."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,24 +10,14 @@ from core.domain.memory import MemoryBlock, compact_old_deltas
 from core.domain.request import Request, RequestState
 from core.domain.slot import Slot
 from core.engine.kinds.registry import handler_of
-from core.engine.sync.notifications import (
-    DraftStored,
-    EventsAppended,
-    MemoryAppended,
-    Notification,
-    RequestBegun,
-    RequestFailed,
-    RequestQueued,
-    RequestSettled,
-    SessionChanged,
-    UnsentChanged,
-)
+from core.engine.sync import notifications as notices
+from core.engine.sync.notifications import Notification
 from core.store import Changes, SessionStore, Snapshot, full_deltas_from
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDelta:
-    """A snapshot that was read again, what listeners hear of it, and the requests that changed."""
+    """A new snapshot, the notifications of its changes, and the requests that changed."""
 
     snapshot: Snapshot
     notifications: tuple[Notification, ...]
@@ -35,22 +25,22 @@ class SnapshotDelta:
 
 
 def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
-    """Return what listeners hear of changes: data first, then the state, then what was settled."""
+    """Return the notifications of changes: data first, then the state, then requests."""
     notifications: list[Notification] = []
     if changes.events:
-        notifications.append(EventsAppended(changes.events))
-    notifications += [MemoryAppended(block) for block in changes.blocks]
-    notifications += [DraftStored(draft) for draft in changes.drafts]
-    notifications += [UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
+        notifications.append(notices.EventsAppended(changes.events))
+    notifications += [notices.MemoryAppended(block) for block in changes.blocks]
+    notifications += [notices.DraftStored(draft) for draft in changes.drafts]
+    notifications += [notices.UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
     if changes.session is not None and changes.session != before.session:
-        notifications.append(SessionChanged(changes.session))
+        notifications.append(notices.SessionChanged(changes.session))
     for request in changes.requests:
         notifications += _notices_of_request(request)
     return notifications
 
 
 async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
-    """Read the session again and return what became of it since `before`; raises StorageError."""
+    """Read the session and return what changed since `before`; raise StorageError."""
     now = await store.load(before.session.id)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
     events = await store.log(now.session.id, first=first, last=last) if last >= first else ()
@@ -80,7 +70,7 @@ def diff_snapshots(
     blocks: Sequence[MemoryBlock],
     drafts: Sequence[NarrativeDraft],
 ) -> SnapshotDelta:
-    """Return the news that lie between two snapshots, given what was added."""
+    """Return the difference of two snapshots, given the rows that were added."""
     known = {request.id: request for request in before.requests}
     kept = {request.id for request in now.requests}
     changed = [request for request in now.requests if known.get(request.id) != request]
@@ -104,17 +94,17 @@ def diff_snapshots(
 def _notices_of_request(request: Request) -> list[Notification]:
     match request.state:
         case RequestState.PENDING:
-            return [RequestQueued(request)]
+            return [notices.RequestQueued(request)]
         case RequestState.PROCESSING:
-            return [RequestBegun(request)]
+            return [notices.RequestBegun(request)]
         case RequestState.FAILED:
             error = StoryEngineError(request.error_code or ErrorCode.LLM_ERROR, request.error_message)
-            return [RequestFailed(request, error)]
+            return [notices.RequestFailed(request, error)]
         case RequestState.DONE | RequestState.CANCELLED:
-            return [RequestSettled(request)]
+            return [notices.RequestSettled(request)]
 
 
 def _ended(request: Request, changes: Changes) -> Request:
-    """Return a request that is no longer kept as it ended: done if what it asked for is there."""
+    """Return a request that left the snapshot, as done if its result was stored, else as cancelled."""
     is_done = handler_of(request).is_done(request, changes)
     return replace(request, state=RequestState.DONE if is_done else RequestState.CANCELLED)

@@ -1,4 +1,4 @@
-"""Follows a session that another window writes, by reading what is new after each of its commits."""
+"""Follows a session that another window writes, by reading the changes after each of its commits."""
 
 import asyncio
 import logging
@@ -10,12 +10,12 @@ from core.store import SessionStore
 
 log = logging.getLogger(__name__)
 
-WAIT = 2.0
-"""Seconds until following begins again after the store was lost."""
+RESTART_SECONDS = 2.0
+"""Seconds until following restarts after an error of the store."""
 
 
 class Follower:
-    """One task that reads along; it tells the listeners what changed and never writes."""
+    """A background task that publishes changes of another window and never writes."""
 
     def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
         self._store = store
@@ -23,7 +23,7 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to follow; does nothing when it does already."""
+        """Start to follow, unless the task runs already."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._keep_following(), name="follower")
 
@@ -44,11 +44,11 @@ class Follower:
             except StorageError as error:
                 log.warning("following was interrupted", exc_info=error)
                 self._writer.listeners.publish(StorageTrouble(error))
-            await asyncio.sleep(WAIT)
+            await asyncio.sleep(RESTART_SECONDS)
 
     async def _follow(self) -> None:
         async with self._store.follow(self._writer.snapshot.session.id) as commits:
-            # What was stored between the first read and the start of listening.
+            # Commits between the first read and the start of listening.
             await self._writer.refresh()
             async for _ in commits:
                 await self._writer.refresh()

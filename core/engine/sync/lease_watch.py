@@ -1,4 +1,4 @@
-"""Notices that the writer's lock is lost, before the next change would be refused (design 6)."""
+"""Detects the loss of the writer's lock before the next change is refused (design 6)."""
 
 import asyncio
 import logging
@@ -9,14 +9,14 @@ from core.store import SessionStore
 
 log = logging.getLogger(__name__)
 
-WAIT = 1.0
-"""Seconds between two looks at who holds a lock that is lost here."""
+POLL_SECONDS = 1.0
+"""Seconds between two queries for the holder of a lost lock."""
 
 
 class LeaseWatch:
-    """One task that waits until the lock's connection breaks, then looks whether another window writes.
+    """A background task that waits until the lock's connection is lost, then checks for another writer.
 
-    It does not take the lock again: the next change does, and a window that is gone must not keep others out.
+    It does not reacquire the lock, so that an idle window does not lock others out; the next change does.
     """
 
     def __init__(self, store: SessionStore, writer: SessionWriter) -> None:
@@ -25,7 +25,7 @@ class LeaseWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to watch; does nothing when it does already."""
+        """Start to watch, unless the task runs already."""
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._watch(), name="lease watch")
 
@@ -41,9 +41,9 @@ class LeaseWatch:
             try:
                 holder = await self._store.writer_of(lease.session_id)
             except StorageError as error:
-                log.warning("who writes could not be asked", exc_info=error)
+                log.warning("the writer could not be queried", exc_info=error)
             else:
                 if holder is not None:
                     await self._writer.hear_of_writer(holder)
             if self._writer.lease is not None and self._writer.lease.is_lost:
-                await asyncio.sleep(WAIT)
+                await asyncio.sleep(POLL_SECONDS)

@@ -1,6 +1,6 @@
-"""The only path by which changes of an open session are stored and published to listeners.
+"""Stores and publishes the changes of an open session; there is no other path.
 
-Changes are decided on the snapshot, stored, and only then adopted: what a listener hears is stored.
+A change is decided on the snapshot, stored, and only then applied: listeners are told of stored changes only.
 """
 
 import asyncio
@@ -21,21 +21,21 @@ from core.store import Changes, Lease, SessionStore, Snapshot, WriterInfo
 
 Decide = Callable[[Snapshot], Changes]
 
-FIRST_WAIT = 0.2
-LONGEST_WAIT = 5.0
+FIRST_BACKOFF_SECONDS = 0.2
+MAX_BACKOFF_SECONDS = 5.0
 CONTENTS_REMEMBERED = 512
 
 
-def _nothing() -> None:
-    """What a writer without hooks does."""
+def _no_hook() -> None:
+    """Ignore the event."""
 
 
 @dataclass(kw_only=True)
 class SessionWriter:
     """Owns the snapshot of one session and its writer's lease.
 
-    `label` names this window to others; no two windows share one. `on_adopted` is called after every
-    change of the snapshot, `on_locked_out` when another window has become the writer.
+    `label` identifies this window to others and is unique. `on_adopted` is called after every change of the
+    snapshot, `on_locked_out` when another window has become the writer.
     """
 
     store: SessionStore
@@ -45,48 +45,48 @@ class SessionWriter:
     clock: Clock
     lease: Lease | None = None
     holder: WriterInfo | None = None
-    on_adopted: Callable[[], None] = _nothing
-    on_locked_out: Callable[[], None] = _nothing
+    on_adopted: Callable[[], None] = _no_hook
+    on_locked_out: Callable[[], None] = _no_hook
 
     def __post_init__(self) -> None:
         self.waiters = CompletionWaiters()
         self._mutex = asyncio.Lock()
         self._trouble: StorageError | None = None
-        """Why the one whose turn it is waits for the store."""
+        """The error for which the holder of the mutex waits."""
         self._is_troubled = asyncio.Event()
         self._tasks: set[asyncio.Task[Changes]] = set()
         self._stored: dict[str, None] = {}
-        """Hashes of contents that are stored, the oldest first."""
+        """Hashes of stored contents, oldest first."""
         self._is_outdated = False
-        """What is stored may differ from the snapshot; read it before the next decision."""
+        """The stored session may differ from the snapshot: read it before the next decision."""
         self._lost_epoch = False
-        """Another window has written since our lock was taken."""
+        """Another window has written since this one acquired the lock."""
         self._unconfirmed_requests: dict[RequestId, Request] = {}
-        """Requests that may be stored although their asker was told that they are not."""
+        """Requests that may be stored although the caller was told that they are not."""
 
     @property
     def is_current(self) -> bool:
-        """Whether, as far as can be known without asking, the snapshot is what is stored and we write."""
+        """Whether this window writes and the snapshot is up to date, as far as known without a query."""
         return not (self.lease is None or self.lease.is_lost or self._is_outdated or self._lost_epoch)
 
     async def apply(self, decide: Decide) -> Changes:
-        """Decide on the snapshot as it is, store, adopt; what the store cannot do now is raised.
+        """Decide a change on the current snapshot, store it and apply it; raise errors of the store.
 
-        Cancelling the caller does not stop what has begun.
+        Cancelling the caller does not interrupt it.
         """
         return await self._in_own_task(self._apply(decide, is_patient=False))
 
     async def apply_patiently(self, decide: Decide) -> Changes:
-        """As `apply`, but wait for the store to come back: what was paid for is not given up (promise 1).
+        """Apply a change, waiting for an unreachable store, so that no paid answer is lost (promise 1).
 
-        Raises SessionLockedError when another window took the session meanwhile.
+        Raises SessionLockedError when another window has become the writer meanwhile.
         """
         return await self._in_own_task(self._apply(decide, is_patient=True))
 
     async def become_writer(self, lease: Lease) -> None:
-        """Become the writer: read the session again, now that no other window can change it.
+        """Become the writer: read the session, which no other window can change any more.
 
-        Raises StorageError, and has given the lock back then.
+        Releases the lock when it raises StorageError.
         """
         async with self._mutex:
             try:
@@ -99,19 +99,19 @@ class SessionWriter:
             self._unconfirmed_requests.clear()
 
     async def refresh(self) -> None:
-        """Take over what another window has stored; does nothing in the window that writes."""
+        """Read the changes of another window; do nothing in the window that writes."""
         async with self._mutex:
             if self.lease is None:
                 self._tell(await read_changes(self.store, self.snapshot))
 
     async def hear_of_writer(self, holder: WriterInfo) -> None:
-        """Stop writing when the lock is lost here and another window has it."""
+        """Stop writing when this window has lost the lock and another one holds it."""
         async with self._mutex:
             if self.lease is not None and self.lease.is_lost and holder.label != self.label:
                 self._lock_out(holder)
 
     async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
-        """Read the memory that inputs are made of, once it is needed, and return the snapshot with it."""
+        """Return the snapshot with its memory, which is read on first use."""
         async with self._exclusive(is_patient=is_patient):
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
@@ -119,12 +119,12 @@ class SessionWriter:
             return self.snapshot
 
     async def finish(self, within: float) -> None:
-        """Return when everything that is being stored is stored, or after so many seconds."""
+        """Wait until all changes under way are stored, at most `within` seconds."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=within)
 
     async def aclose(self, error: BaseException) -> None:
-        """Release the lock; callers that still wait for a request get `error`."""
+        """Release the lock; raise `error` in callers that still wait for a request."""
         for task in tuple(self._tasks):
             task.cancel()
         if self._tasks:
@@ -143,7 +143,7 @@ class SessionWriter:
     async def _apply(self, decide: Decide, *, is_patient: bool) -> Changes:
         async with self._exclusive(is_patient=is_patient):
             changes: Changes | None = None
-            wait = FIRST_WAIT
+            wait = FIRST_BACKOFF_SECONDS
             while True:
                 try:
                     lease = await self._require_lease()
@@ -159,19 +159,19 @@ class SessionWriter:
                     if not is_patient:
                         self._mark_unconfirmed(changes)
                         raise
-                    if wait == FIRST_WAIT:
+                    if wait == FIRST_BACKOFF_SECONDS:
                         self.listeners.publish(StorageTrouble(error))
                     self._trouble = error
                     self._is_troubled.set()
                     await asyncio.sleep(wait)
-                    wait = min(LONGEST_WAIT, wait * 2)
+                    wait = min(MAX_BACKOFF_SECONDS, wait * 2)
                 except SessionLockedError:
                     if self.lease is None:
                         raise
-                    # The store knows of a later writer. If that one is gone again, we go on after it.
+                    # The store has seen a later writer. If it is gone by now, continue after it.
                     self._lost_epoch = True
                 else:
-                    if wait != FIRST_WAIT:
+                    if wait != FIRST_BACKOFF_SECONDS:
                         self.listeners.publish(StorageRecovered())
                     return changes
 
@@ -180,7 +180,7 @@ class SessionWriter:
         """Acquire exclusive access to the session.
 
         Impatient callers fail at once while the current holder waits for an unreachable store: an outage may
-        be long, and the GM must hear of it and be able to leave.
+        be long, and the GM must be told and be able to quit.
         """
         if is_patient or not self._mutex.locked():
             await self._mutex.acquire()
@@ -200,32 +200,32 @@ class SessionWriter:
             await asyncio.wait({turn, trouble}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             trouble.cancel()
-            turn.cancel()  # does nothing when the turn has come
+            turn.cancel()  # does nothing once the mutex is acquired
         if turn.done():
             return
         error = self._trouble or StorageError(ErrorCode.STORAGE_SAVE_FAILED)
         raise StorageError(ErrorCode.STORAGE_SAVE_FAILED, hint=error.hint) from error
 
     async def _require_lease(self) -> Lease:
-        """Return the writer's lock, and take it again when its connection was lost."""
+        """Return the writer's lock, reacquired if its connection was lost."""
         if self.lease is None:
             raise SessionLockedError()
         if not (self.lease.is_lost or self._lost_epoch):
             return self.lease
         if not self.lease.is_lost:
             await self.lease.aclose()
-        taken = await self.store.acquire(self.snapshot.session.id, self.label)
-        if isinstance(taken, WriterInfo):
-            if taken.label == self.label:
-                # The server has not noticed yet that our own connection is gone.
+        acquired = await self.store.acquire(self.snapshot.session.id, self.label)
+        if isinstance(acquired, WriterInfo):
+            if acquired.label == self.label:
+                # The server has not noticed the loss of our own connection yet.
                 raise StorageError(ErrorCode.STORAGE_SAVE_FAILED)
-            self._lock_out(taken)
+            self._lock_out(acquired)
             raise SessionLockedError()
-        # Every writer takes the next number: a gap means that another window wrote in between.
-        self._is_outdated |= taken.epoch != self.lease.epoch + 1
+        # Every writer gets the next epoch: a gap means that another window wrote in between.
+        self._is_outdated |= acquired.epoch != self.lease.epoch + 1
         self._lost_epoch = False
-        self.lease = taken
-        return taken
+        self.lease = acquired
+        return acquired
 
     def _lock_out(self, holder: WriterInfo) -> None:
         self.lease, self.holder = None, holder
@@ -236,7 +236,7 @@ class SessionWriter:
         self.on_locked_out()
 
     def _mark_unconfirmed(self, changes: Changes | None) -> None:
-        """Remember what may be stored although it is reported as not stored."""
+        """Remember requests that may be stored although an error is reported."""
         if changes is not None:
             self._is_outdated = True
             self._unconfirmed_requests |= {
@@ -244,8 +244,10 @@ class SessionWriter:
             }
 
     async def _make_current(self, lease: Lease) -> None:
-        """Read what is stored, and take back prompts that were stored after all though the GM was told
-        otherwise, so that sending them again does not send them twice."""
+        """Read the stored session and withdraw prompts that were stored although the GM was told otherwise.
+
+        The GM may send them again, and they must not be sent twice.
+        """
         self._tell(await read_changes(self.store, self.snapshot))
         repaired = withdraw_doubtful_prompts(self.snapshot, self._unconfirmed_requests, self.clock())
         if repaired is not None:
@@ -263,16 +265,16 @@ class SessionWriter:
         )
 
     def _remember(self, changes: Changes) -> None:
-        """Most of an input is stored already: system prompt, identity and memory are sent once."""
+        """Remember which contents are stored: most of an input is the same in every call."""
         for content in changes.contents:
             self._stored.pop(content.hash, None)
             self._stored[content.hash] = None
         while len(self._stored) > CONTENTS_REMEMBERED:
             del self._stored[next(iter(self._stored))]
 
-    def _tell(self, news: SnapshotDelta) -> None:
+    def _tell(self, delta: SnapshotDelta) -> None:
         """Apply stored changes to the snapshot and notify listeners and waiters."""
-        self.snapshot = news.snapshot
-        self.listeners.publish(*news.notifications)
-        self.waiters.settle(news.requests)
+        self.snapshot = delta.snapshot
+        self.listeners.publish(*delta.notifications)
+        self.waiters.settle(delta.requests)
         self.on_adopted()

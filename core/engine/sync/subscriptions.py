@@ -9,7 +9,7 @@ from core.engine.sync.notifications import Notification, TextArrived
 
 
 class Listener:
-    """One reader of notices, in order; text it has not read yet is joined, so a slow one never lags far."""
+    """A queue of notifications for one reader; unread text is joined, so a slow reader does not lag far."""
 
     def __init__(self) -> None:
         self._waiting: deque[Notification] = deque()
@@ -17,7 +17,7 @@ class Listener:
         self._is_closed = False
 
     def put(self, notification: Notification) -> None:
-        """Add a notice; returns at once."""
+        """Add a notification without waiting."""
         last = self._waiting[-1] if self._waiting else None
         if (
             isinstance(notification, TextArrived)
@@ -30,12 +30,12 @@ class Listener:
         self._arrived.set()
 
     def close(self) -> None:
-        """End the iteration once everything that waits has been read."""
+        """End the iteration after the notifications that are queued."""
         self._is_closed = True
         self._arrived.set()
 
     async def batches(self) -> AsyncIterator[Sequence[Notification]]:
-        """Yield everything that waits at once: what follows from one commit comes together."""
+        """Yield all queued notifications at once, so that those of one commit arrive together."""
         while True:
             if self._waiting:
                 batch, self._waiting = self._waiting, deque()
@@ -60,14 +60,14 @@ class Listeners:
         self._is_closed = False
 
     def publish(self, *notifications: Notification) -> None:
-        """Tell every listener."""
+        """Add notifications to the queue of every listener."""
         for listener in self._listeners:
             for notification in notifications:
                 listener.put(notification)
 
     @contextmanager
     def listen(self) -> Iterator[Listener]:
-        """Hear everything that is published inside the `with` block."""
+        """Yield a listener for everything that is published inside the `with` block."""
         listener = Listener()
         self._listeners.add(listener)
         if self._is_closed:
@@ -79,7 +79,7 @@ class Listeners:
             listener.close()
 
     def close(self) -> None:
-        """End every listener's iteration, now and from now on."""
+        """End the iteration of every present and future listener."""
         self._is_closed = True
         for listener in self._listeners:
             listener.close()

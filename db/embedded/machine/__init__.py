@@ -1,1 +1,1 @@
-"""The machine below the embedded server: directories, users, processes, locks."""
+"""The operating system below the embedded server: directories, users, processes, locks."""

@@ -1,9 +1,9 @@
 """Who may connect to the private server, and as which role.
 
-The program's role owns the database and is no superuser: no statement of it can switch the triggers off for a
-connection, read a file or start a program. The role that initdb makes cannot be demoted, so it stays as the
-administrator. Directories of earlier versions know that one only; their database is handed over before the
-server starts. `pg_hba.conf` tells which of the two a directory has, so it is written after the hand-over.
+The program's role owns the database and is not a superuser: it cannot disable triggers for a connection, read
+a file or start a program. The role that initdb creates cannot be demoted, so it remains as the administrator.
+Directories of earlier versions have only that one; their database is handed over before the server starts.
+`pg_hba.conf` shows which of the two a directory has, so it is written after the hand-over.
 """
 
 import os
@@ -16,7 +16,7 @@ ROLE = "storyengine_app"
 _RULE = f"local all {ROLE},{ADMINISTRATOR} peer map=owner\n"
 
 CREATE = f"CREATE ROLE {ROLE} LOGIN\nCREATE DATABASE {DATABASE} OWNER {ROLE}\n"
-"""Two statements for the single-user mode, where a line is a statement."""
+"""Two statements for single-user mode, in which each line is a statement."""
 
 _HAND_OVER = f"""
 DO $$ DECLARE found record; BEGIN
@@ -38,7 +38,7 @@ LOOP EXECUTE format('ALTER %s %s OWNER TO {ROLE}', found.kind, found.name); END 
 END $$
 """
 HAND_OVER = " ".join(_HAND_OVER.split()) + "\n"
-"""Gives the program's role the database and what is in it; an extension's functions stay with it."""
+"""Makes the program's role the owner of the database and its objects, except an extension's functions."""
 
 
 def role_of(data: Path) -> str:
@@ -46,20 +46,20 @@ def role_of(data: Path) -> str:
     return ROLE if _text_of(data / "pg_hba.conf") == _RULE else ADMINISTRATOR
 
 
-def write_access(footing: RunAs, data: Path) -> None:
-    """Let in one account of the system, over the socket, as one of two roles, and nothing else."""
-    name = footing.client.replace('"', '""')
+def write_access(run_as: RunAs, data: Path) -> None:
+    """Let one system account in, over the socket, as one of two roles; refuse everything else."""
+    name = run_as.client.replace('"', '""')
     names = "".join(f'owner "{name}" {role}\n' for role in (ROLE, ADMINISTRATOR))
-    _replace(footing, data / "pg_ident.conf", names)
-    _replace(footing, data / "pg_hba.conf", _RULE)
+    _replace(run_as, data / "pg_ident.conf", names)
+    _replace(run_as, data / "pg_hba.conf", _RULE)
 
 
-def _replace(footing: RunAs, path: Path, text: str) -> None:
+def _replace(run_as: RunAs, path: Path, text: str) -> None:
     if _text_of(path) == text:
         return
     draft = path.with_name(f"{path.name}.new")
     draft.write_text(text)
-    footing.give(draft)
+    run_as.give(draft)
     os.replace(draft, path)
 
 

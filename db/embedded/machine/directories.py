@@ -1,4 +1,4 @@
-"""Directories of the private server: who owns them, who can reach them, where the socket fits."""
+"""Directories of the private server: ownership, access, file system, and the length of the socket's path."""
 
 import errno
 import os
@@ -14,24 +14,14 @@ SOCKET_PATH_MAX = 103 if sys.platform == "darwin" else 107
 """Bytes that fit into `sun_path`, without the NUL."""
 
 DATA_PATH_MAX = 900
-"""Bytes of the server's directory; PostgreSQL's programs hold 1,023 for a file below it, and say nothing."""
+"""Bytes of the server's directory; PostgreSQL's programs silently cut a path below it at 1,023."""
 
 MOUNTS = Path("/proc/self/mountinfo")
 NETWORK_FILE_SYSTEMS = frozenset(
-    (
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "afs",
-        "9p",
-        "drvfs",
-        "lustre",
-        "ceph",
-        "glusterfs",
-        "fuse.sshfs",
-    )
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "9p", "drvfs"),
+        *("lustre", "ceph", "glusterfs", "fuse.sshfs"),
+    }
 )
 
 
@@ -43,9 +33,9 @@ def tag_of(path: Path) -> str:
 
 
 def make_private(path: Path, owner: int | None = None) -> Path:
-    """Make `path` and its missing parents with mode 0700, refuse what belongs to someone else.
+    """Make `path` and its missing parents with mode 0700; raise EmbeddedError when another user owns it.
 
-    `owner` is a uid that the last directory is given to; only root can do so.
+    `owner` is the uid that becomes the owner of the last directory, which only root can set.
     """
     wanted = os.geteuid() if owner is None else owner
     try:
@@ -80,7 +70,7 @@ def _make_parents(path: Path) -> None:
 
 
 def can_reach(path: Path, uid: int, gid: int) -> bool:
-    """Return whether an account without privileges gets through every directory down to `path` itself."""
+    """Return whether an unprivileged account can search every directory down to `path` itself."""
     resolved = path.resolve()
     return all(_can_search(directory, uid, gid) for directory in (*resolved.parents, resolved))
 
@@ -100,8 +90,8 @@ def _can_search(directory: Path, uid: int, gid: int) -> bool:
 def choose_socket_dir(base: Path, owner: int | None = None) -> Path:
     """Make and return a private directory whose path fits into a socket address.
 
-    That is `base/run` when it is short and plain. A comma separates hosts in a connection string, and a
-    connection string is UTF-8, so a path with a comma or with other bytes does not do.
+    Uses `base/run` when that is short and plain: in a connection string a comma separates hosts, and bytes
+    that are not UTF-8 are invalid.
     """
     for candidate in _socket_candidates(base, owner):
         if _fits_socket(candidate):
@@ -126,7 +116,7 @@ def _fits_socket(directory: Path) -> bool:
 
 
 def _is_utf_8(path: str) -> bool:
-    """Whether the name is text: other bytes in a path are surrogates."""
+    """Whether a path is valid UTF-8: Python decodes other bytes to surrogates."""
     return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
@@ -137,7 +127,7 @@ def refuse_long_path(base: Path) -> None:
 
 
 def refuse_network_file_system(path: Path, mounts: str | None = None) -> None:
-    """Raise EmbeddedError when `path` is on a network file system: locks and fsync need not hold there."""
+    """Raise EmbeddedError when `path` is on a network file system, where locks and fsync are unreliable."""
     if mounts is None:
         mounts = MOUNTS.read_text(errors="surrogateescape") if MOUNTS.exists() else ""
     kind = file_system_of(path, mounts)

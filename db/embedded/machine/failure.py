@@ -1,7 +1,7 @@
-"""What can go wrong with the private server, as one sentence and a hint.
+"""Failures of the private server, each as one sentence and a hint.
 
-The supervisor cannot import `core`, so failures travel as an `EmbeddedError` and become a `StorageError` in
-`server.py`.
+The supervisor cannot import `core`, so a failure is an `EmbeddedError` until `server.py` turns it into a
+`StorageError`.
 """
 
 import errno
@@ -26,10 +26,8 @@ _HINTS = {
 }
 
 _DEFAULT_HINT = "Set STORYENGINE_DATA_DIR to a directory that you can write to, or STORYENGINE_DATABASE_URL."
-
-
-LONGEST_SHOWN = 200
-"""Characters of a path in a sentence; a longer one is shown by its two ends."""
+MAX_PATH_CHARS = 200
+"""Characters of a path in a sentence; of a longer one the middle is left out."""
 
 
 class EmbeddedError(Exception):
@@ -42,7 +40,7 @@ class EmbeddedError(Exception):
 
 
 def explain_os_error(error: OSError, path: str | os.PathLike[str]) -> EmbeddedError:
-    """Turn a refusal of the operating system into a sentence about `path`."""
+    """Return an error of the operating system as a sentence about `path`."""
     where = os.fspath(error.filename or path)
     reason = _BY_ERRNO.get(error.errno or 0, error.strerror or "unknown reason")
     return EmbeddedError(
@@ -52,7 +50,7 @@ def explain_os_error(error: OSError, path: str | os.PathLike[str]) -> EmbeddedEr
 
 
 def explain_output(program: str, output: str, path: str | os.PathLike[str]) -> EmbeddedError:
-    """Turn what a program of PostgreSQL wrote before it gave up into a sentence."""
+    """Return the error output of a PostgreSQL program as a sentence."""
     for number in _BY_ERRNO:
         if os.strerror(number) in output:
             return explain_os_error(OSError(number, os.strerror(number)), path)
@@ -65,11 +63,11 @@ def _last_complaint(output: str) -> str:
         for level in ("FATAL:", "PANIC:", "error:"):
             if level in line:
                 return line.partition(level)[2].strip().rstrip(".")
-    return lines[-1].rstrip(".") if lines else "it said nothing"
+    return lines[-1].rstrip(".") if lines else "it printed nothing"
 
 
 def _printable(path: str | bytes) -> str:
     text = os.fsencode(path).decode("utf-8", "replace")
-    return (
-        text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN // 2]}…{text[-LONGEST_SHOWN // 2 :]}"
-    )
+    if len(text) <= MAX_PATH_CHARS:
+        return text
+    return f"{text[: MAX_PATH_CHARS // 2]}…{text[-MAX_PATH_CHARS // 2 :]}"

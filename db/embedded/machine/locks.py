@@ -1,11 +1,10 @@
-"""Advisory file locks that the kernel drops with their process, whatever ends it."""
+"""Advisory file locks that the kernel releases when their process ends, however it ends."""
 
 import contextlib
 import errno
 import os
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 with contextlib.suppress(ImportError):  # absent on Windows, where find_binaries refuses with a sentence
@@ -21,27 +20,27 @@ class FileLock:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def try_shared(self) -> bool:
-        """Take the lock together with others; return False when someone holds it exclusively."""
+        """Acquire a shared lock; return False when another holder has it exclusively."""
         return self._try(fcntl.LOCK_SH)
 
     def try_exclusive(self) -> bool:
-        """Take the lock alone; return False when anyone else holds it."""
+        """Acquire the exclusive lock; return False when another holder has it."""
         return self._try(fcntl.LOCK_EX)
 
     def wait_shared(self, deadline: float) -> bool:
-        """Try until `deadline` (monotonic seconds); return whether the lock is held."""
+        """Try for a shared lock until `deadline` (monotonic seconds); return whether it was acquired."""
         return self._wait(fcntl.LOCK_SH, deadline)
 
     def wait_exclusive(self, deadline: float) -> bool:
-        """Try until `deadline` (monotonic seconds); return whether the lock is held alone."""
+        """Try for the exclusive lock until `deadline` (monotonic seconds); return whether it was acquired."""
         return self._wait(fcntl.LOCK_EX, deadline)
 
     def release(self) -> None:
-        """Let go and keep the file open."""
+        """Release the lock and keep the file open."""
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Let go; harmless when called again."""
+        """Release the lock and close the file; a second call does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -65,9 +64,7 @@ class FileLock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -1,4 +1,4 @@
-"""What a killed server or a killed installation left behind: processes, a pid file, a socket."""
+"""Cleans up after a killed server or installation: processes, a pid file, a socket."""
 
 import contextlib
 import os
@@ -15,11 +15,11 @@ POLL = 0.01
 
 
 def forget_stale_server(data: Path, socket_dir: Path) -> None:
-    """Remove the pid file and the socket of a server of `data` that is gone.
+    """Remove the pid file and the socket of a server of `data` that has ended.
 
-    PostgreSQL refuses to start while any process has the number in `postmaster.pid` or in the socket's lock
+    PostgreSQL does not start while any process has the number in `postmaster.pid` or in the socket's lock
     file: another program, as after a restart of the machine or of a container, or a zombie where no process
-    reaps orphans. Either file may be left without the other. `socket_dir` is used by servers of `data` alone.
+    reaps orphans. Either file may exist without the other. Only servers of `data` use `socket_dir`.
     """
     found = read_pid_file(data)
     if found and (sys.platform != "linux" or found.pid in server_processes(data)):
@@ -34,9 +34,9 @@ def forget_stale_server(data: Path, socket_dir: Path) -> None:
 
 
 def end_orphans(data: Path) -> None:
-    """End what a killed server left behind: a busy backend would keep the next server from starting.
+    """End the processes of a killed server: a busy backend would keep the next server from starting.
 
-    So would a stopped process, which ends only once it is continued; its pending SIGQUIT comes first.
+    A stopped process would too. It handles the pending SIGQUIT as soon as it is continued.
     """
     deadline = time.monotonic() + ORPHAN_PATIENCE
     while (orphans := server_processes(data)) and time.monotonic() < deadline:

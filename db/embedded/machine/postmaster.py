@@ -1,4 +1,4 @@
-"""One running server: started by us, or found running and adopted."""
+"""One running server process: started here, or found running and adopted."""
 
 import contextlib
 import os
@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from db.embedded.machine.binaries import Binaries, major_of, program_environment
+from db.embedded.machine.binaries import Binaries, program_environment
 from db.embedded.machine.directories import PORT, SOCKET_NAME
 from db.embedded.machine.failure import EmbeddedError
 from db.embedded.machine.probe import is_accepting, is_alive, read_pid_file, server_processes
@@ -17,9 +17,9 @@ from db.embedded.machine.run_as import RunAs
 POLL = 0.01
 LOG_FILE = "postgres.log"
 LOG_LIMIT = 1_000_000
-"""Bytes after which a log is put aside at the next start."""
+"""Size in bytes from which a log is rotated at the next start."""
 STOP_STEPS = ((signal.SIGINT, 60.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
-"""Fast shutdown with a checkpoint, then ever less polite; the data survives all of them."""
+"""Fast shutdown with a checkpoint, then immediate shutdown, then kill; the data survives each."""
 
 
 class Postmaster:
@@ -33,25 +33,23 @@ class Postmaster:
 
     @classmethod
     def adopt(cls, data: Path) -> "Postmaster | None":
-        """Return the server that a supervisor left behind, when it still answers."""
+        """Return the server that an earlier supervisor left running, if it still answers."""
         found = read_pid_file(data)
         if found is None or found.socket_dir is None or not is_alive(found.pid):
             return None
         return cls(found.pid, data, found.socket_dir, None) if is_accepting(found.socket_dir) else None
 
     @classmethod
-    def start(
-        cls, footing: RunAs, binaries: Binaries, version: str, socket_dir: Path, log: Path
-    ) -> "Postmaster":
+    def start(cls, run_as: RunAs, binaries: Binaries, socket_dir: Path, log: Path) -> "Postmaster":
         """Start the server; it is not ready yet. Raises OSError and SubprocessError."""
-        data = footing.base / "data"
+        data = run_as.base / "data"
         arguments: list[str | Path] = [binaries.program("postgres"), "-D", data]
-        for name, value in server_settings(socket_dir, version).items():
+        for name, value in server_settings(socket_dir).items():
             arguments += ["-c", f"{name}={value}"]
         if log.exists() and log.stat().st_size > LOG_LIMIT:
             os.replace(log, log.with_suffix(".old"))
         with log.open("ab") as output:
-            child = footing.start(arguments, program_environment(), output)
+            child = run_as.start(arguments, program_environment(), output)
         return cls(child.pid, data, socket_dir, child)
 
     def is_alive(self) -> bool:
@@ -59,18 +57,18 @@ class Postmaster:
         return self._child.poll() is None if self._child else is_alive(self.pid)
 
     def is_serving(self) -> bool:
-        """Return whether it takes connections; false while it recovers."""
+        """Return whether it accepts connections; false during recovery."""
         found = read_pid_file(self.data)
         if found is None or found.pid != self.pid or not found.is_ready:
             return False
         return is_accepting(self.socket_dir)
 
     def has_socket(self) -> bool:
-        """Return whether clients can still find it; programs that clean up remove sockets."""
+        """Return whether its socket exists; clean-up programs may remove it."""
         return (self.socket_dir / SOCKET_NAME).exists()
 
     def wait_serving(self, timeout: float) -> bool:
-        """Return True once it takes connections, False when it ended; raise EmbeddedError when time is up."""
+        """Return True once it accepts connections, False if it ends; raise EmbeddedError at the time-out."""
         deadline = time.monotonic() + timeout
         while self.is_alive():
             if self.is_serving():
@@ -81,9 +79,9 @@ class Postmaster:
         return False
 
     def stop(self) -> None:
-        """End the server and wait until it is gone; raise EmbeddedError when nothing helps."""
+        """End the server and wait for it; raise EmbeddedError when it survives every signal."""
         for pid in {self.pid, *server_processes(self.data)}:
-            # A process that is frozen would hear of the end only when somebody lets it go on.
+            # A stopped process handles no signal until it is continued.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGCONT)
         for number, patience in STOP_STEPS:
@@ -97,7 +95,7 @@ class Postmaster:
         raise EmbeddedError(f"The private database (process {self.pid}) does not end.")
 
 
-def server_settings(socket_dir: Path, version: str) -> dict[str, str]:
+def server_settings(socket_dir: Path) -> dict[str, str]:
     """Return the settings on the command line, which outrank every file: private, durable, small."""
     settings = {
         "listen_addresses": "",
@@ -110,6 +108,7 @@ def server_settings(socket_dir: Path, version: str) -> dict[str, str]:
         "max_connections": "40",
         "shared_buffers": "32MB",
         "dynamic_shared_memory_type": "mmap",  # outlives logind's RemoveIPC, needs no /dev/shm
+        "io_method": "sync",  # three processes fewer
         "jit": "off",
         "huge_pages": "off",
         "wal_level": "minimal",
@@ -125,10 +124,8 @@ def server_settings(socket_dir: Path, version: str) -> dict[str, str]:
         "log_error_verbosity": "terse",
         "logging_collector": "off",
     }
-    if major_of(version) >= 18:
-        settings["io_method"] = "sync"  # three processes fewer
     if sys.platform == "linux":
-        settings["recovery_init_sync_method"] = "syncfs"  # one call where a crash else costs a thousand
+        settings["recovery_init_sync_method"] = "syncfs"  # one call instead of a thousand after a crash
     if sys.platform == "darwin":
         settings["wal_sync_method"] = "fsync_writethrough"
     return settings

@@ -1,4 +1,4 @@
-"""Is the server alive? Asked by protocol, and of the pid file only what it knows for sure."""
+"""Checks whether a server runs, by its protocol, its pid file and its processes."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ def is_accepting(socket_dir: Path, timeout: float = 2.0) -> bool:
 
 
 class PidFile(NamedTuple):
-    """What `postmaster.pid` says; it may be stale, and half written."""
+    """The content of `postmaster.pid`, which may be stale or half written."""
 
     pid: int
     socket_dir: Path | None
@@ -32,7 +32,7 @@ class PidFile(NamedTuple):
 
 
 def read_pid_file(data: Path) -> PidFile | None:
-    """Return what the pid file of a data directory says, or None when there is none that can be read."""
+    """Return the content of a data directory's pid file, or None when it is missing or unreadable."""
     try:
         lines = (data / "postmaster.pid").read_text(errors="surrogateescape").splitlines()
         pid = int(lines[0])
@@ -47,7 +47,7 @@ def read_pid_file(data: Path) -> PidFile | None:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process with this number runs, as ours, and is not a zombie."""
+    """Return whether a process of this user with this number runs and is not a zombie."""
     if pid <= 0:
         return False
     try:
@@ -60,7 +60,7 @@ def is_alive(pid: int) -> bool:
 
 
 def server_processes(data: Path) -> list[int]:
-    """Return the processes of PostgreSQL that work in this data directory; empty where there is no /proc."""
+    """Return the PostgreSQL processes of this data directory; empty where there is no /proc."""
     pids = (int(entry.name) for entry in PROC.glob("[0-9]*"))
     return [pid for pid in pids if _is_server_process(pid, data)]
 
@@ -69,9 +69,8 @@ def _is_server_process(pid: int, data: Path) -> bool:
     try:
         is_server = os.path.basename(os.readlink(PROC / str(pid) / "exe")).startswith("postgres")
         return is_server and os.path.samefile(PROC / str(pid) / "cwd", data)
-    except (
-        PermissionError
-    ):  # root in a container may not look into processes of others; arguments it may read
+    except PermissionError:
+        # Root in a container may read the arguments of other users' processes, but not their links.
         return _is_called_for(pid, data)
     except OSError:
         return False

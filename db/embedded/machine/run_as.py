@@ -1,17 +1,17 @@
-"""As whom the server runs. PostgreSQL refuses root, and a user that has no name.
+"""Chooses the account that the server runs as: PostgreSQL refuses root and users without a name.
 
-An ordinary user needs nothing. Root, and a user without an entry in the account list, run the server in a
-user namespace in which they bear the name of an account without privileges: files stay theirs. Where
-namespaces are forbidden, as by Docker's default profile, root falls back to such an account itself, with a
-directory of its own. `STORYENGINE_USER_NAMESPACE=off` forbids the namespace.
+An ordinary user runs it directly. Root, and a user without an entry in the account list, run it in a user
+namespace that maps them to an unprivileged account, so files stay their own. Where namespaces are forbidden,
+as by Docker's default profile, root switches to such an account, with a directory of its own.
+`STORYENGINE_USER_NAMESPACE=off` forbids the namespace.
 """
 
 import contextlib
 import os
 import subprocess
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 with contextlib.suppress(ImportError):  # absent on Windows, where find_binaries refuses with a sentence
     import pwd
@@ -42,22 +42,22 @@ class RunAs(NamedTuple):
     base: Path
     """Holds `data` and, when its path is short, `run`."""
     client: str
-    """The account that the server sees at the other end of its socket."""
+    """The account name that the server sees for its clients."""
     account: Account | None = None
-    """Runs the server and owns `base`; None when that is ourselves."""
+    """The account that runs the server and owns `base`; None for the current user."""
     in_namespace: Account | None = None
-    """The name that we bear inside a user namespace."""
+    """The account that a user namespace maps the current user to."""
     notification: str = ""
 
     @property
     def owner(self) -> int | None:
-        """The uid that files are given to; None when they stay ours."""
+        """The uid that owns the files; None for the current user."""
         return self.account.uid if self.account else None
 
     def run(
         self, arguments: list[str | Path], environment: dict[str, str], timeout: float, text: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program to its end; raise OSError or SubprocessError when it cannot be run."""
+        """Run a program and wait for it; raise OSError or SubprocessError when it cannot be run."""
         return subprocess.run(
             arguments,
             env=environment,
@@ -66,46 +66,44 @@ class RunAs(NamedTuple):
             encoding="utf-8",
             errors="replace",
             timeout=timeout,
-            cwd=self.base,
-            preexec_fn=self._before_exec(),
-            user=self.account.uid if self.account else None,
-            group=self.account.gid if self.account else None,
-            extra_groups=[] if self.account else None,
+            **self._identity(),
         )
 
     def start(
         self, arguments: list[str | Path], environment: dict[str, str], log: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        """Start a program that outlives us, in a session of its own."""
+        """Start a program that outlives this process, in a session of its own."""
         return subprocess.Popen(
             arguments,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            cwd=self.base,
             start_new_session=True,
-            preexec_fn=self._before_exec(),
-            user=self.account.uid if self.account else None,
-            group=self.account.gid if self.account else None,
-            extra_groups=[] if self.account else None,
+            **self._identity(),
         )
 
     def give(self, path: Path) -> None:
-        """Hand a file that we wrote to the account that runs the server."""
+        """Make the account that runs the server the owner of a file."""
         if self.account:
             os.chown(path, self.account.uid, self.account.gid, follow_symlinks=False)
 
-    def _before_exec(self) -> Callable[[], None] | None:
-        account = self.in_namespace
-        return (lambda: enter_namespace(account)) if account else None
+    def _identity(self) -> dict[str, Any]:
+        """Return the arguments of `subprocess.Popen` for the directory and the account."""
+        mapped = self.in_namespace
+        identity: dict[str, Any] = {"cwd": self.base}
+        if mapped:
+            identity["preexec_fn"] = partial(enter_namespace, mapped)
+        if self.account:
+            identity |= {"user": self.account.uid, "group": self.account.gid, "extra_groups": []}
+        return identity
 
 
 def enter_namespace(account: Account) -> None:
-    """Enter a user namespace in which this process is `account`; raise OSError where that is forbidden."""
+    """Map this process to `account` in a new user namespace; raise OSError where that is forbidden."""
     if os.environ.get(NAMESPACE_VARIABLE) == "off":
         raise PermissionError(f"{NAMESPACE_VARIABLE} is off")
-    import ctypes  # an ordinary user, who waits for our start, needs none
+    import ctypes  # not needed by an ordinary user, who waits for the start
 
     uid, gid = os.geteuid(), os.getegid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -116,17 +114,17 @@ def enter_namespace(account: Account) -> None:
     Path("/proc/self/gid_map").write_text(f"{account.gid} {gid} 1")
 
 
-def choose_footing(home: Path, binaries: Binaries) -> RunAs:
-    """Decide as whom to run; data that exists decides first, so that no story seems to be gone."""
+def choose_run_as(home: Path, binaries: Binaries) -> RunAs:
+    """Choose the account to run as, preferably the owner of existing data, so that no story seems lost."""
     name = _name_of(os.geteuid())
     if os.geteuid() != 0 and name:
         return RunAs(base=home, client=name)
-    if os.geteuid() == 0 and (kept := _kept_footing(home)):
+    if os.geteuid() == 0 and (kept := _existing_run_as(home)):
         return kept
     if mapped := _mapped_account():
-        footing = RunAs(base=home, client=mapped.name, in_namespace=mapped)
-        if can_reach(home, os.geteuid(), os.getegid()) and _can_run(footing, binaries):
-            return footing
+        run_as = RunAs(base=home, client=mapped.name, in_namespace=mapped)
+        if can_reach(home, os.geteuid(), os.getegid()) and _can_run(run_as, binaries):
+            return run_as
     return _without_namespace(home)
 
 
@@ -150,7 +148,7 @@ def _without_namespace(home: Path) -> RunAs:
         )
     for base in account_bases(home):
         if can_reach(base.parent, account.uid, account.gid) and os.access(base.parent, os.W_OK):
-            return _account_footing(make_private(base, account.uid), account)
+            return _run_as_account(make_private(base, account.uid), account)
     raise EmbeddedError(
         f"PostgreSQL does not run as root, and the account {account.name} can reach no directory for it.",
         f"Run the program as an ordinary user. {URL_HINT}",
@@ -158,26 +156,26 @@ def _without_namespace(home: Path) -> RunAs:
 
 
 def account_bases(home: Path) -> tuple[Path, ...]:
-    """Return where the data may be when an account of the system runs the server, in order of preference.
+    """Return the possible data directories of a server that a system account runs, in order of preference.
 
-    Beside `home`, so that it is on the volume that the user chose; else in a system directory. Never where
-    everybody can write: another user could have put a directory there before us.
+    Prefers the volume that the user chose, beside `home`, over a system directory. Skips directories that are
+    writable for all, where another user could have planted one.
     """
     name = f"storyengine-{tag_of(home)}"
     bases = (home.with_name(f"{home.name}-account"), *(base / name for base in FALLBACK_BASES))
     return tuple(base for base in bases if base.parent.is_dir() and not base.parent.stat().st_mode & 0o002)
 
 
-def _kept_footing(home: Path) -> RunAs | None:
+def _existing_run_as(home: Path) -> RunAs | None:
     for base in account_bases(home):
         if (base / "data" / "PG_VERSION").exists():
             owner = (base / "data").stat()
             account = Account(_name_of(owner.st_uid) or str(owner.st_uid), owner.st_uid, owner.st_gid)
-            return _account_footing(make_private(base, account.uid), account)
+            return _run_as_account(make_private(base, account.uid), account)
     return None
 
 
-def _account_footing(base: Path, account: Account) -> RunAs:
+def _run_as_account(base: Path, account: Account) -> RunAs:
     notification = (
         f"Run by root where user namespaces are forbidden: the private database runs as the account "
         f"{account.name}, and the stories are in {base}."
@@ -187,16 +185,16 @@ def _account_footing(base: Path, account: Account) -> RunAs:
     )
 
 
-def _can_run(footing: RunAs, binaries: Binaries) -> bool:
+def _can_run(run_as: RunAs, binaries: Binaries) -> bool:
     try:
-        result = footing.run([binaries.program("postgres"), "--version"], {}, timeout=30.0)
+        result = run_as.run([binaries.program("postgres"), "--version"], {}, timeout=30.0)
     except (OSError, subprocess.SubprocessError):
         return False
     return result.returncode == 0
 
 
 def _mapped_account() -> Account | None:
-    """Return whose name to bear: not that which the kernel shows for everybody outside the namespace."""
+    """Return the account to map to, preferably not the one that the kernel shows for unmapped users."""
     others = int(OVERFLOW_UID.read_text()) if OVERFLOW_UID.exists() else 65534
     names = [name for name in MAPPED_ACCOUNTS if (found := _account(name)) and found.uid != others]
     return _first_account((*names, *MAPPED_ACCOUNTS))

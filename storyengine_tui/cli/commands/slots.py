@@ -96,7 +96,7 @@ async def _drop(name: str, number: int) -> None:
 async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
     """Yield the save points and the id of their chapter."""
     async with running_catalog(await unlocked()) as catalog:
-        yield catalog.save_slots, await _find(catalog, name)
+        yield catalog.save_points, await _find(catalog, name)
 
 
 async def _find(catalog: SessionCatalog, name: str) -> SessionId:

@@ -141,12 +141,12 @@ class Workspace:
     async def keep_slot(self, session_id: SessionId, name: str) -> None:
         """Keep how a session stands under a name; of the open one, what was typed just now as well."""
         await self._flush(session_id)
-        await self.require_engine().save_slots.keep(session_id, name)
+        await self.require_engine().save_points.keep(session_id, name)
 
     async def restore_slot(self, session_id: SessionId, number: int) -> None:
         """Begin again where a slot was taken, in a new session, and go on there."""
         await self._flush(session_id)
-        await self.open(await self.require_engine().save_slots.restore(session_id, number))
+        await self.open(await self.require_engine().save_points.restore(session_id, number))
 
     async def _flush(self, session_id: SessionId) -> None:
         if self.session is not None and self.session.id == session_id:

@@ -61,7 +61,7 @@ class SaveSlotsScreen(ListScreen[bool]):
         """Read the slots again, the newest first; the cursor stays on its row."""
         table = self.query_one(DataTable)
         row = table.cursor_row
-        listed = await self._workspace.require_engine().save_slots.listed(self._chapter.id)
+        listed = await self._workspace.require_engine().save_points.listed(self._chapter.id)
         self._slots = sorted(listed, key=lambda slot: (slot.taken_at, slot.number), reverse=True)
         table.clear(columns=True)
         room = max(16, self.size.width - WIDTH_OF_THE_REST)
@@ -114,7 +114,7 @@ class SaveSlotsScreen(ListScreen[bool]):
     def action_drop(self) -> None:
         """Delete a slot that the GM named."""
         if self._chosen is not None and self._chosen.is_named:
-            slots = self._workspace.require_engine().save_slots
+            slots = self._workspace.require_engine().save_points
             self.do_and_reload(slots.drop(self._chapter.id, self._chosen.number))
 
     @on(DataTable.RowHighlighted)

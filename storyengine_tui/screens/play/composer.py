@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.reactive import var
 
 from core.domain.session import Session
-from core.domain.slot import Slot, following
+from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -104,7 +104,7 @@ class Composer(Vertical):
 
     def show_next(self, after: Slot) -> None:
         """Show the next character's panel, around at the end."""
-        self.show(following(after, tuple(self._areas)))
+        self.show(slot_after(after, tuple(self._areas)))
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
         """Let the GM write, or say in the empty panels why not."""

@@ -16,7 +16,7 @@ from textual.widgets import Button, Select, Static
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
 from core.domain.request import Request
-from core.domain.slot import Slot, first_slots, following
+from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.state_machine import Command
 from storyengine_tui.screens.setup.agent_panel import AgentPanel
 from storyengine_tui.screens.setup.cast_panels import CastPanels
@@ -324,7 +324,7 @@ class SetupPane(SessionTab):
 
     async def action_next_panel(self) -> None:
         """Go to the next character's name, around at the end."""
-        await self._go_to(following(self._cast.slot, first_slots(self._agent_count)))
+        await self._go_to(slot_after(self._cast.slot, first_slots(self._agent_count)))
 
     async def leads_on(self, focused: Widget, step: int) -> bool:
         """From the end of one character to the beginning of the next, and back."""

@@ -17,7 +17,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.slot import Slot
 from core.store import recent_from
-from core.text.delimiters import SegmentName, closing_mark, fence, opening_mark
+from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
 from tests.core.samples import TAB1, any_text, choices, event, known, memory, play, session
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -272,4 +272,4 @@ def test_a_repair_stays_within_the_budget() -> None:
 
 def test_the_prompt_itself_is_fenced_last() -> None:
     context = builder().character(known(session(), (), ()), "What now?")
-    assert context.messages[1].content.endswith(fence(N.USER_PROMPT, "What now?"))
+    assert context.messages[1].content.endswith(delimit(N.USER_PROMPT, "What now?"))

@@ -16,7 +16,7 @@ from core.domain.limits import (
 )
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.session import Tab1Inputs, title_from
-from core.domain.slot import Slot, first_slots, following
+from core.domain.slot import Slot, first_slots, slot_after
 from tests.core.samples import TAB1, session
 
 # --- slots ----------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def test_a_chapter_has_one_to_seven_characters() -> None:
 def test_the_composer_moves_to_the_next_higher_slot_and_around(chosen: set[Slot], slot: Slot) -> None:
     ordered = tuple(chosen)
     higher = [candidate for candidate in chosen if candidate > slot]
-    assert following(slot, ordered) == (min(higher) if higher else min(chosen))
+    assert slot_after(slot, ordered) == (min(higher) if higher else min(chosen))
 
 
 # --- runs of prompts ------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_a_run_of_prompts() -> None:
     assert (len(run), str(run), str(PromptRange(3, 3))) == (7, "8–14", "3")
     assert [prompt for prompt in range(20) if prompt in run] == list(range(8, 15))
     for first, last in ((0, 1), (3, 2), (-1, -1)):
-        with pytest.raises(ValueError, match="no such run"):
+        with pytest.raises(ValueError, match="not a range of prompts"):
             PromptRange(first, last)
 
 

@@ -199,10 +199,10 @@ async def test_a_chapter_that_is_being_reset_is_not_reset_once_more(monkeypatch:
     async with room.opened() as session:
         first = asyncio.create_task(session.reset())
         await is_making.wait()
-        slots = len(await room.store.save_slots(session.id))
+        slots = len(await room.store.save_points(session.id))
         with pytest.raises(IllegalCommandError, match="cannot be reset now"):
             await session.reset()
-        assert len(await room.store.save_slots(session.id)) == slots
+        assert len(await room.store.save_points(session.id)) == slots
         may_go_on.set()
         [made] = await asyncio.gather(first)
     assert [changes.session_id for changes in room.store.created] == [made]
@@ -277,7 +277,7 @@ async def test_what_cannot_be_settled_in_any_form_is_recovered_as_after_a_crash(
 async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_on_once_it_is_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.sync.follower.WAIT", 0.0)
+    monkeypatch.setattr("core.engine.sync.follower.RESTART_SECONDS", 0.0)
     room = Room(active().snapshot)
     other = room.store.seize("second window")
     room.store.failures_of_following = [AWAY] * 5

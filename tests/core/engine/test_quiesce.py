@@ -70,7 +70,7 @@ async def test_what_waits_is_stopped_before_what_runs_and_each_is_settled_before
 async def test_a_call_that_cannot_be_stopped_is_told_and_nothing_is_changed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.quiesce.LONGEST_STOP", 0.02)
+    monkeypatch.setattr("core.engine.quiesce.STOP_TIMEOUT_SECONDS", 0.02)
     simulation = active()
     simulation.submit("One")
     scene = Scene(simulation.snapshot)

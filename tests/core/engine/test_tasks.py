@@ -32,7 +32,7 @@ class Task(Protocol):
         """End."""
 
 
-def runner(scene: Scene) -> RequestWorker:
+def worker(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
     executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently)
@@ -43,7 +43,7 @@ TASKS: dict[str, Callable[[Scene], Task]] = {
     "follower": lambda scene: Follower(scene.store, scene.writer),
     "lease watch": lambda scene: LeaseWatch(scene.store, scene.writer),
     "save slots": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
-    "runner": runner,
+    "worker": worker,
 }
 
 
@@ -80,7 +80,7 @@ async def test_a_window_that_changes_between_writing_and_reading_starts_its_task
 async def test_the_loss_of_the_lock_is_told_as_soon_as_another_window_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("core.engine.sync.lease_watch.WAIT", 0.0)
+    monkeypatch.setattr("core.engine.sync.lease_watch.POLL_SECONDS", 0.0)
     scene = Scene()
     watch = LeaseWatch(scene.store, scene.writer)
     watch.start()

@@ -40,7 +40,7 @@ def test_reads_every_field() -> None:
     assert script.title == "Low Water"
     assert script.definition == "Past tense."
     assert script.target_words == 900
-    assert script.slots == (Slot.RED, Slot.ORANGE, Slot.YELLOW)
+    assert tuple(agent.slot for agent in script.agents) == (Slot.RED, Slot.ORANGE, Slot.YELLOW)
     assert [agent.name for agent in script.agents] == ["Kara", "Agent Orange", "Ines"]
     assert (script.world, script.chapter) == ("A city on stilts.", "The tide is late.")
     assert [agent.identity for agent in script.agents] == ["", "", "A diver."]
@@ -347,7 +347,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 def test_an_example_is_a_whole_chapter(name: str, agents: int, prompts: int) -> None:
     script: ChapterScript = load_chapter_script(EXAMPLES / f"{name}.toml")
     assert (len(script.agents), len(script.prompts)) == (agents, prompts)
-    assert {prompt.slot for prompt in script.prompts} == set(script.slots)
+    assert {prompt.slot for prompt in script.prompts} == {agent.slot for agent in script.agents}
     assert all(agent.identity for agent in script.agents)
     assert script.title
     assert script.definition

@@ -15,7 +15,7 @@ from core.domain.save_point import (
     LONGEST_LABEL,
     NAMED,
     SavePoint,
-    SlotDamagedError,
+    SavePointDamagedError,
     chained,
     content_of,
 )
@@ -220,7 +220,7 @@ async def test_a_slot_that_is_not_as_it_was_put_there_is_refused(
     shelf: Shelf, damage: dict[str, object]
 ) -> None:
     slot = await shelf.take()
-    with pytest.raises(SlotDamagedError, match="checksum"):
+    with pytest.raises(SavePointDamagedError, match="checksum"):
         content_of(replace(slot, **damage))  # type: ignore[arg-type]  # each is of its field's type
 
 
@@ -229,7 +229,7 @@ async def test_a_slot_that_is_listed_as_something_else_is_refused(
     shelf: Shelf, lie: dict[str, object]
 ) -> None:
     slot = await shelf.take()
-    with pytest.raises(SlotDamagedError, match="listed as something else"):
+    with pytest.raises(SavePointDamagedError, match="listed as something else"):
         content_of(replace(slot, **lie))  # type: ignore[arg-type]  # each is of its field's type
 
 
@@ -237,7 +237,7 @@ async def test_a_slot_is_not_restored_where_a_word_of_the_story_before_it_was_ch
     shelf.play(2)
     kept = await shelf.slots.keep(shelf.session_id, "Mine")
     shelf.store.forge("Forged")
-    with pytest.raises(SlotDamagedError, match="not what it was"):
+    with pytest.raises(SavePointDamagedError, match="not what it was"):
         await shelf.slots.restore(shelf.session_id, kept.number)
     assert not shelf.store.created
 
@@ -267,9 +267,9 @@ async def test_a_slot_of_a_later_program_is_refused_with_a_sentence(shelf: Shelf
     slot = await shelf.take()
     document: dict[str, Any] = json.loads(json.dumps(slot.document))
     document["chains"]["version"] = 99
-    with pytest.raises(SlotDamagedError, match="newer version"):
+    with pytest.raises(SavePointDamagedError, match="newer version"):
         content_of(replace(slot, document=document, sha256=checksum(canonical(document))))
-    with pytest.raises(SlotDamagedError, match="another version"):
+    with pytest.raises(SavePointDamagedError, match="another version"):
         content_of(replace(slot, document={"x": 1}, sha256=checksum(canonical({"x": 1}))))
 
 
@@ -311,14 +311,14 @@ async def test_memory_and_drafts_behind_a_slot_are_none_of_it(shelf: Shelf) -> N
 
 async def test_a_slot_of_another_chapter_is_refused(shelf: Shelf) -> None:
     slot = await shelf.take()
-    with pytest.raises(SlotDamagedError, match="another chapter"):
+    with pytest.raises(SavePointDamagedError, match="another chapter"):
         content_of(replace(slot, session_id=SessionId(new_uuid())))
 
 
 async def test_a_slot_that_is_damaged_is_passed_over_by_the_next_one(shelf: Shelf) -> None:
     shelf.play(2)
     damaged = await shelf.take()
-    await shelf.store.put_save_slot(replace(damaged, sha256=EMPTY_CHAIN))
+    await shelf.store.put_save_point(replace(damaged, sha256=EMPTY_CHAIN))
     shelf.play()
     again = content_of(await shelf.take()).chains
     whole = await SavePoints(shelf.store.copy(), lambda: START).create(shelf.session_id, "whole")

@@ -321,7 +321,7 @@ BROKEN: dict[str, dict[str, Whole]] = {
     "two calls run at once": {"two replies": asking(reply(PROCESSING), reply(PROCESSING, 2))},
     "before the lock": {"a prompt": asking(reply(), whole=at_setup())},
     "a test call is": {"that may be tried again": asking(call(RequestKind.TEST, RequestState.FAILED))},
-    "a sent prompt is empty, too long or for no character": {
+    "a sent prompt is empty, too long or without a character": {
         "to one who does not play": asking(reply(slot=Slot.VIOLET)),
         "blank": asking(reply(text=" ")),
         "too long": asking(reply(text="p" * (LIMITS.prompt + 1))),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from core.config.models import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
-from core.text.delimiters import EMPTY, SegmentName, closing_mark, escape_delimiters, fence, opening_mark
+from core.text.delimiters import EMPTY, SegmentName, closing_mark, delimit, escape_delimiters, opening_mark
 from tests.core.samples import any_text
 
 MARKS = {mark(name) for name in SegmentName for mark in (opening_mark, closing_mark)}
@@ -24,7 +24,7 @@ forgeries = st.lists(
 @settings(deadline=None, max_examples=300)
 @given(forgeries, st.sampled_from(list(SegmentName)))
 def test_no_text_forges_a_mark(text: str, name: SegmentName) -> None:
-    for lines in (fence(name, text).splitlines(), fence(name, text).split("\n")):
+    for lines in (delimit(name, text).splitlines(), delimit(name, text).split("\n")):
         assert lines[0] == opening_mark(name)
         assert lines[-1] == closing_mark(name)
         visible = [line.strip().strip("\u200b\u2060\ufeff\u00ad").strip() for line in lines[1:-1]]
@@ -45,7 +45,7 @@ def test_other_text_is_left_as_it_is() -> None:
 
 
 def test_blank_text_has_a_placeholder() -> None:
-    assert fence(SegmentName.WORLD_TEXT, " \n ") == f"=== WORLD_TEXT ===\n{EMPTY}\n=== END WORLD_TEXT ==="
+    assert delimit(SegmentName.WORLD_TEXT, " \n ") == f"=== WORLD_TEXT ===\n{EMPTY}\n=== END WORLD_TEXT ==="
 
 
 def test_prose_takes_about_four_characters_a_token_and_other_scripts_more() -> None:

@@ -21,6 +21,7 @@ from db.embedded.machine.probe import server_processes
 from db.embedded.server import EmbeddedServer
 from db.embedded.state import STATE_FILE
 from db.embedded.supervisor import SUPERVISOR_LOCK
+from tests.store.embedded.server_status import status_of
 
 ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 30.0
@@ -99,11 +100,11 @@ def stop(home: Path) -> None:
     server = EmbeddedServer(home)
     deadline = time.monotonic() + PATIENCE
     while not is_stopped(home) and time.monotonic() < deadline:
-        if supervisor := server.status().supervisor:
+        if supervisor := status_of(server).supervisor:
             with suppress(ProcessLookupError):
                 os.kill(supervisor, signal.SIGTERM)
         time.sleep(0.02)  # between two questions to another process
-    for pid in server_processes(Path(server.status().data or home / "data")):
+    for pid in server_processes(Path(status_of(server).data or home / "data")):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGQUIT)
 

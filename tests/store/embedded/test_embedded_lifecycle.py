@@ -1,5 +1,6 @@
 """One server for all programs of a user: made once, shared, stopped with the last."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from db.embedded.machine.access import ROLE
+from db.embedded.machine.binaries import find_binaries
 from db.embedded.server import EmbeddedServer
 from db.embedded.state import Phase
 from tests.store.embedded.embedded_fixtures import (
@@ -24,6 +26,7 @@ from tests.store.embedded.embedded_fixtures import (
     serving,
     wait_until,
 )
+from tests.store.embedded.server_status import client_environment, status_of
 
 __all__ = ["empty_home", "home", "made_home"]
 
@@ -49,17 +52,17 @@ def test_the_url_is_for_sqlalchemy_and_opens_the_database(home: Path) -> None:
 def test_programs_share_one_server_that_stops_with_the_last(home: Path) -> None:
     first, second = Client(home), Client(home)
     assert first.answer() == second.answer() != ""
-    status = EmbeddedServer(home).status()
+    status = status_of(EmbeddedServer(home))
     assert status.is_running
     first.leave()
     third = Client(home)
     third.answer()
-    assert EmbeddedServer(home).status().pid == status.pid
+    assert status_of(EmbeddedServer(home)).pid == status.pid
     second.leave()
-    assert EmbeddedServer(home).status().is_running
+    assert status_of(EmbeddedServer(home)).is_running
     third.leave()
     wait_until(lambda: is_stopped(home), "the server stops with the last program")
-    after = EmbeddedServer(home).status()
+    after = status_of(EmbeddedServer(home))
     assert (after.is_running, after.is_supervised, after.phase) == (False, False, Phase.STOPPED)
     assert not (home / "data" / "postmaster.pid").exists()
 
@@ -80,12 +83,12 @@ def test_the_server_outlives_its_last_program_by_the_grace(home: Path, tmp_path:
     other_home = tmp_path / "clock"
     client = Client(home, grace=60.0)
     client.answer()
-    pid = EmbeddedServer(home).status().pid
+    pid = status_of(EmbeddedServer(home)).pid
     with serving(other_home):  # its end, without a grace, is our clock
         client.leave()
     assert is_stopped(other_home)
     with serving(home) as server:
-        assert server.status().pid == pid
+        assert status_of(server).pid == pid
 
 
 def test_simultaneous_cold_starts_make_one_server(empty_home: Path) -> None:
@@ -108,7 +111,7 @@ def test_a_program_that_starts_the_server_a_moment_too_late_uses_the_one_that_wa
         monkeypatch.setattr(late, "is_supervised", lambda: next(looks, first.is_supervised()))
         late.acquire(PATIENCE)
         try:
-            assert late.status().pid == first.status().pid
+            assert status_of(late).pid == status_of(first).pid
         finally:
             late.release()
 
@@ -132,7 +135,7 @@ async def test_a_program_can_await_the_server(home: Path, anyio_backend: str) ->
     url = await server.acquire_async()
     assert url == server.url()
     assert ask(server, "SELECT 1") == "1"
-    await server.release_async()
+    await asyncio.to_thread(server.release)
     wait_until(lambda: is_stopped(home), "the awaited server stops")
 
 
@@ -152,8 +155,8 @@ def test_programs_of_postgresql_connect_by_environment(home: Path) -> None:
         with connect(server) as connection:
             connection.execute("CREATE TABLE kept (word text)")
         dump = subprocess.run(
-            [server.program("pg_dump"), "--schema-only"],
-            env=server.program_environment(),
+            [find_binaries().program("pg_dump"), "--schema-only"],
+            env=client_environment(server),
             capture_output=True,
             text=True,
             check=True,
@@ -163,7 +166,7 @@ def test_programs_of_postgresql_connect_by_environment(home: Path) -> None:
 
 def test_sigterm_to_the_supervisor_stops_the_server_and_a_program_gets_it_back(home: Path) -> None:
     with serving(home) as server:
-        os.kill(server.status().supervisor, signal.SIGTERM)
+        os.kill(status_of(server).supervisor, signal.SIGTERM)
         wait_until(lambda: is_stopped(home), "the supervisor obeys SIGTERM")
         with pytest.raises(psycopg.OperationalError):
             connect(server)
@@ -172,7 +175,7 @@ def test_sigterm_to_the_supervisor_stops_the_server_and_a_program_gets_it_back(h
 
 
 def test_status_neither_starts_nor_makes_anything(empty_home: Path) -> None:
-    status = EmbeddedServer(empty_home).status()
+    status = status_of(EmbeddedServer(empty_home))
     assert (status.is_running, status.is_supervised, status.phase) == (False, False, Phase.STOPPED)
     assert not empty_home.exists()
 

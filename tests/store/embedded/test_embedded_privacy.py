@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from db.embedded.machine.access import ROLE
+from db.embedded.machine.binaries import find_binaries
 from db.embedded.machine.directories import SOCKET_NAME, make_private
 from db.embedded.machine.failure import EmbeddedError
 from tests.store.embedded.embedded_fixtures import (
@@ -23,6 +24,7 @@ from tests.store.embedded.embedded_fixtures import (
     open_dir,
     serving,
 )
+from tests.store.embedded.server_status import status_of
 from tests.store.servers import as_administrator, plain_url
 
 __all__ = ["empty_home", "home", "made_home", "open_dir"]
@@ -38,7 +40,7 @@ def test_only_the_user_gets_at_files_and_socket(empty_home: Path) -> None:
     previous = os.umask(0)
     try:
         with serving(empty_home) as server:
-            status = server.status()
+            status = status_of(server)
             assert mode_of(empty_home) == 0o700
             assert mode_of(Path(status.data)) == 0o700
             assert mode_of(Path(status.socket_dir)) == 0o700
@@ -61,7 +63,7 @@ def test_there_is_no_tcp(home: Path) -> None:
         assert ask(server, "SHOW listen_addresses") == ""
         inodes = {
             os.readlink(link).removeprefix("socket:[").rstrip("]")
-            for link in Path(f"/proc/{server.status().pid}/fd").iterdir()
+            for link in Path(f"/proc/{status_of(server).pid}/fd").iterdir()
             if os.readlink(link).startswith("socket:")
         }
         tables = [Path(f"/proc/net/{name}").read_text() for name in ("tcp", "tcp6")]
@@ -82,8 +84,8 @@ def test_no_other_role_and_no_password_gets_in(home: Path) -> None:
 def test_another_user_of_the_machine_is_kept_out_twice(open_dir: Path) -> None:
     home = open_dir / "postgres"
     with serving(home) as server:
-        run = Path(server.status().socket_dir)
-        knock = [str(server.program("psql")), "-h", str(run), "-U", ROLE, "-Atc", "SELECT 1"]
+        run = Path(status_of(server).socket_dir)
+        knock = [str(find_binaries().program("psql")), "-h", str(run), "-U", ROLE, "-Atc", "SELECT 1"]
 
         def knock_as_nobody() -> str:
             as_nobody = subprocess.run(
@@ -140,8 +142,8 @@ def test_the_environment_changes_nothing(empty_home: Path, environment: dict[str
 def test_a_path_with_spaces_and_any_script_does(open_dir: Path) -> None:
     home = open_dir / "ein Ort 日本 🐉" / "postgres"
     with serving(home) as server:
-        assert server.status().socket_dir == str(home / "run")
-        assert server.status().data == str(home / "data")
+        assert status_of(server).socket_dir == str(home / "run")
+        assert status_of(server).data == str(home / "data")
         assert ask(server, "SELECT 1") == "1"
 
 
@@ -153,9 +155,9 @@ def test_a_path_that_no_socket_can_have_does(open_dir: Path, made_home: Path, na
     home.mkdir(mode=0o700)
     shutil.copytree(made_home / "data", home / "data", symlinks=True)
     with serving(home) as server:
-        run = Path(server.status().socket_dir)
+        run = Path(status_of(server).socket_dir)
         assert ask(server, "SELECT 1") == "1"
-        assert server.status().data == str(home / "data")
+        assert status_of(server).data == str(home / "data")
         assert not run.is_relative_to(home)
         assert mode_of(run) == 0o700
         assert run.stat().st_uid == os.geteuid()

@@ -26,6 +26,7 @@ from tests.store.embedded.embedded_fixtures import (
     serving,
     wait_until,
 )
+from tests.store.embedded.server_status import status_of
 
 __all__ = ["empty_home", "home", "made_home"]
 
@@ -38,11 +39,11 @@ def note(server: EmbeddedServer, word: str) -> None:
 
 def test_a_killed_supervisor_is_replaced_and_the_server_goes_on(home: Path) -> None:
     with serving(home) as server, connect(server) as connection:
-        before = server.status()
+        before = status_of(server)
         os.kill(before.supervisor, signal.SIGKILL)
         wait_until(lambda: is_stopped(home), "the supervisor is dead")
         server.acquire()
-        after = server.status()
+        after = status_of(server)
         assert (after.pid, after.is_supervised) == (before.pid, True)
         assert after.supervisor != before.supervisor
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -55,9 +56,9 @@ def test_a_killed_supervisor_is_replaced_and_the_server_goes_on(home: Path) -> N
 def test_a_killed_server_comes_back_with_what_was_committed(home: Path) -> None:
     with serving(home) as server:
         note(server, "first")
-        before = server.status().pid
+        before = status_of(server).pid
         os.kill(before, signal.SIGKILL)
-        wait_until(lambda: server.status().pid != before, "the supervisor starts another server")
+        wait_until(lambda: status_of(server).pid != before, "the supervisor starts another server")
         server.acquire()
         note(server, "second")
         assert ask(server, "SELECT string_agg(word, ' ' ORDER BY word) FROM kept") == "first second"
@@ -66,12 +67,12 @@ def test_a_killed_server_comes_back_with_what_was_committed(home: Path) -> None:
 def test_a_frozen_server_is_let_go_on_to_be_stopped_in_good_order(home: Path) -> None:
     client = Client(home)
     client.answer()
-    status = EmbeddedServer(home).status()
+    status = status_of(EmbeddedServer(home))
     os.kill(status.pid, signal.SIGSTOP)
     client.leave()
     wait_until(lambda: is_stopped(home), "the supervisor stops the server", patience=20)
     assert not is_alive(status.pid)
-    assert EmbeddedServer(home).status().phase is Phase.STOPPED
+    assert status_of(EmbeddedServer(home)).phase is Phase.STOPPED
     assert "database system is shut down" in (home / "postgres.log").read_text()
 
 
@@ -81,9 +82,9 @@ def test_a_busy_backend_of_a_killed_server_does_not_keep_the_next_one_out(home: 
         busy.pgconn.send_query(b"DO $$ BEGIN LOOP PERFORM 1; END LOOP; END $$")
         count = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'DO %' AND state = 'active'"
         wait_until(lambda: ask(server, count) == "1", "the backend is busy")
-        before = server.status().pid
+        before = status_of(server).pid
         os.kill(before, signal.SIGKILL)
-        wait_until(lambda: server.status().pid != before, "another server starts")
+        wait_until(lambda: status_of(server).pid != before, "another server starts")
         busy.close()
         assert ask(server, "SELECT 1") == "1"
 
@@ -93,7 +94,7 @@ def test_everything_killed_at_once_is_recovered_from(home: Path) -> None:
     client.answer()
     server = EmbeddedServer(home)
     note(server, "committed")
-    status = server.status()
+    status = status_of(server)
     client.kill()
     os.kill(status.supervisor, signal.SIGKILL)
     for pid in server_processes(home / "data"):
@@ -127,7 +128,7 @@ def test_a_pid_file_that_names_another_program_is_forgotten(home: Path) -> None:
     (home / "run" / f"{SOCKET_NAME}.lock").write_text(f"{sleeper.pid}\n{home / 'data'}\n1700000000\n5432\n\n")
     with serving(home) as server:
         assert ask(server, "SELECT 1") == "1"
-        assert server.status().pid != sleeper.pid
+        assert status_of(server).pid != sleeper.pid
     sleeper.leave()
     shutil.rmtree(home.with_name("elsewhere"), ignore_errors=True)
 

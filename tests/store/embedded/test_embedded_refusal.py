@@ -26,6 +26,7 @@ from tests.store.embedded.embedded_fixtures import (
     serving,
     stop,
 )
+from tests.store.embedded.server_status import status_of
 
 __all__ = ["empty_home", "home", "made_home", "open_dir"]
 
@@ -61,7 +62,7 @@ def test_another_major_version_is_refused_with_the_way_out(home: Path) -> None:
     assert is_stopped(home)
     (home / "data" / "PG_VERSION").write_text("18\n")
     with serving(home) as server:
-        assert server.status().problem == ""
+        assert status_of(server).problem == ""
 
 
 @pytest.mark.parametrize(("text", "major"), [("18.6", 18), ("19beta1", 19), ("17\n", 17), ("9.6", 9)])
@@ -86,7 +87,7 @@ def test_a_server_that_cannot_start_says_why(home: Path) -> None:
         settings.write("max_wal_size = '1MB'\nno_such_thing = on\n")
     error = refusal_of(EmbeddedServer(home))
     assert "configuration file" in error.message
-    assert EmbeddedServer(home).status().problem == str(error)
+    assert status_of(EmbeddedServer(home)).problem == str(error)
 
 
 def test_without_the_wheel_the_url_is_named() -> None:
@@ -159,13 +160,13 @@ def test_the_longest_path_that_is_let_through_serves(open_dir: Path) -> None:
         home /= "x" * min(rest if rest <= 200 else 150, rest)
     assert len(os.fsencode(home)) == DATA_PATH_MAX
     with serving(home) as server:
-        assert server.status().data == str(home / "data")
+        assert status_of(server).data == str(home / "data")
 
 
 def test_a_server_that_is_frozen_is_named_within_seconds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("db.embedded.server.ANSWER_TIMEOUT", 0.5)
     with serving(home) as server:
-        pid = server.status().pid
+        pid = status_of(server).pid
         os.kill(pid, signal.SIGSTOP)
         try:
             error = refusal_of(EmbeddedServer(home))

@@ -17,7 +17,7 @@ from db.embedded.machine.access import ROLE
 from db.embedded.machine.binaries import Binaries, find_binaries
 from db.embedded.machine.directories import can_reach
 from db.embedded.machine.failure import EmbeddedError
-from db.embedded.machine.run_as import MAPPED_ACCOUNTS, NAMESPACE_VARIABLE, account_bases, choose_footing
+from db.embedded.machine.run_as import MAPPED_ACCOUNTS, NAMESPACE_VARIABLE, account_bases, choose_run_as
 from db.embedded.server import EmbeddedServer
 from tests.store.embedded.embedded_fixtures import (
     Client,
@@ -31,6 +31,7 @@ from tests.store.embedded.embedded_fixtures import (
     stop,
     wait_until,
 )
+from tests.store.embedded.server_status import client_environment, status_of
 
 __all__ = ["home", "made_home", "open_dir"]
 
@@ -66,7 +67,7 @@ def can_have_namespaces() -> bool:
 @pytest.mark.skipif(not can_have_namespaces(), reason="user namespaces are forbidden here")
 def test_root_keeps_its_files_where_namespaces_are_allowed(home: Path) -> None:
     with serving(home) as server:
-        status = server.status()
+        status = status_of(server)
         assert status.notification == ""
         assert status.data == str(home / "data")
         assert uid_of_process(status.pid) == 0
@@ -93,7 +94,7 @@ def test_root_without_namespaces_runs_the_server_as_an_account(
 ) -> None:
     home = open_dir / "postgres"
     with groups([0, 42]), serving(home, FORBIDDEN) as server:
-        status = server.status()
+        status = status_of(server)
         account = pwd.getpwuid(uid_of_process(status.pid))
         assert account.pw_name in ("postgres", "nobody")
         assert status.data == str(open_dir / "postgres-account" / "data")
@@ -114,7 +115,7 @@ def test_root_without_namespaces_runs_the_server_as_an_account(
 
 def test_where_the_account_cannot_reach_the_data_goes_to_a_system_directory(closed_home: Path) -> None:
     with serving(closed_home, FORBIDDEN) as server:
-        base = Path(server.status().data).parent
+        base = Path(status_of(server).data).parent
         assert base in account_bases(closed_home)
         assert base.parent in (Path("/var/lib"), Path("/srv"))
         with connect(server) as connection:
@@ -134,8 +135,8 @@ def test_programs_that_the_account_cannot_reach_are_copied(closed_home: Path) ->
         patch.setenv(NAMESPACE_VARIABLE, "off")
         server.acquire()
     try:
-        running = Path(os.readlink(f"/proc/{server.status().pid}/exe"))
-        assert running.is_relative_to(Path(server.status().data).parent)
+        running = Path(os.readlink(f"/proc/{status_of(server).pid}/exe"))
+        assert running.is_relative_to(Path(status_of(server).data).parent)
         assert ask(server, "SELECT 1") == "1"
     finally:
         server.release()
@@ -144,14 +145,14 @@ def test_programs_that_the_account_cannot_reach_are_copied(closed_home: Path) ->
 def test_killed_in_an_account_it_recovers(open_dir: Path) -> None:
     home = open_dir / "postgres"
     with serving(home, FORBIDDEN) as server:
-        before = server.status()
+        before = status_of(server)
         os.kill(before.supervisor, signal.SIGKILL)
         os.kill(before.pid, signal.SIGKILL)
         wait_until(lambda: is_stopped(home), "the supervisor is dead")
         server.acquire()
         assert ask(server, "SELECT 1") == "1"
-        assert server.status().data == before.data
-        assert uid_of_process(server.status().pid) != 0
+        assert status_of(server).data == before.data
+        assert uid_of_process(status_of(server).pid) != 0
 
 
 CONTAINER = "chown,dac_override,fowner,fsetid,kill,setgid,setuid,setpcap,net_bind_service,mknod,setfcap"
@@ -168,19 +169,19 @@ def test_with_the_capabilities_of_a_container_it_serves_and_recovers(open_dir: P
     first = Client(home, environment=FORBIDDEN, prefix=IN_CONTAINER)
     assert first.answer().startswith("postgresql+psycopg://")
     server = EmbeddedServer(home)
-    before = server.status()
+    before = status_of(server)
     os.kill(before.supervisor, signal.SIGKILL)
     wait_until(lambda: is_stopped(home), "the supervisor is dead")
     second = Client(home, environment=FORBIDDEN, prefix=IN_CONTAINER)
     second.answer()
-    assert server.status().pid == before.pid
+    assert status_of(server).pid == before.pid
     look = (
         "import sys, pathlib, db.embedded.machine.probe as p; "
         "print(p.server_processes(pathlib.Path(sys.argv[1])))"
     )
     command = [*IN_CONTAINER, sys.executable, "-c", look, before.data]
     assert str(before.pid) in subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    os.kill(server.status().supervisor, signal.SIGKILL)
+    os.kill(status_of(server).supervisor, signal.SIGKILL)
     os.kill(before.pid, signal.SIGKILL)
     wait_until(lambda: is_stopped(home), "the supervisor is dead")
     third = Client(home, environment=FORBIDDEN, prefix=IN_CONTAINER)
@@ -242,11 +243,11 @@ def test_other_users_have_a_server_of_their_own(open_dir: Path, uid: int) -> Non
     home = own / "postgres"
     client = Client(home, interpreter=interpreter_for(uid), user=uid, environment={"HOME": str(own)})
     assert client.answer().startswith("postgresql+psycopg://")
-    status = EmbeddedServer(home).status()
+    status = status_of(EmbeddedServer(home))
     assert uid_of_process(status.pid) == uid
     assert Path(status.data).stat().st_uid == uid
     query = [str(find_binaries().program("psql")), "-Atc", "SHOW server_encoding"]
-    environment = EmbeddedServer(home).program_environment()
+    environment = client_environment(EmbeddedServer(home))
     said = subprocess.run(
         query,
         env=environment,
@@ -278,4 +279,4 @@ def test_root_with_no_directory_to_give_is_told(closed_home: Path, monkeypatch: 
     monkeypatch.setenv(NAMESPACE_VARIABLE, "off")
     monkeypatch.setattr("db.embedded.machine.run_as.FALLBACK_BASES", ())
     with pytest.raises(EmbeddedError, match="can reach no directory"):
-        choose_footing(closed_home, find_binaries())
+        choose_run_as(closed_home, find_binaries())

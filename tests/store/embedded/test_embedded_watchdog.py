@@ -21,6 +21,7 @@ from tests.store.embedded.embedded_fixtures import (
     serving,
     wait_until,
 )
+from tests.store.embedded.server_status import status_of
 
 __all__ = ["home", "made_home"]
 
@@ -36,7 +37,7 @@ def anyio_backend() -> str:
 
 def kill_all(server: EmbeddedServer, home: Path) -> None:
     """Kill the supervisor first, so that it starts nothing, then the server."""
-    os.kill(server.status().supervisor, signal.SIGKILL)
+    os.kill(status_of(server).supervisor, signal.SIGKILL)
     for pid in server_processes(home / "data"):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -54,7 +55,7 @@ async def test_a_server_that_was_killed_with_its_supervisor_comes_back_by_itself
         async with keep_alive(server, every=SOON):
             for _ in range(2):
                 await asyncio.to_thread(kill_all, server, home)
-                await until(lambda: server.status().is_running)
+                await until(lambda: status_of(server).is_running)
                 assert await asyncio.to_thread(ask, server, "SELECT 1") == "1"
 
 
@@ -67,10 +68,10 @@ async def test_what_cannot_be_started_is_tried_until_it_can(
         async with keep_alive(server, every=SOON):
             version.write_text("7\n")
             await asyncio.to_thread(kill_all, server, home)
-            await until(lambda: "could not be started again" in caplog.text)
+            await until(lambda: "could not be restarted" in caplog.text)
             version.write_text(mine)
-            await until(lambda: server.status().is_running)
-    assert caplog.text.count("could not be started again") == 1, "the log is not filled with it"
+            await until(lambda: status_of(server).is_running)
+    assert caplog.text.count("could not be restarted") == 1, "the log is not filled with it"
 
 
 async def test_a_server_that_is_let_go_is_not_brought_back(home: Path) -> None:
@@ -79,4 +80,4 @@ async def test_a_server_that_is_let_go_is_not_brought_back(home: Path) -> None:
             pass
         server.release()
         await until(lambda: is_stopped(home))
-        assert not server.status().is_running
+        assert not status_of(server).is_running

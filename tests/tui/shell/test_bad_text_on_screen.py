@@ -69,7 +69,7 @@ async def make_bad(engine: Engine, text: str) -> None:
     await session.wait(await session.lock())
     await session.wait(await session.submit_prompt(Slot.RED, text))
     await session.save_unsent(Slot.ORANGE, text)
-    slot = await engine.save_slots.keep(session_id, text[:60])
+    slot = await engine.save_points.keep(session_id, text[:60])
     assert slot.label == clean_line(text[:60])
     assert session.snapshot.session.names == {Slot.RED: clean_line(text[:30])}
     await session.end_chapter()

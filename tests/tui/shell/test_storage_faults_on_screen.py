@@ -258,4 +258,4 @@ async def test_on_a_full_disk_a_prompt_stays_on_screen_and_goes_once_there_is_ro
                 ballast.unlink()
                 await goes_on(room, f"{text}!")
             await asyncio.to_thread(Reader().check, plain_url(place.url))
-        await server.release_async()
+        await asyncio.to_thread(server.release)

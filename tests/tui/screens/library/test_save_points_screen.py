@@ -34,15 +34,15 @@ async def make_saved(engine: Engine) -> None:
     """Store a chapter of eight prompts with slots of both kinds."""
     session_id = await make_played(engine, 8)
     await engine.retitle(session_id, "The [/x] Light")
-    await engine.save_slots.keep(session_id, "Before the [/x] storm")
+    await engine.save_points.keep(session_id, "Before the [/x] storm")
 
 
 async def make_kept(engine: Engine) -> None:
     """Store a chapter with slots of both kinds, each taken while nothing else goes on."""
     session_id = await make_played(engine, 2)
     await engine.retitle(session_id, "The [/x] Light")
-    await engine.save_slots.keep(session_id, "Before the [/x] storm, and the long night that came after it")
-    await engine.save_slots.create(session_id, "before the chapter was reset")
+    await engine.save_points.keep(session_id, "Before the [/x] storm, and the long night that came after it")
+    await engine.save_points.create(session_id, "before the chapter was reset")
 
 
 async def shown(pilot: Pilot[Any]) -> SaveSlotsScreen:
@@ -94,7 +94,7 @@ async def test_what_was_typed_just_now_is_kept_under_the_name_that_is_given(desk
         await pilot.press(*"New", "enter")
         await until(pilot, lambda: "New" in names(screen))
         assert app.session is not None
-        listed = await app.workspace.require_engine().save_slots.listed(app.session.id)
+        listed = await app.workspace.require_engine().save_points.listed(app.session.id)
         [new] = [slot for slot in listed if slot.label == "New"]
         assert "Quick" in str(new.document["unsent"])
 

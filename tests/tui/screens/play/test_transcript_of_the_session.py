@@ -43,7 +43,7 @@ async def make_ended(engine: Engine) -> SessionId:
     await session.end_chapter()
     await session.wait_idle()
     await session.aclose()
-    await engine.save_slots.keep(session_id, "the end")
+    await engine.save_points.keep(session_id, "the end")
     return session_id
 
 
@@ -70,7 +70,7 @@ class Reader:
 
     async def restore(self, name: str) -> SessionId:
         """Restore a slot of the ended chapter."""
-        slots = await self.app.workspace.require_engine().save_slots.listed(self.ended)
+        slots = await self.app.workspace.require_engine().save_points.listed(self.ended)
         *_, slot = [slot for slot in slots if name in slot.label]  # The oldest of those.
         await self.over_the_list(self.app.workspace.restore_slot(self.ended, slot.number))
         assert self.app.session is not None
