@@ -1,9 +1,9 @@
-"""Whether a text only says again what another one has said.
+"""Detects texts that only repeat another text.
 
-Two texts are compared by their pairs of neighbouring words, without regard to case, punctuation and markup.
-A text repeats a source where at least `REPEATED_SHARE` of its pairs are pairs of the source. So a copy with a
-word changed here and there is found, also one out of the middle of a longer source; and a text that quotes a
-few words, or shares a turn of phrase, is not. In a script without spaces each character is a word.
+Texts are compared by their pairs of neighbouring words, ignoring case, punctuation and markup. A text repeats
+a source if at least `REPEATED_SHARE` of its pairs occur in the source. This detects copies with a few changed
+words, also of a part of a longer source, but not short quotes or common phrases. In a script without spaces
+each character is a word.
 """
 
 import re
@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import Final
 
 LEAST_WORDS: Final = 6
-"""A shorter text repeats nothing: to say "Yes." or "I do not know." again is no fault."""
+"""A shorter text, such as "Yes." or "I do not know.", never counts as a repetition."""
 REPEATED_SHARE: Final = 0.7
-"""The least share of its word pairs by which a text repeats a source. One word changed in a sentence of ten
+"""The minimum share of its word pairs by which a text repeats a source. One word changed in a sentence of ten
 leaves 7 of 9 pairs. Replies that a good model writes share a fifth of their pairs with the longest prompt."""
 
 _UNSPACED = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
@@ -33,7 +33,7 @@ class Source:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of `text` in their order, each in the form in which it is compared."""
+    """Return the words of `text` in order, normalised for comparison."""
     return _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
 
 
@@ -43,7 +43,7 @@ def pairs_of(text: str) -> Pairs:
 
 
 def repeats(text: str, source: str) -> bool:
-    """Whether `text` says nothing but what stands in `source`, as the module defines it."""
+    """Whether `text` repeats `source`, by the definition of this module."""
     return len(words_of(text)) >= LEAST_WORDS and _share(pairs_of(text), source) >= REPEATED_SHARE
 
 

@@ -28,7 +28,7 @@ class Calls(Protocol):
         """Return the configuration of the model for `context`."""
 
     async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
-        """Make the next call of this attempt, as `choice` says; where that is None, as `config_of` does."""
+        """Make the next call of this attempt, with `choice` or else the result of `config_of`."""
 
 
 @dataclass(frozen=True, slots=True)
