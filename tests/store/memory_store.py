@@ -196,7 +196,7 @@ class MemoryStore:
 
     async def find_or_create(self, changes: Changes) -> tuple[SessionId, bool]:
         if changes.session is None or changes.tab1 is None or not changes.session.script_key:
-            raise ValueError("only a session of a script is looked for")
+            raise ValueError("only a session of a script can be found")
         known = await self.find_script(changes.session.script_key)
         if known is None:
             self._create(changes, changes.session, changes.tab1)

@@ -364,7 +364,7 @@ def test_a_title_can_be_given_in_any_state_and_is_one_line() -> None:
 def test_corrections_are_measured_only_once_memory_is_known() -> None:
     simulation = active()
     unread = replace(simulation.snapshot, is_memory_known=False, blocks=())
-    with pytest.raises(ValueError, match="already count"):
+    with pytest.raises(ValueError, match="earlier corrections count too"):
         commands.correct_canon(unread, ContextBuilder(choices()), "Iron is soft.", None, simulation.now)
 
 
