@@ -1,1 +1,1 @@
-"""What was asked of models, and one call in full."""
+"""The calls of models: their list, and one call in full."""

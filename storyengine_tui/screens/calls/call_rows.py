@@ -1,4 +1,4 @@
-"""The calls of a session in words: from artifacts and requests to rows, totals and passages (design 4)."""
+"""Text about the calls of a session: rows, totals and passages from artifacts and requests (design 4)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _AGENTS = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One call with the request that it was made for."""
+    """A call, with the request that it was made for."""
 
     number: int
     artifact: Artifact
@@ -44,17 +44,17 @@ def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list
 
 
 def agent_of(call: CallRow, session: Session) -> str:
-    """Return the agent with its number."""
+    """Return the number and the name of the agent."""
     number = call.artifact.agent_id
     name = _AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
     return f"{number} {clean_line(name)}"
 
 
 def prompt_of(call: CallRow) -> str:
-    """Return the prompt that a reply became, the prompts that a summary covers, or `test`."""
-    if isinstance(call.request, TrialRequest):
-        return "test"
+    """Return the number of a reply's prompt, the prompts that a summary covers, `all`, or `test`."""
     match call.request:
+        case TrialRequest():
+            return "test"
         case NarrativeRequest():
             return "all"
         case SummaryRequest(prompts=prompts) | ReplyRequest(prompts=PromptRange() as prompts):
@@ -63,18 +63,14 @@ def prompt_of(call: CallRow) -> str:
             return UNKNOWN
 
 
-def _is_test(call: CallRow) -> bool:
-    return isinstance(call.request, TrialRequest)
-
-
 def tokens_of(call: CallRow) -> str:
-    """Return the tokens that went in and came out."""
+    """Return the counts of input and output tokens."""
     usage = call.artifact.usage
     return f"{_number(usage.input_tokens)} → {_number(usage.output_tokens)}"
 
 
 def outcome_of(call: CallRow) -> str:
-    """Return in a word or two how it ended."""
+    """Return how the call ended, in a word or two."""
     artifact = call.artifact
     if artifact.error_code is not None:
         return artifact.error_code.value.removeprefix("LLM_").replace("_", " ").lower()
@@ -91,11 +87,11 @@ def _number(count: int | None) -> str:
 
 
 def totals_of(calls: Sequence[CallRow]) -> str:
-    """Return the totals of all calls, those that failed included."""
+    """Return the totals of all calls, including failed ones."""
     artifacts = [call.artifact for call in calls]
     failed = sum(artifact.error_code is not None for artifact in artifacts)
     usages = [artifact.usage for artifact in artifacts]
-    silent = sum(usage.input_tokens is None and usage.output_tokens is None for usage in usages)
+    uncounted = sum(usage.input_tokens is None and usage.output_tokens is None for usage in usages)
     count = "1 call" if len(calls) == 1 else f"{len(calls):,} calls"
     cached = sum(usage.cached_tokens or 0 for usage in usages)
     parts = [
@@ -105,16 +101,18 @@ def totals_of(calls: Sequence[CallRow]) -> str:
         f"{sum(usage.output_tokens or 0 for usage in usages):,} out",
         f"{elapsed_text(sum(artifact.total_ms or 0 for artifact in artifacts) / 1000)} with models",
     ]
-    if silent:
-        parts.append(f"{silent:,} without a count of tokens")
+    if uncounted:
+        parts.append(f"{uncounted:,} without a count of tokens")
     return " · ".join(parts)
 
 
 def facts_of(call: CallRow, session: Session) -> str:
-    """Return everything that is known of a call beside its texts, one fact a line."""
+    """Return everything that is known of a call except for its texts, one fact a line."""
     artifact, usage = call.artifact, call.artifact.usage
     kind = call.request.kind.value if call.request else UNKNOWN
-    purpose = "test call, no part of the story" if _is_test(call) else f"{kind}, prompt {prompt_of(call)}"
+    purpose = f"{kind}, prompt {prompt_of(call)}"
+    if isinstance(call.request, TrialRequest):
+        purpose = "test call, no part of the story"
     lines = [
         f"Agent {agent_of(call, session)} · {purpose} · "
         f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",
@@ -135,7 +133,7 @@ def facts_of(call: CallRow, session: Session) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of an input: who speaks, what it is, and the hash of its text."""
+    """A part of an input: its role, its name, and the hash of its text."""
 
     role: str
     name: str
@@ -143,7 +141,7 @@ class Segment:
 
 
 def segments_of(manifest: str) -> list[Segment]:
-    """Read the content that lists the parts of an input; what cannot be read has none."""
+    """Return the parts of an input from its manifest; an unreadable manifest has none."""
     try:
         listed = json.loads(manifest)
     except ValueError:
@@ -159,11 +157,15 @@ def segments_of(manifest: str) -> list[Segment]:
 def passages_of_call(
     call: CallRow, session: Session, segments: Sequence[Segment], texts: Mapping[str, str]
 ) -> list[Passage]:
-    """Return facts, output and input of a call, in full but for the texts of system prompts."""
-    passages = [_title("The call"), Passage(facts_of(call, session)), _title("Output")]
+    """Return facts, output and input of a call; of a system prompt only its description."""
     output = texts.get(call.artifact.output_ref or "")
-    passages.append(Passage(clean(output) if output else "Nothing came back."))
-    passages.append(_title("Input"))
+    passages = [
+        _title("The call"),
+        Passage(facts_of(call, session)),
+        _title("Output"),
+        Passage(clean(output) if output else "Nothing came back."),
+        _title("Input"),
+    ]
     for segment in segments:
         heading = clean_line(f"{segment.role}: {segment.name}")
         text = clean(texts.get(segment.hash, "(this part is not stored)"))

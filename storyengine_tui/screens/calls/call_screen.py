@@ -1,4 +1,4 @@
-"""One call in full: what is known of it, what came back, and what went out."""
+"""One call in full: its facts, its output and its input."""
 
 from typing import ClassVar
 
@@ -37,7 +37,7 @@ class CallScreen(OverlayScreen[None]):
         self._call = call
 
     def compose(self) -> ComposeResult:
-        """Compose a heading over the text."""
+        """Compose a heading above the text."""
         agent = agent_of(self._call, self._session.snapshot.session)
         yield Static(Content(f"Call {self._call.number:,}, agent {agent}"), id="heading")
         yield Banner(id="trouble")
@@ -52,9 +52,9 @@ class CallScreen(OverlayScreen[None]):
 
     async def _load(self) -> None:
         artifact = self._call.artifact
-        ends = [reference for reference in (artifact.input_ref, artifact.output_ref) if reference]
+        references = [reference for reference in (artifact.input_ref, artifact.output_ref) if reference]
         try:
-            texts = dict(await self._session.contents(ends))
+            texts = dict(await self._session.contents(references))
             segments = segments_of(texts.get(artifact.input_ref, ""))
             texts |= await self._session.contents([segment.hash for segment in segments])
         except StoryEngineError as error:
@@ -78,7 +78,3 @@ class CallScreen(OverlayScreen[None]):
         text = self.query_one(PassageView).lines.text
         self.app.copy_to_clipboard(text)
         self.query_one("#said", Static).update(Content(f"{len(text):,} characters copied."))
-
-    def action_close(self) -> None:
-        """Go back to the list."""
-        self.dismiss()

@@ -1,9 +1,9 @@
-"""Every call of the session: who was asked what, what it cost, and what came of it (design 4)."""
+"""Every call of the session: the agent, the model, the tokens and the outcome (design 4)."""
 
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -11,25 +11,17 @@ from textual.widgets import DataTable, Static
 
 from core.domain.errors import StoryEngineError
 from core.engine.session_handle import SessionHandle
-from storyengine_tui.screens.calls.call_rows import (
-    CallRow,
-    agent_of,
-    calls_of,
-    outcome_of,
-    prompt_of,
-    seconds,
-    tokens_of,
-    totals_of,
-)
+from storyengine_tui.screens.calls import call_rows
+from storyengine_tui.screens.calls.call_rows import CallRow
 from storyengine_tui.screens.calls.call_screen import CallScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
 BATCH = 200
-"""How many rows are put into the table at a time: the next ones when the cursor comes near."""
-WIDEST_TEXT = 40
-"""Cells that the name of an agent or a model takes at most."""
+"""How many rows are added to the table at a time; more are added when the cursor comes near the end."""
+MAX_NAME_WIDTH = 40
+"""Widest column of an agent's or a model's name, in cells."""
 
 
 class ProvenanceScreen(OverlayScreen[None]):
@@ -46,13 +38,15 @@ class ProvenanceScreen(OverlayScreen[None]):
         Binding("escape,f7", "close", "Back"),
     ]
 
+    _table = getters.query_one("#calls", DataTable)
+
     def __init__(self, session: SessionHandle) -> None:
         super().__init__()
         self._session = session
         self._calls: list[CallRow] = []
 
     def compose(self) -> ComposeResult:
-        """Compose heading and totals over the table."""
+        """Compose heading and totals above the table."""
         yield Static(
             "Calls of this chapter, newest first; Enter shows one in full", id="heading", markup=False
         )
@@ -67,12 +61,9 @@ class ProvenanceScreen(OverlayScreen[None]):
         self.query_one("#empty").display = False
         self.action_reload()
 
-    @property
-    def _table(self) -> DataTable[Text]:
-        return self.query_one("#calls", DataTable)
-
+    @on(Banner.ActionChosen)
     def action_reload(self) -> None:
-        """Read the calls, which may have become more."""
+        """Read the calls again."""
         self.run_worker(self._load(), group="load", exclusive=True, exit_on_error=False)
 
     async def _load(self) -> None:
@@ -84,7 +75,7 @@ class ProvenanceScreen(OverlayScreen[None]):
             banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
             return
         banner.hide()
-        self._calls = calls_of(artifacts, requests)[::-1]
+        self._calls = call_rows.calls_of(artifacts, requests)[::-1]
         self._show()
 
     def _show(self) -> None:
@@ -95,7 +86,7 @@ class ProvenanceScreen(OverlayScreen[None]):
             table.add_column(label, width=width)
         self._add_rows(max(BATCH, row + 1))
         table.move_cursor(row=min(row, max(0, len(self._calls) - 1)), animate=False)
-        self.query_one("#totals", Static).update(Content(totals_of(self._calls)))
+        self.query_one("#totals", Static).update(Content(call_rows.totals_of(self._calls)))
         self.query_one("#empty").display = not self._calls
         table.display = bool(self._calls)
         if self._calls:
@@ -103,8 +94,8 @@ class ProvenanceScreen(OverlayScreen[None]):
         self.refresh_bindings()
 
     def _columns(self) -> list[tuple[Text, int]]:
-        """Return headings and widths; 80 columns show all of them, more go to agent and model."""
-        more = min(WIDEST_TEXT - 15, max(0, self.size.width - 80) // 2)
+        """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
+        more = min(MAX_NAME_WIDTH - 15, max(0, self.size.width - 80) // 2)
         return [
             (_right("#"), 5),
             (Text(" Agent"), 18 + more),
@@ -123,23 +114,22 @@ class ProvenanceScreen(OverlayScreen[None]):
     def _cells(self, call: CallRow) -> tuple[Text, ...]:
         return (
             _right(f"{call.number:,}"),
-            _cut(f" {agent_of(call, self._session.snapshot.session)}"),
+            _cut(f" {call_rows.agent_of(call, self._session.snapshot.session)}"),
             _cut(f" {call.artifact.model}"),
-            _right(prompt_of(call)),
-            _right(tokens_of(call)),
-            _right(seconds(call.artifact.first_token_ms)),
-            Text(f" {outcome_of(call)}", style="bold" if call.artifact.error_code else "", no_wrap=True),
+            _right(call_rows.prompt_of(call)),
+            _right(call_rows.tokens_of(call)),
+            _right(call_rows.seconds(call.artifact.first_token_ms)),
+            Text(f" {call_rows.outcome_of(call)}", "bold" if call.artifact.error_code else "", no_wrap=True),
         )
 
     @on(DataTable.RowHighlighted)
-    def _go_on(self, event: DataTable.RowHighlighted) -> None:
-        """Put further rows in before the cursor comes to the end."""
-        event.stop()
+    def _add_more(self, event: DataTable.RowHighlighted) -> None:
+        """Add further rows before the cursor comes to the end."""
         if event.cursor_row >= self._table.row_count - BATCH // 2:
             self._add_rows(BATCH)
 
     def on_resize(self) -> None:
-        """Give the columns the room there is."""
+        """Adapt the widths of the columns."""
         if self._calls:
             self._show()
 
@@ -149,15 +139,6 @@ class ProvenanceScreen(OverlayScreen[None]):
         row = self._table.cursor_row
         if 0 <= row < len(self._calls):
             self.app.push_screen(CallScreen(self._session, self._calls[row]))
-
-    @on(Banner.ActionChosen)
-    def _retry(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        self.action_reload()
-
-    def action_close(self) -> None:
-        """Go back to the chapter."""
-        self.dismiss()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""

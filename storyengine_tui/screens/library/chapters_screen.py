@@ -1,6 +1,7 @@
-"""The chapter list: open, new, rename, archive, restore, and purge with a second question (design 5)."""
+"""The chapter list: open, new, rename, archive, restore, and purge after a question (design 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -9,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
-from core.domain.ids import SessionId
 from core.domain.session import SessionSummary
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
@@ -27,7 +27,7 @@ RESTORE_FIRST = "An archived chapter cannot be opened: r restores it, then it is
 NONE_ARCHIVED = "No chapter is archived."
 
 
-class ChaptersScreen(ListScreen[None]):
+class ChaptersScreen(ListScreen[None, SessionSummary]):
     """Lists the chapters, or the archived ones; Esc goes back to the open one."""
 
     CSS_PATH = "chapters_screen.tcss"
@@ -36,7 +36,7 @@ class ChaptersScreen(ListScreen[None]):
         "restored; only there it can be purged, which deletes it for good. Save slots (s) are where a "
         "chapter stood before, to begin there again."
     )
-    # In 80 columns the last has no room: who has chapters needs no example.
+    # The last binding does not fit 80 columns, which is fine: returning users do not need the example.
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("o", "open", "Open", key_display="Enter"),
         Binding("n", "new", "New"),
@@ -54,153 +54,113 @@ class ChaptersScreen(ListScreen[None]):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self._sessions: Sequence[SessionSummary] = ()
         self._shows_archived = False
-        self._done_last = ""
-        """What was just done, said once in place of the heading."""
+        self._outcome = ""
+        """What was just done, shown once in place of the heading."""
 
     def compose(self) -> ComposeResult:
-        """Compose the table below what it shows."""
+        """Compose the heading above the table."""
         yield Static(LISTED, id="heading", markup=False)
-        yield from self.compose_list("sessions")
-        yield Static("", id="empty", markup=False)
-        yield from self.compose_keys()
-
-    async def on_mount(self) -> None:
-        """Read the list."""
-        table = self.query_one(DataTable)
-        table.focus()
-        self.do(self.reload())
+        yield from self.compose_list("sessions", "")
 
     async def reload(self) -> None:
         """Read the list again; the cursor stays on its chapter, else on its row."""
-        chosen, table = self._chosen, self.query_one(DataTable)
-        row = table.cursor_row
+        chosen = self.chosen
         engine = self._workspace.require_engine()
-        self._sessions = await engine.sessions(is_archived=self._shows_archived)
-        table.clear(columns=True)
+        sessions = await engine.sessions(is_archived=self._shows_archived)
         room = max(20, self.size.width - 53)
-        for label, width in (("Title", room), ("State", 23), ("Prompts", 7), ("Last played", 12)):
-            table.add_column(Text(label), width=width)
-        for summary in self._sessions:
-            table.add_row(*self._cells(summary, room), key=str(summary.id))
-        ids = [summary.id for summary in self._sessions]
-        if chosen is not None and chosen.id in ids:
-            row = ids.index(chosen.id)
-        table.move_cursor(row=min(row, max(0, len(ids) - 1)), animate=False)
-        self._show_heading()
+        columns = {"Title": room, "State": 23, "Prompts": 7, "Last played": 12}
+        ids = [summary.id for summary in sessions]
+        cursor = ids.index(chosen.id) if chosen is not None and chosen.id in ids else None
+        self.fill(sessions, columns, partial(self._cells, room), cursor=cursor)
+        self.query_one("#empty", Static).update(NONE_ARCHIVED if self._shows_archived else NONE_LISTED)
+        self._say(self._outcome or (ARCHIVED if self._shows_archived else LISTED))
+        self._outcome = ""
 
-    def _cells(self, summary: SessionSummary, room: int) -> tuple[Text, Text, Text, Text]:
+    def _cells(self, room: int, summary: SessionSummary) -> tuple[Text, Text, Text, Text]:
         session = self._workspace.session
         is_open = session is not None and session.id == summary.id
         if not summary.is_readable:
             return Text(summary.title, no_wrap=True, overflow="ellipsis"), Text(UNREADABLE), Text(), Text()
-        standing = STATE_LABELS[summary.state]
+        state = STATE_LABELS[summary.state]
         return (
             Text(shortened_title(summary.title, room), style="bold" if is_open else "", no_wrap=True),
-            Text(f"here · {standing}" if is_open else standing),
+            Text(f"here · {state}" if is_open else state),
             Text(str(summary.prompt_index), justify="right"),
             Text(f"{summary.updated_at.astimezone():%d %b %H:%M}"),
         )
 
-    def _show_heading(self) -> None:
-        heading = ARCHIVED if self._shows_archived else LISTED
-        self.query_one("#heading", Static).update(self._done_last or heading)
-        self._done_last = ""
-        empty = self.query_one("#empty", Static)
-        empty.display = not self._sessions
-        empty.update(NONE_ARCHIVED if self._shows_archived else NONE_LISTED)
-        self.query_one(DataTable).display = bool(self._sessions)
-        if self._sessions:
-            self.query_one(DataTable).focus()
-        self.refresh_bindings()
-
-    def on_resize(self) -> None:
-        """Give the titles the room there is."""
-        if self._sessions:
-            self.do(self.reload())
-
-    @property
-    def _chosen(self) -> SessionSummary | None:
-        row = self.query_one(DataTable).cursor_row
-        return self._sessions[row] if 0 <= row < len(self._sessions) else None
+    def _say(self, sentence: str) -> None:
+        self.query_one("#heading", Static).update(sentence)
 
     @on(DataTable.RowSelected)
     def _select(self) -> None:
-        """Open the chapter under the cursor, or say what an archived one needs first."""
+        """Open the chapter under the cursor, or say that an archived one must be restored first."""
         if self._shows_archived:
-            self._done_last = RESTORE_FIRST
-            self._show_heading()
+            self._say(RESTORE_FIRST)
         else:
             self.action_open()
 
     def action_open(self) -> None:
         """Open the chapter under the cursor."""
-        if self._chosen is not None and not self._shows_archived and self._is_readable():
-            self.do(self._open(self._chosen.id))
+        if self.chosen is not None and not self._shows_archived and self._is_readable():
+            self.do(self._close_after(self._workspace.open(self.chosen.id)))
 
     def _is_readable(self) -> bool:
-        """Return whether the chapter under the cursor can be read; say what helps where it cannot."""
-        if self._chosen is None or self._chosen.is_readable:
+        """Return whether the chapter under the cursor can be read; if it cannot, say what to do."""
+        if self.chosen is None or self.chosen.is_readable:
             return True
-        self._done_last = CANNOT_OPEN
-        self._show_heading()
+        self._say(CANNOT_OPEN)
         return False
 
-    async def _open(self, session_id: SessionId) -> None:
-        await self._workspace.open(session_id)
+    async def _close_after(self, work: Awaitable[None]) -> None:
+        await work
         self.dismiss()
 
     def action_new(self) -> None:
-        """Start with an empty world."""
-        self.do(self._new())
-
-    async def _new(self) -> None:
-        await self._workspace.open_new()
-        self.dismiss()
+        """Start a chapter with an empty world."""
+        self.do(self._close_after(self._workspace.open_new()))
 
     def action_retitle(self) -> None:
         """Ask for another title."""
-        chosen = self._chosen
+        chosen = self.chosen
         if chosen is None or not self._is_readable():
             return
 
         def retitle(title: str | None) -> None:
             if title is not None:
-                self.do_and_reload(self._workspace.retitle(chosen.id, title))
+                self.do(self._workspace.retitle(chosen.id, title), then_reloads=True)
 
         self.app.push_screen(TitleModal(chosen.title), retitle)
 
     def action_example(self) -> None:
-        """Leave the list for the page that offers the examples."""
+        """Close the list and offer the examples."""
         self.dismiss()
         self.app.call_later(self.app.run_action, "welcome")
 
     def action_archive(self) -> None:
         """Take the chapter under the cursor off the list."""
-        chosen = self._chosen
-        if chosen is not None:
-            self.do(self._archive(chosen))
+        if self.chosen is not None:
+            self.do(self._archive(self.chosen), then_reloads=True)
 
     async def _archive(self, chosen: SessionSummary) -> None:
         await self._workspace.archive(chosen.id)
-        self._done_last = f"“{chosen.title}” is archived; v shows it"
-        await self.reload()
+        self._outcome = f"“{chosen.title}” is archived; v shows it"
 
     def action_restore(self) -> None:
         """Bring the chapter under the cursor back."""
-        if self._chosen is not None:
-            self.do_and_reload(self._workspace.require_engine().restore(self._chosen.id))
+        if self.chosen is not None:
+            self.do(self._workspace.require_engine().restore(self.chosen.id), then_reloads=True)
 
     def action_purge(self) -> None:
         """Delete the chapter under the cursor for good, if the GM confirms it."""
-        chosen = self._chosen
+        chosen = self.chosen
         if chosen is None:
             return
 
         def purge(is_confirmed: bool | None) -> None:
             if is_confirmed:
-                self.do_and_reload(self._workspace.purge(chosen.id))
+                self.do(self._workspace.purge(chosen.id), then_reloads=True)
 
         text = (
             f"“{chosen.title}” is deleted with everything in it: world, cast, {chosen.prompt_index:,} "
@@ -219,26 +179,22 @@ class ChaptersScreen(ListScreen[None]):
             else:
                 self.do(self.reload())
 
-        if self._chosen is not None and self._is_readable():
-            self.app.push_screen(SaveSlotsScreen(self._workspace, self._chosen), close)
+        if self.chosen is not None and self._is_readable():
+            self.app.push_screen(SaveSlotsScreen(self._workspace, self.chosen), close)
 
     def action_switch(self, shows_archived: bool) -> None:
         """Show the archived chapters, or the others again."""
         self._shows_archived = shows_archived
         self.do(self.reload())
 
-    def action_close(self) -> None:
-        """Go back to the open chapter."""
-        self.dismiss()
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible with the chapter under the cursor."""
         if action in ("restore", "purge"):
-            return self._shows_archived and bool(self._sessions)
+            return self._shows_archived and bool(self.rows)
         if action == "switch":
             return parameters != (self._shows_archived,)
         if action == "slots":
-            return bool(self._sessions)
+            return bool(self.rows)
         if action in ("open", "archive", "retitle"):
-            return not self._shows_archived and bool(self._sessions)
+            return not self._shows_archived and bool(self.rows)
         return True

@@ -1,11 +1,12 @@
-"""What the lists over the chapter share: work that is done beside them, and what failed of it said above."""
+"""A table over the chapter, with commands that run in the background and a banner for their errors."""
 
-from collections.abc import Awaitable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Generic, TypeVar
 
-from textual import on
+from rich.text import Text
+from textual import getters, on
 from textual.app import ComposeResult
-from textual.widgets import DataTable
+from textual.widgets import DataTable, Static
 
 from core.domain.errors import StoryEngineError
 from storyengine_tui.widgets.banner import Banner, BannerAction
@@ -13,39 +14,76 @@ from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
 Result = TypeVar("Result")
+Row = TypeVar("Row")
 
 
-class ListScreen(OverlayScreen[Result]):
-    """A table that is read again after everything that is done with it; subclasses fill in `reload`."""
+class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
+    """A table of rows that is read again after every command; subclasses implement `reload`."""
 
-    def compose_list(self, table_id: str) -> ComposeResult:
-        """Compose the banner of what failed, and the table."""
+    rows: Sequence[Row] = ()
+
+    _table = getters.query_one(DataTable)
+
+    def compose_list(self, table_id: str, empty: str) -> ComposeResult:
+        """Compose the banner, the table, the text that replaces an empty table, and the row of keys."""
         yield Banner(id="trouble")
         yield DataTable(id=table_id, cursor_type="row", zebra_stripes=False)
-
-    def compose_keys(self) -> ComposeResult:
-        """Compose the row of keys."""
+        yield Static(empty, id="empty", markup=False)
         yield KeyLine(offers_palette=False)
 
+    def on_mount(self) -> None:
+        """Read the list."""
+        self._table.focus()
+        self.do(self.reload())
+
+    def on_resize(self) -> None:
+        """Adapt the widths of the columns."""
+        if self.rows:
+            self.do(self.reload())
+
     async def reload(self) -> None:
-        """Read the list again."""
+        """Read the list again, and pass it to `fill`."""
 
-    def do(self, work: Awaitable[None]) -> None:
-        """Do this in the background; errors that the GM can fix are shown above the list."""
-        self.run_worker(self._done(work), group="list", exit_on_error=False)
+    def fill(
+        self,
+        rows: Sequence[Row],
+        columns: Mapping[str, int],
+        cells: Callable[[Row], Iterable[Text]],
+        *,
+        cursor: int | None = None,
+    ) -> None:
+        """Show `rows` in columns of these widths; the cursor stays on its row, or goes to row `cursor`."""
+        table = self._table
+        cursor = table.cursor_row if cursor is None else cursor
+        self.rows = rows
+        table.clear(columns=True)
+        for label, width in columns.items():
+            table.add_column(Text(label), width=width)
+        for row in rows:
+            table.add_row(*cells(row))
+        table.move_cursor(row=min(cursor, max(0, len(rows) - 1)), animate=False)
+        table.display = bool(rows)
+        self.query_one("#empty").display = not rows
+        if rows:
+            table.focus()
+        self.refresh_bindings()
 
-    def do_and_reload(self, work: Awaitable[None]) -> None:
-        """Do this as `do` does, and read the list again."""
-        self.do(self._and_reload(work))
+    @property
+    def chosen(self) -> Row | None:
+        """The row under the cursor."""
+        row = self._table.cursor_row
+        return self.rows[row] if 0 <= row < len(self.rows) else None
 
-    async def _and_reload(self, work: Awaitable[None]) -> None:
-        await work
-        await self.reload()
+    def do(self, work: Awaitable[None], *, then_reloads: bool = False) -> None:
+        """Do this in the background; show an error above the list."""
+        self.run_worker(self._perform(work, then_reloads), group="list", exit_on_error=False)
 
-    async def _done(self, work: Awaitable[None]) -> None:
+    async def _perform(self, work: Awaitable[None], then_reloads: bool) -> None:
         banner = self.query_one("#trouble", Banner)
         try:
             await work
+            if then_reloads:
+                await self.reload()
         except StoryEngineError as error:
             banner.show(error.message, hint=error.hint, actions=(BannerAction("dismiss", "Dismiss"),))
         else:

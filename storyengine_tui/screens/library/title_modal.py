@@ -1,4 +1,4 @@
-"""Asks for a line: a chapter's title, or the name of a save slot."""
+"""Dialogs that ask for one line: a chapter's title, or the name of a save slot."""
 
 from typing import ClassVar
 
@@ -43,21 +43,15 @@ class TitleModal(OverlayModal[str]):
                 yield Button("Cancel", id="cancel")
                 yield Button("Save", id="save", classes="action")
 
+    @on(Button.Pressed, "#save")
     def action_save(self) -> None:
-        """Take the title; on the button of the other answer, Enter is that answer."""
+        """Close with the typed line; Enter on the cancel button cancels instead."""
         if self.focused is not None and self.focused.id == "cancel":
             self.action_cancel()
         else:
             self.dismiss(self.query_one(LineField).text)
 
-    @on(Button.Pressed)
-    def _answer(self, event: Button.Pressed) -> None:
-        event.stop()
-        if event.button.id == "save":
-            self.action_save()
-        else:
-            self.action_cancel()
-
+    @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:
         """Keep the old title."""
         self.dismiss(None)

@@ -1,4 +1,4 @@
-"""What is shown when the program did something wrong: a report that can be copied."""
+"""The page for an error in the program itself: a report that can be copied."""
 
 import platform
 import traceback
@@ -19,7 +19,7 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 
 def report_of(error: BaseException) -> str:
-    """Return what a report needs: versions and the traceback. It holds none of the GM's texts."""
+    """Return versions and the traceback, without any text of the GM."""
     lines = traceback.format_exception(error)
     return clean(
         f"Story Engine {version('storyengine')}, Textual {version('textual')}, "
@@ -28,7 +28,7 @@ def report_of(error: BaseException) -> str:
 
 
 class BugScreen(OverlayScreen[None]):
-    """The chapter lies behind it as it was; Esc goes back."""
+    """Shows the report; Esc goes back to the chapter, which is unchanged."""
 
     CSS_PATH = "bug_screen.tcss"
     AUTO_FOCUS = "#back"
@@ -43,7 +43,7 @@ class BugScreen(OverlayScreen[None]):
         self._logs = logs
 
     def compose(self) -> ComposeResult:
-        """Compose the sentence, the report and what can be done."""
+        """Compose the explanation, the report and the buttons."""
         yield Static("Something in the program went wrong.", id="title")
         yield Static(
             Content(

@@ -1,4 +1,4 @@
-"""The example chapters that come with the program; reading them is blocking."""
+"""The example chapters that come with the program; reading them blocks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +16,17 @@ class ExampleChapter:
 
     @property
     def title(self) -> str:
-        """What the chapter is called."""
+        """The title of the chapter."""
         return self.script.title
 
     @property
     def cast(self) -> str:
-        """Who plays in it."""
+        """The names of its characters."""
         return ", ".join(agent.name for agent in self.script.agents)
 
 
 def find_examples() -> list[ExampleChapter]:
-    """Return the examples by title: those of the installed package, else those of the source tree."""
+    """Return the examples by file name: those of the installed package, else those of the source tree."""
     folder = next((path for path in (_HERE / "examples", _HERE.parent / "examples") if path.is_dir()), None)
     files = sorted(folder.glob("*.toml")) if folder else []
     return [ExampleChapter(load_chapter_script(file)) for file in files]

@@ -1,4 +1,4 @@
-"""The keys of what has the focus, and what it is for (F1, and ? where nothing is being written)."""
+"""The help of the focused widget and its page, with their keys (F1, and ? outside of text fields)."""
 
 import re
 from typing import ClassVar
@@ -25,7 +25,7 @@ EDITING = (
     ("Ctrl+W", "delete the word before"),
     ("Tab, Shift+Tab", "next and previous field"),
 )
-"""What every text area can; its thirty bindings say the same at length."""
+"""The keys of every text area, as a summary of its thirty bindings."""
 READING_KEYS = (*EDITING[:5], ("Ctrl+C", "copy what is selected"), EDITING[-1])
 FIELD = (
     ("arrows, Home, End", "move"),
@@ -33,49 +33,25 @@ FIELD = (
     ("Ctrl+W, Ctrl+U", "delete the word before, all before"),
     EDITING[-1],
 )
-"""What every field of one line can."""
+"""The keys of every field of one line."""
 ANYWHERE = READING_KEYS[-2:]
 
+_WORDS = ("enter", "esc", "space", "tab", "up", "down", "left", "right", "home", "end")
 NAMES = {
-    "⏎": "Enter",
-    "enter": "Enter",
-    "esc": "Esc",
+    **{word: word.capitalize() for word in _WORDS},
+    **dict.fromkeys(("pgup", "pageup"), "PageUp"),
+    **dict.fromkeys(("pgdn", "pagedown"), "PageDown"),
     "escape": "Esc",
-    "space": "Space",
-    "tab": "Tab",
-    "↑": "Up",
-    "↓": "Down",
-    "←": "Left",
-    "→": "Right",
-    "up": "Up",
-    "down": "Down",
-    "left": "Left",
-    "right": "Right",
-    "home": "Home",
-    "end": "End",
-    "⌫": "Backspace",
-    "pgup": "PageUp",
-    "pgdn": "PageDown",
-    "pageup": "PageUp",
-    "pagedown": "PageDown",
     "del": "Delete",
-}
-"""Keys that the row of keys shows as signs, or small."""
+} | {"⏎": "Enter", "↑": "Up", "↓": "Down", "←": "Left", "→": "Right", "⌫": "Backspace"}
+"""Full names of keys that the row of keys shows as signs, abbreviated or in lower case."""
 
-GENERAL = (
-    "go_on(1)",
-    "go_on(-1)",
-    "app.focus_next",
-    "app.focus_previous",
-    "focus_next",
-    "focus_previous",
-    "screen.copy_text",
-)
-"""Said by the lists above."""
+GENERAL = ("go_on(", "focus_", "app.focus_", "screen.copy_text")
+"""Prefixes of the actions that the lists above describe."""
 BLANK = ("", "")
 """The line between two groups of keys."""
 MOVES = ("scroll_", "page_", "cursor_")
-"""How the actions begin that only go somewhere; what can be done stands before them."""
+"""Prefixes of the actions that only move; they are listed last."""
 MOVING = ("up", "down", "left", "right", "home", "end", "pageup", "pagedown")
 
 
@@ -119,17 +95,13 @@ class HelpScreen(OverlayModal[None]):
             yield Static("↑ ↓ scroll · Esc closes", classes="help--foot")
 
     def action_scroll(self, rows: int) -> None:
-        """Move the text."""
+        """Scroll the text."""
         for keys in self.query(VerticalScroll):  # A key may come before it is composed.
             keys.scroll_relative(y=rows, animate=False)
 
-    def action_close(self) -> None:
-        """Go back to where the help was asked for."""
-        self.dismiss()
-
 
 def named(shown: str) -> str:
-    """Return a key by its whole name, as the texts above have it: Ctrl+N, where the row of keys says ^n."""
+    """Return the full name of a key, such as Ctrl+N for `^n` in the row of keys."""
     *modifiers, key = shown.split("+") if len(shown) > 1 else [shown]
     if key.startswith("^") and len(key) > 1:
         modifiers, key = ["ctrl", *modifiers], key[1:]
@@ -140,43 +112,44 @@ def named(shown: str) -> str:
 def keys_of(screen: Screen[object]) -> list[tuple[str, str]]:
     """Return keys and what they do now, each action once.
 
-    First what the focus and its page offer, from the focus outwards, then what holds everywhere, and
-    last what only moves.
+    First the actions of the focused widget and its ancestors, then those of the app, and last movement.
     """
     near: dict[str, list[str]] = {}
     everywhere: dict[str, list[str]] = {}
     moving: set[str] = set()
-    bindings = [active for active in screen.active_bindings.values() if active.enabled]
-    shown = {id(active): named(screen.app.get_key_display(active.binding)) for active in bindings}
-    offered = {shown[id(active)] for active in bindings if active.binding.show}
-    for active in bindings:
+    enabled = [
+        (active, named(screen.app.get_key_display(active.binding)))
+        for active in screen.active_bindings.values()
+        if active.enabled
+    ]
+    offered = {name for active, name in enabled if active.binding.show}
+    for active, name in enabled:
         binding = active.binding
         is_field = isinstance(active.node, TextArea | Input) and not binding.show
-        if not binding.description or binding.system or binding.action in GENERAL or is_field:
+        if not binding.description or binding.system or binding.action.startswith(GENERAL) or is_field:
             continue
         if binding.action.startswith(MOVES):
             moving.add(binding.key)
-        elif binding.show or shown[id(active)] not in offered:
-            keys = everywhere if isinstance(active.node, App) else near
-            names = keys.setdefault(binding.description, [])
-            if shown[id(active)] not in names:
-                names.append(shown[id(active)])
+        elif binding.show or name not in offered:
+            names = (everywhere if isinstance(active.node, App) else near).setdefault(binding.description, [])
+            if name not in names:
+                names.append(name)
     groups = [
         [(", ".join(names), what) for what, names in near.items()],
         sorted([(", ".join(names), what) for what, names in everywhere.items()], key=_by_number),
-        _going_about(screen.focused, moving),
+        _movement(screen.focused, moving),
     ]
     return [line for group in groups if group for line in [*group, BLANK]][:-1]
 
 
 def _by_number(line: tuple[str, str]) -> int:
-    """Return the place among its group: function keys by their numbers, then the others as they are."""
+    """Return the sort key of a line: function keys by number, then the others in their order."""
     found = re.match(r"F(\d+)", line[0])
     return int(found[1]) if found else 100
 
 
-def _going_about(focused: Widget | None, moving: set[str]) -> list[tuple[str, str]]:
-    """Return how to move and to mark, in few lines."""
+def _movement(focused: Widget | None, moving: set[str]) -> list[tuple[str, str]]:
+    """Return the keys that move and select, in few lines."""
     match focused:
         case TextArea():
             return list(READING_KEYS if focused.read_only else EDITING)

@@ -1,10 +1,9 @@
-"""What shows before anything else when a password is set; the engine is not started before it is right."""
+"""Asks for the password, if one is set, before the engine is started."""
 
 import asyncio
 from typing import ClassVar
 
 from pydantic import SecretStr
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -16,7 +15,7 @@ from storyengine_tui.widgets.fields.one_line import EntryField
 
 
 class PasswordScreen(OverlayScreen[None]):
-    """Ends when the password was given; it cannot be closed otherwise."""
+    """Closes when the correct password was entered; no key closes it otherwise."""
 
     CSS_PATH = "password_screen.tcss"
     AUTO_FOCUS = "#password"
@@ -28,14 +27,14 @@ class PasswordScreen(OverlayScreen[None]):
         self._gate = gate
 
     def compose(self) -> ComposeResult:
-        """Compose the field and, below it, why it is still there."""
+        """Compose the field, and below it why the last try was refused."""
         with Vertical(id="gate"):
             yield Static("Story Engine is locked.", id="title")
             yield EntryField(password=True, placeholder="Password", id="password")
             yield Static("Enter tries it, Ctrl+Q leaves.", id="said", markup=False)
 
     def action_try(self) -> None:
-        """Try what was typed."""
+        """Try the typed password."""
         self.run_worker(self._try(), group="password", exclusive=False, exit_on_error=False)
 
     async def _try(self) -> None:
@@ -44,7 +43,7 @@ class PasswordScreen(OverlayScreen[None]):
             return
         given, field.value, field.disabled = SecretStr(field.value), "", True
         try:
-            # A tenth of a second of arithmetic, on purpose.
+            # In a thread: the hash deliberately takes a tenth of a second.
             await asyncio.to_thread(self._gate.check, given)
         except PasswordRefusedError as refused:
             self._say(f"{refused.message} {refused.hint}".strip())
@@ -58,7 +57,3 @@ class PasswordScreen(OverlayScreen[None]):
 
     def _say(self, text: str) -> None:
         self.query_one("#said", Static).update(text)
-
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()

@@ -22,6 +22,10 @@ class OverlayScreen(Screen[ScreenResultType]):
             self._waiting_result = (result,)
         return AwaitComplete()
 
+    def action_close(self) -> None:
+        """Close without a result."""
+        self.dismiss()
+
     def on_screen_resume(self) -> None:
         """Close, if that was wanted while another screen lay over this one.
 

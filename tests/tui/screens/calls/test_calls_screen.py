@@ -182,7 +182,6 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("storyengine_tui.screens.calls.call_rows.elapsed_text", timeless("0:03"))
     monkeypatch.setattr("storyengine_tui.screens.calls.call_rows.seconds", timeless("0.84 s"))
-    monkeypatch.setattr("storyengine_tui.screens.calls.calls_screen.seconds", timeless("0.84 s"))
 
 
 @pytest.mark.usefixtures("still")

@@ -10,7 +10,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
-from storyengine_tui.screens.library.save_points_screen import WHY_NOT_DROPPED, SaveSlotsScreen
+from storyengine_tui.screens.library.save_points_screen import WHY_NOT_DELETED, SaveSlotsScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.key_line import KeyLine
@@ -110,7 +110,7 @@ async def test_a_slot_of_the_gm_can_be_let_go_and_no_other(desktop: Desktop) -> 
         assert "Let go" not in str(screen.query_one(KeyLine).render())
         await pilot.press("d")
         assert len(rows(screen)) == 2
-        assert [note.message for note in pilot.app._notifications] == [WHY_NOT_DROPPED]
+        assert [note.message for note in pilot.app._notifications] == [WHY_NOT_DELETED]
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChaptersScreen))
         await pilot.app.close_everything()  # type: ignore[attr-defined]  # ours
