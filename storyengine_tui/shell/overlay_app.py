@@ -109,7 +109,7 @@ class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
         focused = self.screen.focused
         pages = [node for node in focused.ancestors if isinstance(node, SessionTab)] if focused else []
         for page in pages:
-            if focused is not None and await page.leads_on(focused, step):
+            if focused is not None and await page.step_focus(focused, step):
                 return
         if step > 0:
             self.screen.focus_next()

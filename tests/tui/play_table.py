@@ -101,7 +101,7 @@ class Table:
 
     @property
     def queued(self) -> list[str]:
-        return [prompt.line for prompt in self.pane.query_one(PromptQueue).prompts]
+        return [line.plain for _, line in self.pane.query_one(PromptQueue).prompts]
 
     @property
     def end_button(self) -> Button:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import events, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -18,13 +18,12 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.session import SessionState, title_from
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
-from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages
+from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.models.call_permission import ensure_callable, repair_after_failure
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 from storyengine_tui.screens.shared.status_screen import StatusScreen
-from storyengine_tui.screens.shared.tall_layout import apply_tall_class
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
     from core.engine.sync import notifications
     from core.engine.sync.subscriptions import Listener
-    from core.store import WriterInfo
     from storyengine_tui.bootstrap import Configuration
     from storyengine_tui.screens.setup.setup_pane import SetupPane
 
@@ -45,7 +43,7 @@ PLAYING = (SessionState.ACTIVE, SessionState.SUMMARIZING)
 
 
 class ChapterScreen(StatusScreen):
-    """Shows one open session; hands its notices to the panes."""
+    """Shows one open session, and passes its notifications to the pages of the tabs."""
 
     HELP = "A chapter has three tabs: set up world and cast, play it, and have it written."
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -58,7 +56,7 @@ class ChapterScreen(StatusScreen):
 
     @dataclass
     class Replaced(Message):
-        """The session was reset; another goes on in its place."""
+        """The session was reset; the session with this id replaces it."""
 
         session_id: SessionId
 
@@ -71,13 +69,17 @@ class ChapterScreen(StatusScreen):
 
     @dataclass
     class Retitled(Message):
-        """The chapter has another title."""
+        """The title of the chapter has changed."""
 
         title: str
 
     AUTO_FOCUS = ""
 
-    configuration: "Configuration"  # There is none until the settings are read, and no session either.
+    configuration: "Configuration"  # Set when the settings are read, before a session is opened.
+
+    _tabs = getters.query_one("#tabs", TabbedContent)
+    _early_panel = getters.query_one(EarlyPanel)
+    _writer = getters.query_one(WriterBanner)
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +92,7 @@ class ChapterScreen(StatusScreen):
         self._has_had_field = False
 
     def compose(self) -> ComposeResult:
-        """Compose the tabs, and below them what concerns all of them."""
+        """Compose the tabs, and below them the parts that all tabs share."""
         yield Static(id="status-line", markup=False)
         with TabbedContent(id="tabs", initial="setup"):
             for tab, title in TITLES.items():
@@ -101,45 +103,45 @@ class ChapterScreen(StatusScreen):
         yield KeyLine()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give what grows its height before the page is laid out for the new size."""
+        """Set the heights of the visible page before its layout for the new size, and of the others after."""
         apply_tall_class(self, event.size.height, is_shown_only=True)
         self.call_after_refresh(apply_tall_class, self, event.size.height)
 
     def touch(self) -> None:
-        """A key came: what can wait, waits."""
+        """Note that a key was pressed: background work waits until the GM is idle."""
         self._pages.idle.touch()
 
     @property
     def has_no_field_yet(self) -> bool:
-        """Whether what is typed now is meant for a page that is still to come."""
+        """Whether text that is typed now is meant for a page that does not exist yet."""
         return not (self._has_had_field or self.is_open or self.has_failed_to_start)
 
     def show_early_panel(self, panel: LastPanel | None) -> None:
         """Show the panel of tab 2 for typing before the session is open."""
         if panel is not None:
             self._open_tab("play")
-            self.query_one(EarlyPanel).show_for(panel)
+            self._early_panel.show_for(panel)
             self.show_early_text()
 
     def show_early_text(self) -> None:
-        """Show what was typed so far."""
-        self.query_one(EarlyPanel).show_text(self.early.text)
+        """Show what was typed before the first field existed."""
+        self._early_panel.show_text(self.early.text)
 
     def set_focus(
         self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False
     ) -> None:
-        """Focus that tab, and insert what was typed before its first field existed."""
+        """Focus `widget`; insert into the first text area what was typed before it existed."""
         super().set_focus(widget, scroll_visible, from_app_focus)
         self._has_had_field = self._has_had_field or widget is not None
         if widget is not None and self.early.text:
             from textual.widgets import TextArea
 
             if isinstance(widget, TextArea) and not widget.read_only:
-                widget.insert(self.early.give())
+                widget.insert(self.early.release())
 
     @on(SessionTab.Stored)
     def _forget_early_text(self) -> None:
-        self.early.stored()
+        self.early.forget_stored()
 
     @property
     def is_open(self) -> bool:
@@ -149,26 +151,26 @@ class ChapterScreen(StatusScreen):
     @property
     def active_tab(self) -> str:
         """The id of the tab that shows."""
-        return self.query_one(TabbedContent).active
+        return self._tabs.active
 
     @property
     def _asks_to_lock(self) -> bool:
-        """Whether tab 1 is not locked yet, and this window is the one that may."""
+        """Whether tab 1 is not locked yet and this window may lock it."""
         is_draft = self._state in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
         return is_draft and self._session is not None and not self._session.is_read_only
 
     async def attach(self, session: "SessionHandle") -> None:
-        """Show this session, and hear of what happens in it, until `detach`."""
+        """Show this session and follow its notifications, until `detach`."""
         self._session = session
         self._state = session.snapshot.session.state
         listener = self._listening.enter_context(session.listen())
         home = HOME_TABS.get(self._state, "play")
         self._pages.folder = self.configuration.paths.data
         await self._pages.attach(home, session)
-        self.query_one(EarlyPanel).display = False
+        self._early_panel.display = False
         self.end_progress()
         self.hide_trouble()
-        self.query_one(WriterBanner).show_writer_of(self._session)
+        self._writer.show_writer_of(session)
         self._show_title()
         self._open_tab(home)
         self.call_after_refresh(self._begin_others, session, listener)
@@ -178,7 +180,7 @@ class ChapterScreen(StatusScreen):
             self._run(self._attach_others(session, listener), "attach")
 
     async def _attach_others(self, session: "SessionHandle", listener: "Listener") -> None:
-        """The page in sight can be typed into; now the others, and after them what has happened since."""
+        """Attach the hidden pages, then handle the notifications that arrived since."""
         self._show_pane()
         await self._pages.attach_others(session, lambda: self._session is session)
         if self._session is session:
@@ -188,11 +190,13 @@ class ChapterScreen(StatusScreen):
                 self._run(self._pages.prepare_others(lambda: self._session is session), "prepare")
 
     async def show_again(self, *, is_from_beginning: bool = False) -> None:
-        """Show the session as it is stored now: texts from where one writes on, or from their beginning."""
+        """Show the session as it is stored now: its texts from their end, or from their beginning."""
         if self._session is not None:
-            await self._pages.attach_all(self._session, first=self.active_tab)
+            for tab in sorted(TITLES, key=lambda tab: tab != self.active_tab):
+                await self._pages.attach(tab, self._session)
             if is_from_beginning:
-                self._pages.show_beginning()
+                for page in self._pages:
+                    page.show_beginning()
 
     async def flush(self) -> None:
         """Store what is typed; raises StoryEngineError when that fails."""
@@ -200,7 +204,10 @@ class ChapterScreen(StatusScreen):
             await self._pages.flush()
 
     async def flush_or_raise(self) -> None:
-        """Store what is typed; raises StoryEngineError, and goes there, where some of it cannot be."""
+        """Store what is typed; raises StoryEngineError when that fails.
+
+        Raises InvalidInputError, and focuses the field, if some of the text cannot be stored.
+        """
         await self.flush()
         tab, why = await self._pages.focus_first_invalid()
         if why:
@@ -213,15 +220,14 @@ class ChapterScreen(StatusScreen):
             return
         await self.flush()
         self._listening.close()
-        # A page that is being filled would go on into what is taken down behind it.
+        # A worker that still fills a page would write into pages that are being detached.
         for group in ("attach", "hear", "prepare"):
             self.workers.cancel_group(self, group)
         self._session = self._state = None
         self._pages.detach()
         if self.is_mounted and self.is_attached:
             self.set_focus(None)
-            self.query_one(WriterBanner).show_writer_of(None)
-            self.refresh_bindings()
+            self._show_writer()
         self._has_had_field = False
 
     def _run(self, work: Coroutine[None, None, None], group: str) -> None:
@@ -233,9 +239,11 @@ class ChapterScreen(StatusScreen):
         async for batch in listener.batches():
             for notification in batch:
                 await self._handle(notification)
-                self._pages.on_notification(notification)
+                for page in self._pages:
+                    page.on_notification(notification)
             if not all(isinstance(notification, TextArrived) for notification in batch):
-                self._pages.refresh_views()
+                for page in self._pages:
+                    page.refresh_view()
 
     async def _handle(self, notification: "notifications.Notification") -> None:
         from core.engine.sync import notifications
@@ -253,7 +261,9 @@ class ChapterScreen(StatusScreen):
             case notifications.StorageRecovered():
                 self.hide_trouble()
             case notifications.WriterChanged(holder):
-                await self._handle_writer(holder)
+                self._show_writer()
+                if holder is None:
+                    await self.show_again()
             case notifications.WriterGone():
                 self._show_writer()
             case notifications.SessionReplaced(new_id):
@@ -261,23 +271,18 @@ class ChapterScreen(StatusScreen):
             case notifications.RequestFailed(request, error) if self._is_repairable(request, error):
                 self._run(self._repair(request.id), "repair")
             case notifications.EventsAppended(events):
-                self._tell_of_reply(events)
+                self._report_reply(events)
             case _:
                 pass
 
-    def _tell_of_reply(self, events: "tuple[Event, ...]") -> None:
+    def _report_reply(self, events: "tuple[Event, ...]") -> None:
         slot = events[-1].slot
         if self._session is not None and slot is not None:
             name = self._session.snapshot.session.name_of(slot)
             self.post_message(self.Played(name, self._title))
 
-    async def _handle_writer(self, holder: "WriterInfo | None") -> None:
-        self._show_writer()
-        if holder is None:
-            await self.show_again()
-
     def _show_writer(self) -> None:
-        self.query_one(WriterBanner).show_writer_of(self._session)
+        self._writer.show_writer_of(self._session)
         self.refresh_bindings()
 
     def _show_title(self) -> None:
@@ -300,15 +305,15 @@ class ChapterScreen(StatusScreen):
             self._open_tab(tab)
 
     def _open_tab(self, tab: str) -> None:
-        self.query_one("#tabs", TabbedContent).active = tab
+        self._tabs.active = tab
 
     def may_do(self, tab: str, action: str) -> bool:
-        """Whether the page of a tab can do this now."""
+        """Whether the page of a tab allows an action now."""
         page = self._pages.get_page(tab)
         return page is not None and page.check_action(action, ()) is True
 
     def do_there(self, tab: str, action: str) -> None:
-        """Go to a tab and do there what its key does."""
+        """Go to a tab and run an action of its page."""
         page = self._pages.get_page(tab)
         if page is not None:
             self._open_tab(tab)
@@ -316,7 +321,7 @@ class ChapterScreen(StatusScreen):
 
     @on(TabbedContent.TabActivated, "#tabs")
     def _handle_tab(self, event: TabbedContent.TabActivated) -> None:
-        """A click on tab 2 asks as its key does."""
+        """Show the page of the tab; a click on tab 2 asks whether to lock, as its key does."""
         if event.pane.id == "play" and self._asks_to_lock:
             self._open_tab("setup")
             self.action_tab("play")
@@ -330,12 +335,11 @@ class ChapterScreen(StatusScreen):
             page.on_tab_shown()
 
     def on_setup_pane_lock_requested(self, event: "SetupPane.LockRequested") -> None:
-        """Lock what is set up. By its name: `@on` would have the page imported before the first paint."""
-        event.stop()
+        """Lock tab 1. Not by `@on`, which would import the page before the first paint."""
         self._run(self._lock(is_confirmed=event.is_confirmed), "lock")
 
     async def _lock(self, *, is_confirmed: bool = False) -> None:
-        """Lock tab 1 and go to tab 2; what fails is said on tab 1, where everything stays as it was."""
+        """Lock tab 1 and go to tab 2; if it fails, tab 1 says why and stays as it was."""
         from storyengine_tui.screens.setup.lock_modal import LockModal
 
         session = self._session
@@ -357,9 +361,9 @@ class ChapterScreen(StatusScreen):
             self._open_tab("play")
 
     def _is_repairable(self, request: "Request", error: StoryEngineError) -> bool:
-        """Whether a call may have failed for want of consent, or of the local model's weights.
+        """Whether a call may have failed because consent, or the local model's weights, were missing.
 
-        A summary is tried again by itself, and must not ask for the weights each time.
+        A summary is retried automatically, and must not ask for the weights each time.
         """
         if self._session is None or self._session.is_read_only:
             return False
@@ -367,7 +371,7 @@ class ChapterScreen(StatusScreen):
         return is_refused or error.code is ErrorCode.CONSENT_REQUIRED
 
     async def _repair(self, request_id: RequestId) -> None:
-        """Ask for what a call lacked, and try it again when it is there."""
+        """Ask for what a call lacked, and retry the call when it is there."""
         try:
             if await repair_after_failure(self.app, self.configuration) and self._session is not None:
                 await self._session.retry(request_id)
@@ -375,21 +379,17 @@ class ChapterScreen(StatusScreen):
             self.show_trouble(error)
 
     def action_take_over(self) -> None:
-        """Write here as soon as the other window is gone, or do not any more."""
-        self.query_one(WriterBanner).toggle()
+        """Take over writing as soon as the other window closes, or cancel that."""
+        self._writer.toggle()
 
     @on(WriterBanner.TakeOverFailed)
-    def _say_failure(self, event: WriterBanner.TakeOverFailed) -> None:
+    def _show_take_over_failure(self, event: WriterBanner.TakeOverFailed) -> None:
         self.show_trouble(event.error)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        match action:
-            case "tab":
-                return True if self._session is not None else None
-            case "start":
-                return self.has_failed_to_start
-            case "take_over":
-                return self.query_one(WriterBanner).can_take_over
-            case _:
-                return True
+        if action == "tab":
+            return True if self._session is not None else None
+        if action == "start":
+            return self.has_failed_to_start
+        return action != "take_over" or self._writer.can_take_over

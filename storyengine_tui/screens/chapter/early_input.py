@@ -1,4 +1,4 @@
-"""What is typed before there is a field to type in: kept, and given to the first one that comes."""
+"""Text that is typed before the first field exists: kept, and inserted into that field."""
 
 from pathlib import Path
 
@@ -11,95 +11,85 @@ from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.theme import slot_class
 
-LARGEST = 50_000_000
-"""Bytes of the file; more than a GM types or pastes before a chapter is open."""
+MAX_BYTES = 50_000_000
+"""Largest file that is read: more than a GM types or pastes before a chapter is open."""
 SHOWN = 1_000
-"""Characters from the end that are shown; the panel that comes has all."""
+"""Characters from the end that are shown; the field that follows shows all."""
 
 
 class EarlyKeys:
-    """The text of keys and pastes, as a field would have taken them.
+    """The text of keys and pastes, as a text area would insert them.
 
-    A start may take seconds, and be killed: so what is typed is in a file as well, key by key, until the
-    field that got it has stored it. Rather twice than lost.
+    A start may take seconds, and may be killed. So every key is also written to a file, which is deleted
+    when the field has stored the text: a text may be inserted twice, but is never lost.
     """
 
     def __init__(self) -> None:
-        self._text = ""
+        self.text = ""
+        """The text that no field has received yet."""
         self._kept: KeptText | None = None
         self.has_come = False
-        """Whether anything was ever typed so early."""
+        """Whether anything was typed before the first field existed."""
 
     def capture(self, event: events.Event) -> bool:
-        """Keep what this types; return False when it types nothing, such as a function key."""
+        """Keep the text of an event; return False for an event without text, such as a function key."""
         match event:
-            case events.Paste(text=text):
-                pass
-            case events.Key(key="enter" | "ctrl+j"):
-                text = "\n"
             case events.Key(key="backspace"):
-                self._text = self._text[:-1]
-                self._write()
-                return True
-            case events.Key(is_printable=True, character=str(text)):
-                pass
+                self.text = self.text[:-1]
+            case events.Key(key="enter" | "ctrl+j"):
+                self.text += "\n"
+            case events.Paste(text=text) | events.Key(is_printable=True, character=str(text)):
+                self.text += text
             case _:
                 return False
-        self._text += text
         self._write()
-        self.has_come = True
+        self.has_come |= bool(self.text)
         return True
-
-    @property
-    def text(self) -> str:
-        """What is kept so far."""
-        return self._text
 
     def keep(self) -> None:
         """Flush unconsumed input to disk when the user quits before a field exists."""
-        if self._text:
+        if self.text:
             self._write(is_flushed=True)
-            self.give()
+            self.release()
 
     def recover(self, file: Path) -> None:
-        """Take up what was kept in a file at the last start, in front of what is typed now.
+        """Put the text that the last start left in `file` before the current text, and keep the text there.
 
-        From now on it is kept there. A start that is tried again has it already.
+        A second call, when the start is tried again, does nothing.
         """
         if self._kept is not None:
             return
-        self._kept, typed = KeptText(file, LARGEST), self._text
+        self._kept, typed = KeptText(file, MAX_BYTES), self.text
         if kept := self._kept.read():
-            self._text = kept + typed
+            self.text = kept + typed
             self.has_come = True
         if typed:
             self._write()
 
-    def stored(self) -> None:
-        """What the fields hold is stored, and with it what was given."""
-        if self._kept is not None and not self._text:
+    def forget_stored(self) -> None:
+        """Delete the file, unless it holds text that no field has received: the fields are stored."""
+        if self._kept is not None and not self.text:
             self._kept.forget()
 
-    def give(self) -> str:
-        """Return what was kept, and keep it no more."""
-        text, self._text = self._text, ""
+    def release(self) -> str:
+        """Return the text, and clear it."""
+        text, self.text = self.text, ""
         return text
 
     def _write(self, *, is_flushed: bool = False) -> None:
         if self._kept is not None:
-            self._kept.keep(self._text, is_flushed=is_flushed)
+            self._kept.keep(self.text, is_flushed=is_flushed)
 
 
 class EarlyPanel(Static):
-    """Looks like the composer of the last session and stands in its place until that is open."""
+    """A placeholder that looks like the composer of the last session, until that is open."""
 
     def show_for(self, panel: LastPanel) -> None:
-        """Stand in for this panel."""
+        """Show the colour and the name of this panel."""
         self.border_title = Content(f"To {int(panel.slot)} {panel.name}")
         self.remove_class(*map(slot_class, Slot)).add_class(slot_class(panel.slot))
-        self.show_text("")
         self.display = True
 
     def show_text(self, text: str) -> None:
-        """Show what is typed so far, with a cursor behind it."""
+        """Show the end of what was typed, with a cursor after it."""
         self.update(Content.assemble(text[-SHOWN:], (" ", "reverse")), layout=False)

@@ -1,4 +1,4 @@
-"""Which session was open last, so that the next start opens it, and the panel that the GM goes on in."""
+"""Remembers the session that was open last, which the next start opens, and its composer panel."""
 
 import logging
 from contextlib import suppress
@@ -28,32 +28,32 @@ class LastPanel:
 
     @classmethod
     def of(cls, session: Session) -> Self | None:
-        """Return the panel of a session that is being played."""
+        """Return the panel of a session that is being played; None for other sessions."""
         if session.state not in (SessionState.ACTIVE, SessionState.SUMMARIZING):
             return None
         return cls(session.next_slot, clean_line(session.name_of(session.next_slot)))
 
 
 def read_last_session(paths: Paths) -> SessionId | None:
-    """Return the session that was open last on this machine, if that is known."""
+    """Return the session that was open last on this machine; None if that is unknown."""
     with suppress(OSError, ValueError):
         return SessionId(UUID(read_bounded(_file(paths)).decode("utf-8").partition("\n")[0].strip()))
     return None
 
 
 def read_last_panel(paths: Paths) -> LastPanel | None:
-    """Return the panel that the last session opens with, as far as is known before it is read."""
+    """Return the panel that the last session opens with; None if that is unknown."""
     with suppress(OSError, ValueError):
         _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")
         number, _, name = line.partition(" ")
-        # A name longer than a character can have would be laid out before the first key.
+        # Ignore a name over the limit: laying it out would delay the first paint.
         if len(name) <= Limits().name:
             return LastPanel(Slot(int(number)), clean_line(name))
     return None
 
 
 def write_last_session(paths: Paths, session_id: SessionId, panel: LastPanel | None = None) -> None:
-    """Remember the session; where that cannot be written, the one played last is opened instead."""
+    """Remember the session; if the file cannot be written, the next start opens the one played last."""
     line = "" if panel is None else f"{int(panel.slot)} {panel.name}\n"
     try:
         make_directory(paths.data)

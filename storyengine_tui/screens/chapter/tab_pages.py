@@ -1,4 +1,4 @@
-"""The pages of the three tabs: imported and made behind the first paint, the one in sight first."""
+"""The pages of the three tabs: imported and created after the first paint, the visible one first."""
 
 import asyncio
 import logging
@@ -13,47 +13,88 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
-from storyengine_tui.screens.chapter.idle import IdleDetector
-from storyengine_tui.screens.shared.tall_layout import apply_tall_class
+from storyengine_tui.textual_ext.visibility import is_displayed
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
-    from core.engine.sync.notifications import Notification
     from storyengine_tui.screens.shared.session_tab import SessionTab
 
 log = logging.getLogger(__name__)
 
 TITLES: Final = {"setup": "1 World", "play": "2 Play", "narrative": "3 Chapter"}
-_CLASSES: Final = {"setup": "SetupPane", "play": "PlayPane", "narrative": "NarrativePane"}
-"""The page of each tab; that of `setup` is in `setup_pane`."""
+"""The titles of the tabs; the page of the tab `setup` is the class `SetupPane` in `setup_pane`, and so on."""
 
+IDLE_SECONDS: Final = 0.5
+"""Seconds without a key after which the GM is idle."""
 PRERENDER_PAUSE_SECONDS: Final = 0.3
-"""Seconds that the first page has for itself: to make another takes as long as some keys."""
-
-BEHIND: Final = "behind"
-"""The layer of a page that is laid out and not seen."""
+"""Seconds before the hidden pages are created: creating one delays keys."""
 LAYOUT_TIMEOUT_SECONDS: Final = 2.0
-"""Seconds after which a page that is not laid out yet is left as it is."""
+"""Seconds after which pre-rendering a page is given up."""
+TALL: Final = 36
+"""Rows of a terminal from which on fields are higher."""
+BEHIND: Final = "behind"
+"""The layer of a page that is laid out but covered."""
+
+
+def apply_tall_class(root: Widget, rows: int, *, is_shown_only: bool = False) -> None:
+    """Set the class `-tall` on the widgets with the class `grows` if the terminal has the rows for it.
+
+    A class of the screen, as Textual's breakpoints use it, would restyle all widgets of all pages. No style
+    of a widget inside a `grows` widget depends on `-tall`.
+    """
+    is_tall = rows >= TALL
+    for widget in root.walk_children(Widget):
+        # Not by a query, which checks the ancestors of every widget and takes seven times as long.
+        if not widget.has_class("grows") or widget.has_class("-tall") is is_tall:
+            continue
+        if is_shown_only and not is_displayed(widget):
+            continue
+        widget.set_class(is_tall, "-tall", update=False)
+        widget.app.stylesheet.apply(widget)
 
 
 class PageTab(TabPane):
-    """A tab that may have no page yet; it is empty then."""
+    """A tab; it is empty until its page is created."""
 
     def render(self) -> str:
         """Show nothing: Textual would show the widget's name."""
         return ""
 
     @on(TabPane.Focused)
-    def _keep_to_itself(self, event: TabPane.Focused) -> None:
-        """Only the GM changes tabs: told late of a focus, Textual would go back to a tab that was left."""
+    def _stop_focused(self, event: TabPane.Focused) -> None:
+        """Hide the event from Textual: a late one would make it return to a tab that the GM has left."""
         event.stop()
 
 
-class TabPages:
-    """Makes a page when it is first wanted, and hands each the session and its notices.
+class IdleDetector:
+    """Detects that the GM is idle, for work that can wait."""
 
-    A page without a session is not displayed, so that nothing can be typed that could not be stored. To
-    disable it would say the same, and would restyle everything on it.
+    def __init__(self) -> None:
+        self._touched = asyncio.Event()
+        self._is_idle = False
+
+    def touch(self) -> None:
+        """Note that a key was pressed."""
+        self._touched.set()
+        self._is_idle = False
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no key was pressed for `IDLE_SECONDS`; return at once if the GM is idle already."""
+        await asyncio.sleep(0)  # Let a queued key be handled first.
+        while not self._is_idle:
+            self._touched.clear()
+            try:
+                async with asyncio.timeout(IDLE_SECONDS):
+                    await self._touched.wait()
+            except TimeoutError:
+                self._is_idle = True
+
+
+class TabPages:
+    """Creates a page when it is first needed, and attaches the session to each.
+
+    A page without a session is not displayed, so that nothing is typed that could not be stored. Disabling
+    the page would have the same effect, but would restyle everything on it.
     """
 
     def __init__(self, screen: Screen[None]) -> None:
@@ -63,9 +104,9 @@ class TabPages:
         self._making = asyncio.Lock()
         self._is_wanted = asyncio.Event()
         self.idle = IdleDetector()
-        """When the GM does nothing; it is to be told of every key."""
+        """Its `touch` must be called for every key."""
         self.folder: Path | None = None
-        """Where the pages keep a text that is not stored yet."""
+        """The folder in which the pages keep text that is not stored yet."""
 
     def __iter__(self) -> "Iterator[SessionTab]":
         return iter(self._pages.values())
@@ -76,19 +117,19 @@ class TabPages:
         return len(self._attached) == len(TITLES)
 
     def get_page(self, tab: str) -> "SessionTab | None":
-        """Return the page of a tab, if it shows a session; one that does not yet will at once."""
+        """Return the page of a tab if a session is attached to it; otherwise have that done immediately."""
         if tab not in self._attached:
             self._is_wanted.set()
             return None
         return self._pages[tab]
 
     async def make(self, tab: str) -> "SessionTab":
-        """Return the page of a tab; it is made if it has not been yet."""
+        """Return the page of a tab, which is created on the first call."""
         async with self._making:
             if tab not in self._pages:
-                # In a thread: an import takes as long as some keys.
+                # In a thread: an import would delay keys.
                 module = await asyncio.to_thread(import_module, f"storyengine_tui.screens.{tab}.{tab}_pane")
-                page: SessionTab = getattr(module, _CLASSES[tab])()
+                page: SessionTab = getattr(module, f"{tab.capitalize()}Pane")()
                 page.display = False
                 await self._screen.query_one(f"#{tab}", TabPane).mount(page)
                 apply_tall_class(page, self._screen.size.height)
@@ -104,7 +145,7 @@ class TabPages:
         self._attached.add(tab)
 
     async def attach_others(self, session: "SessionHandle", is_open: Callable[[], bool]) -> None:
-        """Show this session on the remaining pages, after the first idle moment."""
+        """Show this session on the remaining pages, after a pause or as soon as one of them is needed."""
         self._is_wanted.clear()
         if not self._screen.app.is_headless:
             with suppress(TimeoutError):
@@ -127,7 +168,7 @@ class TabPages:
     async def lay_out_behind(self, tab: str) -> None:
         """Lay a hidden tab out on a background layer, so that its first visit is no slower than later ones.
 
-        What is painted stays as it is: the page in sight covers it. Nothing in it can take the focus.
+        The visible page covers it, so nothing on the screen changes. No widget in it can take the focus.
         """
         pane, page = self._screen.query_one(f"#{tab}", PageTab), self.get_page(tab)
         if page is None or pane.display or self._screen.app.screen is not self._screen:
@@ -135,19 +176,19 @@ class TabPages:
         page.is_behind, pane.can_focus_children = True, False
         pane.styles.layer, pane.display = BEHIND, True
         try:
-            await self._laid_out(pane)
+            await self._wait_for_layout(pane)
             for widget in [page, *page.walk_children(Widget)]:
                 if widget.region and page.region.overlaps(widget.region):
                     widget.render_lines(widget.region.reset_offset)
-                    await asyncio.sleep(0)  # A key is not to wait for more than one of them.
+                    await asyncio.sleep(0)  # A key must not wait for more than one widget.
         finally:
             page.is_behind, pane.can_focus_children = False, True
             pane.styles.layer = None
-            # The GM may have come here meanwhile.
+            # The GM may have opened this tab meanwhile.
             pane.display = self._screen.query_one(TabbedContent).active == tab
 
-    async def _laid_out(self, pane: Widget) -> None:
-        """Return when it has its places and has heard of them: the first refresh may come before that."""
+    async def _wait_for_layout(self, pane: Widget) -> None:
+        """Return when the tab has a region and its events are handled; the first refresh may be too early."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LAYOUT_TIMEOUT_SECONDS):
                 while True:
@@ -157,30 +198,10 @@ class TabPages:
                     if pane.region:
                         return
 
-    async def attach_all(self, session: "SessionHandle", *, first: str) -> None:
-        """Show this session on every page, on one of them first."""
-        for tab in sorted(TITLES, key=lambda tab: tab != first):
-            await self.attach(tab, session)
-
-    def show_beginning(self) -> None:
-        """Show every text that can be changed from its beginning."""
-        for page in self:
-            page.show_beginning()
-
-    def on_notification(self, notification: "Notification") -> None:
-        """Hand a notice to every page."""
-        for page in self:
-            page.on_notification(notification)
-
-    def refresh_views(self) -> None:
-        """Compute the view of every page once, after all notices of a commit."""
-        for page in self:
-            page.refresh_view()
-
     async def flush(self) -> None:
-        """Store what is typed on every page, also where another one fails; raise what the first failure was.
+        """Store what is typed on every page, even if one fails; raise the first failure.
 
-        A page may be attached meanwhile.
+        A page that is attached meanwhile is flushed as well.
         """
         flushed: set[str] = set()
         failures: list[BaseException] = []
@@ -191,7 +212,7 @@ class TabPages:
             )
             failures += [outcome for outcome in outcomes if outcome is not None]
         for failure in failures[1:]:
-            log.error("more of what is typed could not be stored", exc_info=failure)
+            log.error("typed text of another page could not be stored", exc_info=failure)
         if failures:
             raise failures[0]
 
@@ -203,7 +224,7 @@ class TabPages:
         return "", ""
 
     def detach(self) -> None:
-        """Let go of the session; what was typed has been flushed."""
+        """Detach every page from the session; what was typed has been flushed."""
         for tab in self._attached:
             self._pages[tab].detach()
             self._pages[tab].display = False

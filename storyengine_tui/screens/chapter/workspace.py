@@ -1,4 +1,4 @@
-"""What lies open: the engine, the one session of this window, and everything that changes which it is."""
+"""The engine, the one open session of this window, and the commands that change which session is open."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 
 class Workspace:
-    """Opens one session at a time; before another is opened, all of the last one is stored."""
+    """Opens one session at a time; stores everything typed before it opens another."""
 
     def __init__(self, chapter: ChapterScreen, paths: Paths) -> None:
         self._chapter = chapter
         self.paths = paths
-        """Where things live."""
         self._mutex = asyncio.Lock()
         self.engine: Engine | None = None
         self.session: SessionHandle | None = None
@@ -36,7 +35,7 @@ class Workspace:
     async def open_last(self) -> bool:
         """Open the session that was open last, else the one played last, else a new one.
 
-        Return whether there was none, as for a newcomer.
+        Return whether there was no session at all, as on the first start.
         """
         engine = self.require_engine()
         known = [summary.id for summary in await engine.sessions() if summary.is_readable]
@@ -61,15 +60,15 @@ class Workspace:
             self.remember()
 
     def remember(self) -> None:
-        """Note what the next start opens, and the panel that it opens with."""
+        """Write down which session and which panel the next start opens."""
         if self.session is not None:
             panel = LastPanel.of(self.session.snapshot.session)
             write_last_session(self.paths, self.session.id, panel)
 
     async def close(self, *, insists: bool = False) -> None:
-        """Store what is typed, settle what runs, give the writer's lock back.
+        """Store what is typed, settle what runs, and release the writer's lock.
 
-        Where it `insists`, it raises StoryEngineError for typed text that cannot be stored.
+        With `insists`, raise StoryEngineError if typed text cannot be stored.
         """
         async with self._mutex:
             if insists:
@@ -77,7 +76,7 @@ class Workspace:
             await self._close()
 
     async def close_for_good(self) -> None:
-        """Close, and open nothing any more: a start that is not done yet comes too late."""
+        """Close, and prevent that a start that is still running opens a session."""
         self._is_closed = True
         await self.close()
 
@@ -90,19 +89,19 @@ class Workspace:
         await session.aclose()
 
     async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived chapter for good, with what was written for it and not stored."""
+        """Delete an archived chapter for good, with its correction that was not stored."""
         await self.require_engine().purge(session_id)
         KeptText.correction_of(session_id, self.paths.data).forget()
 
     async def open_new(self) -> None:
-        """Go on with an empty chapter: the open one where it is empty, else a new one."""
+        """Continue with an empty chapter: the open one if it is empty, else a new one."""
         if await self._is_untouched():
             self._chapter.action_tab("setup")
         else:
             await self.open(await self.require_engine().create())
 
     async def open_example(self, example: "ExampleChapter") -> None:
-        """Set up an example, in the open chapter where it is empty, else in a new one."""
+        """Set up an example in the open chapter if it is empty, else in a new one."""
         from core.engine.commands import Tab1Edit
 
         await self.open_new()
@@ -124,27 +123,27 @@ class Workspace:
         await self._chapter.show_again(is_from_beginning=True)
 
     async def archive(self, session_id: SessionId) -> None:
-        """Take a session off every screen; when it is the open one, go on with another.
+        """Archive a session; if it is the open one, open another.
 
-        Raises SessionLockedError when another window writes in it; then all stays as it was.
+        Raises SessionLockedError, and changes nothing, when another window writes in it.
         """
         session = self.session
         if session is None or session.id != session_id:
             await self.require_engine().archive(session_id)
             return
         await self._chapter.flush_or_raise()
-        # Archived before it is closed: who waits to take over would have it in between.
+        # Archive before closing: a window that waits to take over would become its writer in between.
         await session.archive()
         await self.close()
         await self.open_last()
 
     async def keep_slot(self, session_id: SessionId, name: str) -> None:
-        """Keep how a session stands under a name; of the open one, what was typed just now as well."""
+        """Save a session under a name; of the open one, store first what was just typed."""
         await self._flush(session_id)
         await self.require_engine().save_points.keep(session_id, name)
 
     async def restore_slot(self, session_id: SessionId, number: int) -> None:
-        """Begin again where a slot was taken, in a new session, and go on there."""
+        """Restore a save slot into a new session, and open that."""
         await self._flush(session_id)
         await self.open(await self.require_engine().save_points.restore(session_id, number))
 

@@ -1,4 +1,4 @@
-"""Who writes in this chapter when it is not this window, and how to take over (design 6)."""
+"""The banner of a read-only window: which window writes in the chapter, and how to take over (design 6)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -13,84 +13,86 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
-    from core.store import WriterInfo
 
 POLL_SECONDS = 3.0
-"""How often a window that reads along asks whether the writer is still there."""
+"""How often a read-only window checks whether the writer is still there."""
 
 WAIT: Final = BannerAction("take-over", "Take over when it closes", "^t")
-WAIT_NO_MORE: Final = BannerAction("take-over", "Do not take over", "^t")
+STOP_WAITING: Final = BannerAction("take-over", "Do not take over", "^t")
 TAKE_OVER: Final = BannerAction("take-over", "Take over", "^t")
 CHAPTERS: Final = BannerAction("chapters", "Chapters", "F5")
 
+OTHER_WRITES = "Another window writes in this chapter ({}, since {}); this window is read-only."
+TAKES_OVER = " It takes over as soon as the other one closes."
 GONE = "The window that wrote in this chapter has closed; no window writes here now."
 SET_ASIDE = "Another window has set this chapter aside; it is archived, and here it can only be read."
 
 
 class WriterBanner(Banner):
-    """Shown while the session is read-only; takes over by itself only when the GM asked for it."""
+    """Shows while the session is read-only; takes over only if the GM asked for it."""
 
     @dataclass
     class TakeOverFailed(Message):
-        """The store could not be asked; it is asked again."""
+        """The store could not be reached; the banner tries again."""
 
         error: StoryEngineError
 
     _session: "SessionHandle | None" = None
     _is_waiting = False
     _polling: Timer | None = None
-    _asking: Worker[None] | None = None
+    _checking: Worker[None] | None = None
 
     @property
     def can_take_over(self) -> bool:
-        """Whether there is a writer to take over from, now or when it is gone."""
+        """Whether this window can take over, now or when the writer closes."""
         session = self._session
         return session is not None and session.is_read_only and not _is_archived(session)
 
     def show_writer_of(self, session: "SessionHandle | None") -> None:
-        """Say who writes in `session`; nothing when this window does, or when there is none."""
-        if session is not self._session:
+        """Say which window writes in `session`; hide if this window does, or if there is no session."""
+        is_read_only = session is not None and session.is_read_only
+        if session is not self._session or not is_read_only:
             self._stop()
         self._session = session
-        if session is None or not session.is_read_only:
-            self._stop()
+        if session is None or not is_read_only:
             self.hide()
             return
         if self._polling is None:
-            self._polling = self.set_interval(POLL_SECONDS, self._ask)
+            self._polling = self.set_interval(POLL_SECONDS, self._check)
         if _is_archived(session):
             self._is_waiting = False
             self.show(SET_ASIDE, actions=(CHAPTERS,), tone=Tone.INFO)
         elif session.holder is None:
             self.show(GONE, actions=(TAKE_OVER,), tone=Tone.INFO)
         else:
-            sentence = _sentence(session.holder, is_waiting=self._is_waiting)
-            self.show(sentence, actions=(WAIT_NO_MORE if self._is_waiting else WAIT,), tone=Tone.INFO)
+            label, since = session.holder.label, f"{session.holder.since.astimezone():%H:%M on %d %B}"
+            sentence = OTHER_WRITES.format(label, since) + (TAKES_OVER if self._is_waiting else "")
+            self.show(sentence, actions=(STOP_WAITING if self._is_waiting else WAIT,), tone=Tone.INFO)
 
     def toggle(self) -> None:
-        """Write here as soon as the other window is gone, or do not any more."""
+        """Take over as soon as the other window closes, or cancel that."""
         if not self.can_take_over:
             return
         self._is_waiting = not self._is_waiting
         self.show_writer_of(self._session)
-        self._ask()
+        self._check()
 
     def _stop(self) -> None:
         self._is_waiting = False
         if self._polling is not None:
             self._polling.stop()
             self._polling = None
-        if self._asking is not None:
-            self._asking.cancel()
-            self._asking = None
+        if self._checking is not None:
+            self._checking.cancel()
+            self._checking = None
 
-    def _ask(self) -> None:
-        """Ask who writes, unless an answer is still awaited: a store that is away may take its time."""
-        if self._asking is None or self._asking.is_finished:
-            self._asking = self.run_worker(self._ask_once(), group="take-over", exit_on_error=False)
+    def _check(self) -> None:
+        """Check who writes, unless a check is still running: an unreachable store answers late."""
+        if self._checking is None or self._checking.is_finished:
+            self._checking = self.run_worker(self._check_once(), group="take-over", exit_on_error=False)
 
-    async def _ask_once(self) -> None:
-        """What is found is a notice of the session, after which this is shown again."""
+    async def _check_once(self) -> None:
+        """Check once; a change arrives as a notification of the session, which shows this banner again."""
         session = self._session
         if session is None:
             return
@@ -104,7 +106,7 @@ class WriterBanner(Banner):
                 self.post_message(self.TakeOverFailed(error))
 
     @on(Banner.ActionChosen)
-    async def _do_as_it_says(self, event: Banner.ActionChosen) -> None:
+    async def _perform(self, event: Banner.ActionChosen) -> None:
         event.stop()
         if event.action == CHAPTERS.name:
             await self.run_action("app.chapters")
@@ -114,9 +116,3 @@ class WriterBanner(Banner):
 
 def _is_archived(session: "SessionHandle") -> bool:
     return session.snapshot.session.archived_at is not None
-
-
-def _sentence(holder: "WriterInfo", *, is_waiting: bool) -> str:
-    who = f"{holder.label}, since {holder.since.astimezone():%H:%M on %d %B}"
-    sentence = f"Another window writes in this chapter ({who}); this window is read-only."
-    return f"{sentence} It takes over as soon as the other one closes." if is_waiting else sentence

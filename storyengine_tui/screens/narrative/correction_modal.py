@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -28,11 +28,11 @@ PLACEHOLDER = "What is true instead, such as: Jonas holds the lamp, not Mira."
 
 
 class CorrectionModal(TextDialog):
-    """Ends with True once `store` has taken the text, else with False.
+    """Ends with True once `store` has accepted the text, else with False.
 
-    What `store` refuses is said here, and the text stays. `room` is how many characters are left of those
-    that all corrections of a chapter may have together. The text is in `kept` until it is stored or
-    discarded; killed in between, the program shows it once more: rather twice than lost.
+    The reason of a refusal is shown here, and the text stays. `room` is how many characters are left of the
+    total that all corrections of a chapter may have. `kept` holds the text until it is stored or discarded:
+    if the program is killed in between, the text is shown once more, for it must not be lost.
     """
 
     IS_FINAL = False
@@ -40,6 +40,8 @@ class CorrectionModal(TextDialog):
     CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     HELP = f"A correction of canon. {EFFECT}"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    _area = getters.query_one(CappedTextArea)
 
     def __init__(
         self, store: Callable[[str], Awaitable[None]], room: int, kept: KeptText | None = None
@@ -60,7 +62,7 @@ class CorrectionModal(TextDialog):
             yield Static(EFFECT, classes="dialog--text")
             if self._begun:
                 yield Static(BEGUN, classes="dialog--muted")
-            # What was begun stays whole where there is less room now: to store it is refused with a sentence.
+            # A text that was begun is never cut, even if there is less room now: storing it is refused.
             limit = max(self._limit, len(self._begun))
             yield CappedTextArea(self._begun, limit=limit, placeholder=PLACEHOLDER, id="correction")
             if self._limit < LONGEST_CORRECTION:
@@ -74,38 +76,29 @@ class CorrectionModal(TextDialog):
                 yield Button("Add", id="add", classes="action", disabled=True)
 
     def on_mount(self) -> None:
-        """Go on at the end of what was begun; nothing has been refused yet."""
+        """Put the cursor at the end of a text that was begun; nothing has been refused yet."""
         self.query_one("#correction-refused").display = False
         self._area.move_cursor(self._area.document.end)
         self._show_length()
 
-    @property
-    def _area(self) -> CappedTextArea:
-        return self.query_one(CappedTextArea)
-
     @on(CappedTextArea.Edited)
-    def _count(self, event: CappedTextArea.Edited) -> None:
-        event.stop()
+    def _keep(self) -> None:
         if self._kept is not None:
             self._kept.keep(self._area.text)
         self._show_length()
 
     def _show_length(self) -> None:
         self.query_one(CharCounter).show(self._area.length)
-        self._show_add()
-
-    def _show_add(self) -> None:
         self.query_one("#add", Button).disabled = self._is_storing or is_blank(self._area.text)
 
     @on(Button.Pressed, "#add")
-    def _add(self, event: Button.Pressed) -> None:
-        event.stop()
+    def _add(self) -> None:
         if not self._is_storing:
             self._is_storing = True
-            self.run_worker(self._stored(self._area.text), group="store", exit_on_error=False)
+            self.run_worker(self._save(self._area.text), group="store", exit_on_error=False)
 
-    async def _stored(self, text: str) -> None:
-        """Store the text and close; say why, and go on with the text, where it is refused."""
+    async def _save(self, text: str) -> None:
+        """Store the text and close; if it is refused, say why and let the GM edit it."""
         refused = self.query_one("#correction-refused", Static)
         try:
             await self._store(text)
@@ -113,18 +106,14 @@ class CorrectionModal(TextDialog):
             refused.update(Content(f"Not stored. {error}"))
             refused.display = True
             self._is_storing = False
-            self._show_add()
+            self._show_length()
             self._area.focus()
         else:
             self._close(is_stored=True)
 
     @on(Button.Pressed, "#cancel")
-    def _cancel(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_cancel()
-
     def action_cancel(self) -> None:
-        """Leave; a text that would be lost is asked about."""
+        """Leave; if a text would be lost, ask first."""
         if is_blank(self._area.text):
             self._close(is_stored=False)
             return

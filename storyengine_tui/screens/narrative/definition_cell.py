@@ -1,17 +1,24 @@
-"""The second cell of tab 3: how the chapter is to be written, how long, and the button that builds it."""
+"""The second cell of tab 3: how the chapter is to be written, how long, and the button that builds it.
+
+What is typed is stored within a second of the last key (design 10).
+"""
 
 from dataclasses import dataclass
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Input, Static
 
+from core.domain.errors import StoryEngineError
 from core.domain.limits import Limits
 from core.domain.session import Session
+from core.domain.state_machine import Command
 from core.text.numbers import read_count
+from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
@@ -21,24 +28,25 @@ DEFAULT_DEFINITION = (
     "mechanics shape the story and are not named; nothing is invented that was not played.\n"
     "Your wishes for the writer: voice, style, tone, vocabulary, rules."
 )
-"""What agent 9 does without a definition: its system prompt, in words for the GM."""
+"""What agent 9 does without a definition: its system prompt, summarised for the GM."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedDefinition:
-    """What stands in the cell; `problem` says why the target cannot be stored."""
+    """The content of the cell; `problem` says why the target cannot be stored."""
 
     text: str
     target_words: int | None
     problem: str = ""
 
     def differs_from(self, session: Session) -> bool:
-        """Whether this is not what is stored."""
-        return (self.text, self.target_words) != (session.definition, session.target_words)
+        """Whether this differs from what is stored, apart from an invalid target."""
+        has_new_target = not self.problem and self.target_words != session.target_words
+        return has_new_target or self.text != session.definition
 
 
 def typed_definition(text: str, target: str, limits: Limits) -> TypedDefinition:
-    """Return what was typed, the target as a number."""
+    """Return what was typed, with the target as a number."""
     if not target.strip():
         return TypedDefinition(text, None)
     words = read_count(target)
@@ -48,7 +56,7 @@ def typed_definition(text: str, target: str, limits: Limits) -> TypedDefinition:
 
 
 class DefinitionCell(Vertical):
-    """What was typed, and the wish to build."""
+    """Fields for the definition and the target, and the button `#build`."""
 
     HELP = (
         "The narrative agent writes the chapter from memory and transcript in the way that is described "
@@ -58,15 +66,18 @@ class DefinitionCell(Vertical):
     class Edited(Message):
         """Definition or target was changed."""
 
-    class BuildRequested(Message):
-        """The GM has the chapter written."""
+    area = getters.query_one("#definition", CappedTextArea)
+    """The definition's text area."""
+    _target = getters.query_one("#target", Input)
+    _why = ""
+    """Why the chapter cannot be built now."""
 
     def __init__(self, limits: Limits, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._limits = limits
 
     def compose(self) -> ComposeResult:
-        """Compose heading, definition, target, button, and the sentence that says why it is dimmed."""
+        """Compose heading, definition, target, button, and the sentence that says why it is disabled."""
         limit = self._limits.definition
         with Horizontal(classes="line"):
             yield Static("How to write it", classes="label")
@@ -84,36 +95,26 @@ class DefinitionCell(Vertical):
         yield Static("", id="why", markup=False)
 
     @property
-    def area(self) -> CappedTextArea:
-        """The definition's text area."""
-        return self.query_one("#definition", CappedTextArea)
-
-    @property
     def typed(self) -> TypedDefinition:
-        """What stands here now."""
-        return typed_definition(self.area.text, self.query_one("#target", Input).value, self._limits)
+        """What is typed now."""
+        return typed_definition(self.area.text, self._target.value, self._limits)
 
     def show_stored(self, session: Session) -> None:
-        """Show what is stored; what is shown already keeps its cursor."""
+        """Show what is stored; an unchanged text keeps its cursor."""
         self._limits = session.limits
         if self.area.text != session.definition:
             self.area.load_text(session.definition)
-        target = self.query_one("#target", Input)
-        value = str(session.target_words or "")
-        if target.value != value:
-            with target.prevent(Input.Changed):
-                target.value = value
+        with self._target.prevent(Input.Changed):
+            self._target.value = str(session.target_words or "")
         self._show_counter()
 
     def show_access(self, *, is_editable: bool, can_build: bool, why: str) -> None:
-        """Enable what is possible, and say why the rest is not."""
+        """Enable what is possible, and say why the chapter cannot be built."""
         self.area.read_only = not is_editable
-        self.query_one("#target", Input).disabled = not is_editable
+        self._target.disabled = not is_editable
         self.query_one("#build", Button).disabled = not can_build
         self._why = why
         self._show_why()
-
-    _why = ""
 
     def _show_why(self) -> None:
         text = self.typed.problem or self._why
@@ -122,8 +123,8 @@ class DefinitionCell(Vertical):
         line.display = bool(text)
 
     def focus_target(self) -> None:
-        """Go to the target; at once, so that keys that are on their way go there."""
-        self.screen.set_focus(self.query_one("#target", Input))
+        """Focus the target immediately, so that keys already queued go there."""
+        self.screen.set_focus(self._target)
 
     def say_saved(self, text: str) -> None:
         """Say whether what was typed is stored."""
@@ -133,18 +134,66 @@ class DefinitionCell(Vertical):
         self.query_one("#definition-counter", CharCounter).show(self.area.length, self._limits.definition)
 
     @on(CappedTextArea.Edited, "#definition")
-    def _handle_text(self, event: CappedTextArea.Edited) -> None:
-        event.stop()
+    def _handle_text(self) -> None:
         self._show_counter()
         self.post_message(self.Edited())
 
     @on(Input.Changed, "#target")
-    def _handle_target(self, event: Input.Changed) -> None:
-        event.stop()
+    def _handle_target(self) -> None:
         self._show_why()
         self.post_message(self.Edited())
 
-    @on(Button.Pressed, "#build")
-    def _build(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.post_message(self.BuildRequested())
+
+class DefinitionSaver:
+    """Stores what is typed in the `DefinitionCell` of a page."""
+
+    def __init__(self, page: SessionTab) -> None:
+        self._page = page
+        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+
+    @property
+    def _cell(self) -> DefinitionCell:
+        return self._page.query_one(DefinitionCell)
+
+    @property
+    def _may_save(self) -> bool:
+        return self._page.has_session and self._page.session.can(Command.DEFINE_NARRATIVE)
+
+    def touch(self) -> None:
+        """Schedule storing after a change."""
+        if self._may_save:
+            self._cell.say_saved("storing …")
+            self.autosave.touch()
+
+    async def flush(self) -> None:
+        """Store what is not stored yet; raises StoryEngineError."""
+        if self._may_save and self._is_unsaved:
+            self.autosave.touch()
+            await self.autosave.flush()
+
+    def focus_invalid(self) -> str:
+        """Focus the target if it is invalid, and return what is wrong with it."""
+        problem = self._cell.typed.problem if self._may_save else ""
+        if problem:
+            self._cell.focus_target()
+        return problem
+
+    @property
+    def _is_unsaved(self) -> bool:
+        return self._cell.typed.differs_from(self._page.session.snapshot.session)
+
+    async def _save(self) -> None:
+        if self._page.has_session and self._is_unsaved:
+            typed, session = self._cell.typed, self._page.session
+            target = session.snapshot.session.target_words if typed.problem else typed.target_words
+            await session.define_narrative(typed.text, target)
+
+    def _say_unsaved(self, error: StoryEngineError) -> None:
+        self._cell.say_saved("not stored")
+        self._page.say_unsaved(error)
+
+    def _say_saved(self) -> None:
+        is_invalid = bool(self._cell.typed.problem)
+        self._cell.say_saved("not stored" if is_invalid else "stored")
+        if not is_invalid:
+            self._page.say_saved(is_complete=True)

@@ -1,6 +1,7 @@
-"""The chapter as a file: to the browser where the program is served there, else to the downloads folder."""
+"""Downloading the chapter: to the browser if the program is served there, else to the downloads folder."""
 
 import asyncio
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from core.exchange.chapter_file import file_name, write_chapter
 
 
 async def deliver_chapter(app: App[None], text: str, title: str, folder: Path) -> Path | None:
-    """Write the chapter and return its path; None when the browser was given it.
+    """Write the chapter and return its path; hand it to the browser and return None if there is one.
 
-    On this machine the file is written by us and not by Textual, which would write over an existing one.
+    A local file is not written by Textual, which would overwrite an existing one.
     Raises StoryEngineError with STORAGE_SAVE_FAILED.
     """
     if app.is_web:
@@ -34,30 +35,29 @@ async def deliver_chapter(app: App[None], text: str, title: str, folder: Path) -
         ) from error
 
 
+@dataclass
+class CopyRequested(Message):
+    """The GM copies a whole text; `what` names it."""
+
+    text: str
+    what: str
+
+
 class DeliveryRow(Vertical):
-    """The button that downloads, and below it where the file is; copies are told of here as well."""
+    """The button that downloads, and a line that says where the file is or what was copied."""
 
-    class DownloadRequested(Message):
-        """The GM downloads the version that shows."""
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._path = ""
+    _path = ""
 
     def compose(self) -> ComposeResult:
-        """Compose the buttons above what there is to say."""
+        """Compose the buttons and the line below them."""
         with Horizontal(id="actions"):
             yield Static(classes="gap")
             yield Button("Copy path", id="copy-path", compact=True)
             yield Button("Download Chapter (F9)", id="download", compact=True, disabled=True)
         yield Static("", id="delivered", markup=False)
 
-    def show_access(self, *, can_download: bool) -> None:
-        """Enable what is possible."""
-        self.query_one("#download", Button).disabled = not can_download
-
     def say(self, text: str, *, path: str = "") -> None:
-        """Say what was done; a path can be copied."""
+        """Say what was done; offer to copy `path`, if there is one."""
         self._path = path
         line = self.query_one("#delivered", Static)
         line.update(Content(text))
@@ -66,12 +66,6 @@ class DeliveryRow(Vertical):
         if text:
             self.call_after_refresh(line.scroll_visible, animate=False)
 
-    @on(Button.Pressed, "#download")
-    def _download(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.post_message(self.DownloadRequested())
-
     @on(Button.Pressed, "#copy-path")
-    def _copy_path(self, event: Button.Pressed) -> None:
-        event.stop()
+    def _copy_path(self) -> None:
         self.app.copy_to_clipboard(self._path)

@@ -1,10 +1,9 @@
 """The third cell of tab 3: the chapter, its versions, and the text that streams in (design 10)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -13,23 +12,24 @@ from textual.message import Message
 from textual.widgets import Button, Select, Static
 
 from core.domain.draft import NarrativeDraft
-from core.text.cleaning import clean_line
+from core.text.cleaning import clean_line, word_count
+from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.screens.narrative.draft_view import DraftView, LiveDraft
 from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView
 
 LIVE = 0
-"""Stands in the picker for the text that is no version yet."""
+"""The picker's value for the text that is not stored as a version."""
 UNFINISHED = -2
-"""Replaces it once nothing more arrives: the picker redraws a label only for another value."""
+"""Replaces `LIVE` once nothing more arrives: the picker redraws a label only when its value changes."""
 NONE = -1
-"""Stands in the picker while there is nothing to pick."""
+"""The picker's value while there is nothing to pick."""
 NO_VERSION = ((Content("No version yet"), NONE),)
 EMPTY_TEXT = "Nothing is written yet. Build Narrative writes the chapter here."
 
 
 class DraftCell(Vertical):
-    """Shows one version, or what streams in; every version stays in the picker."""
+    """Shows one version, or the text that streams in; the picker lists every version."""
 
     HELP = (
         "Every build is a version of its own, and earlier ones stay; the picker below the text shows "
@@ -37,25 +37,22 @@ class DraftCell(Vertical):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy_all", "Copy")]
 
-    @dataclass
-    class CopyRequested(Message):
-        """The GM copies the whole text that shows."""
-
-        text: str
-        what: str
-
     class Chosen(Message):
         """Another version shows."""
 
+    view = getters.query_one(DraftView)
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._drafts: list[NarrativeDraft] = []
-        self._live: LiveDraft | None = None
+        self.drafts: list[NarrativeDraft] = []
+        """Every version, oldest first."""
+        self.live: LiveDraft | None = None
+        """The text that is not stored as a version."""
         self._chosen: int | None = None
         self._target: int | None = None
 
     def compose(self) -> ComposeResult:
-        """Compose heading, text, and a foot with the picker and the copy."""
+        """Compose heading, text, and a footer with the picker and the copy button."""
         with Horizontal(classes="line"):
             yield Static("Written chapter", classes="label")
             yield Static(classes="gap")
@@ -73,56 +70,47 @@ class DraftCell(Vertical):
         self._show_choice(from_top=True)
 
     @property
-    def view(self) -> DraftView:
-        """The text."""
-        return self.query_one(DraftView)
-
-    @property
-    def drafts(self) -> Sequence[NarrativeDraft]:
-        """Every version, oldest first."""
-        return self._drafts
-
-    @property
-    def live(self) -> LiveDraft | None:
-        """The text that is no version yet."""
-        return self._live
-
-    @property
     def has_text(self) -> bool:
         """Whether there is something to read."""
-        return bool(self._drafts) or (self._live is not None and bool(self._live.text))
+        return bool(self.drafts or (self.live and self.live.text))
 
     @property
     def shown(self) -> NarrativeDraft | None:
-        """The version that shows; None where none does."""
-        return next((draft for draft in self._drafts if draft.version == self._chosen), None)
+        """The version that shows; None if none does."""
+        return next((draft for draft in self.drafts if draft.version == self._chosen), None)
+
+    @property
+    def _text(self) -> str:
+        """The text that shows, of a version or of the stream."""
+        text = self.shown or self.live
+        return text.text if text else ""
 
     def show_drafts(self, drafts: Sequence[NarrativeDraft], *, is_being_written: bool) -> None:
-        """Show the versions of another session, the newest one, or the one that is being written."""
-        self._drafts = list(drafts)
-        self._live = LiveDraft() if is_being_written else None
+        """Show the versions of another session: the newest, or the one that is being written."""
+        self.drafts = list(drafts)
+        self.live = LiveDraft() if is_being_written else None
         self._chosen = LIVE if is_being_written else self._newest
         self._show_choice(from_top=True)
 
     def set_target(self, words: int | None) -> None:
-        """Measure what has no target of its own against this many words."""
+        """Set the target length of a text that is not stored as a version."""
         self._target = words
         self._show_words()
 
     def begin(self) -> None:
-        """A new version begins; the others stay in the picker."""
-        self._live, self._chosen = LiveDraft(), LIVE
+        """Begin a new version; the others stay in the picker."""
+        self.live, self._chosen = LiveDraft(), LIVE
         self._show_choice(from_top=True)
 
-    def begin_call(self) -> None:
-        """The next part begins."""
-        if self._live is not None:
-            self._grow(self._live.begin_call())
+    def begin_part(self) -> None:
+        """Begin the next part of the version."""
+        if self.live is not None:
+            self._grow(self.live.begin_part())
 
     def stream(self, text: str) -> None:
-        """Show what came in."""
-        if self._live is not None:
-            self._grow(self._live.add(text))
+        """Append text that arrived."""
+        if self.live is not None:
+            self._grow(self.live.add(text))
 
     def _grow(self, text: str) -> None:
         if text and self._chosen == LIVE:
@@ -133,43 +121,41 @@ class DraftCell(Vertical):
             self._show_words()
 
     def restart(self) -> None:
-        """What streamed is void."""
-        if self._live is not None:
+        """Discard what streamed: the call is made again."""
+        if self.live is not None:
             self.begin()
 
     def settle(self, draft: NarrativeDraft) -> None:
-        """A version is stored: it takes the place of what streamed; who reads another one stays there."""
-        if all(known.version != draft.version for known in self._drafts):
-            self._drafts.append(draft)
-        was_watching = self._chosen in (LIVE, None)
-        self._live = None
-        if was_watching:
+        """Replace the stream by the version that was stored; a GM who reads another version stays there."""
+        if all(known.version != draft.version for known in self.drafts):
+            self.drafts.append(draft)
+        self.live = None
+        if self._chosen in (LIVE, None):
             self._chosen = draft.version
         self._show_choice(from_top=False)
 
     def fail(self) -> None:
-        """Nothing more comes in; what has is kept in sight, as no version."""
-        if self._live is not None and self._live.text:
-            self._live.is_writing = False
+        """End the stream; the text that arrived stays visible, but is not a version."""
+        if self.live is not None and self.live.text:
+            self.live.is_writing = False
         else:
-            self._live = None
+            self.live = None
             self._chosen = self._newest if self._chosen == LIVE else self._chosen
         self._show_choice(from_top=False)
 
     @property
     def _newest(self) -> int | None:
-        return self._drafts[-1].version if self._drafts else None
+        return self.drafts[-1].version if self.drafts else None
 
     def _show_choice(self, *, from_top: bool) -> None:
-        """Show what is chosen, and the picker with all there is."""
-        draft = self.shown
-        text = draft.text if draft else self._live.text if self._live else ""
+        """Show the chosen text, and the picker with every version."""
+        text = self._text
         empty = self.query_one("#draft-empty", Static)
         empty.display = not text
-        empty.update("The first words are still to come …" if self._live else EMPTY_TEXT)
+        empty.update("The first words are still to come …" if self.live else EMPTY_TEXT)
         self.view.display = bool(text)
         self.view.show_text(text, from_top=from_top)
-        if not from_top and self._live is not None:
+        if not from_top and self.live is not None:
             self.view.follow()
         picker = self.query_one("#versions", Select)
         options = self._options()
@@ -183,33 +169,27 @@ class DraftCell(Vertical):
         self.post_message(self.Chosen())
 
     def _options(self) -> list[tuple[Content, int]]:
-        options = [(Content(_label(draft)), draft.version) for draft in reversed(self._drafts)]
-        if self._live is not None:
+        options = [(Content(_label(draft)), draft.version) for draft in reversed(self.drafts)]
+        if self.live is not None:
             number = (self._newest or 0) + 1
-            live = f"Version {number} · being written" if self._live.is_writing else "Unfinished · no version"
-            options.insert(0, (Content(live), LIVE if self._live.is_writing else UNFINISHED))
+            live = f"Version {number} · being written" if self.live.is_writing else "Unfinished · no version"
+            options.insert(0, (Content(live), LIVE if self.live.is_writing else UNFINISHED))
         return options
 
     @property
     def _picked(self) -> int:
-        """What is chosen, as the picker knows it."""
-        if self._chosen == LIVE and self._live is not None and not self._live.is_writing:
+        """The picker's value for the chosen text."""
+        if self._chosen == LIVE and self.live is not None and not self.live.is_writing:
             return UNFINISHED
         return NONE if self._chosen is None else self._chosen
 
     def _show_words(self) -> None:
         draft = self.shown
-        if draft is not None:
-            words, target = draft.words, draft.target_words
-        elif self._live is not None:
-            words, target = self._live.words, self._target
-        else:
-            words, target = 0, self._target
-        text = f"{words:,} words" if words != 1 else "1 word"
-        if target:
+        text = _words(draft.words if draft else word_count(self._text))
+        if target := draft.target_words if draft else self._target:
             text += f" of about {target:,}"
-        if draft is not None and len(self._drafts) > 1:
-            text = f"version {draft.version} of {len(self._drafts)} · {text}"
+        if draft is not None and len(self.drafts) > 1:
+            text = f"version {draft.version} of {len(self.drafts)} · {text}"
         self.query_one("#draft-words", Static).update(Content(text))
 
     @on(Select.Changed, "#versions")
@@ -219,33 +199,27 @@ class DraftCell(Vertical):
             self._chosen = LIVE if event.value == UNFINISHED else int(event.value)
             self._show_choice(from_top=self._chosen != LIVE)
 
+    @on(Button.Pressed, "#draft-copy")
     def action_copy_all(self) -> None:
         """Copy the whole text that shows."""
-        draft = self.shown
-        if draft is not None:
-            self.post_message(self.CopyRequested(draft.text, f"Version {draft.version}"))
-        elif self._live is not None and self._live.text:
-            self.post_message(self.CopyRequested(self._live.text, "What is written so far"))
-
-    @on(Button.Pressed, "#draft-copy")
-    def _copy(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_copy_all()
+        if text := self._text:
+            what = f"Version {self.shown.version}" if self.shown else "What is written so far"
+            self.post_message(CopyRequested(text, what))
 
     @on(LineView.MoreBelowChanged, "#draft-view")
     def _show_more(self, event: LineView.MoreBelowChanged) -> None:
-        event.stop()
         self.query_one("#draft-more").visible = event.has_more_below
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        if action == "copy_all":
-            return self.shown is not None or (self._live is not None and bool(self._live.text))
-        return True
+        return bool(self._text) if action == "copy_all" else True
 
 
 def _label(draft: NarrativeDraft) -> str:
-    words = f"{draft.words:,} word" + ("" if draft.words == 1 else "s")
     when = f"{draft.created_at.astimezone():%d %b %H:%M}"
-    # The model comes last, for its name may be long: what has no room is cut there.
-    return f"Version {draft.version} · {when} · {words} · {clean_line(draft.model)}"
+    # The model comes last: a long name is cut at the end of the line.
+    return f"Version {draft.version} · {when} · {_words(draft.words)} · {clean_line(draft.model)}"
+
+
+def _words(count: int) -> str:
+    return "1 word" if count == 1 else f"{count:,} words"

@@ -3,7 +3,7 @@
 from textual.timer import Timer
 
 from core.domain.transcript import SEPARATOR, PieceKind
-from core.text.cleaning import clean, word_count
+from core.text.cleaning import clean
 from storyengine_tui.widgets.reading.pinned_view import PinnedView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph
 
@@ -11,7 +11,7 @@ FRAMES_PER_SECOND = 30
 
 
 class DraftView(PinnedView):
-    """Shows a whole text, which may grow: the first piece is painted at once, others some times a second."""
+    """Shows a whole text, which may grow: the first piece is painted at once, later ones at a frame rate."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -20,12 +20,15 @@ class DraftView(PinnedView):
 
     @property
     def text(self) -> str:
-        """What is shown."""
+        """The text that is shown."""
         return self.lines.text
 
     def show_text(self, text: str, *, from_top: bool) -> None:
-        """Show a text from its beginning, or keep the place."""
-        self._forget_pending()
+        """Show a text, from its beginning or at the current scroll position."""
+        self._pending.clear()
+        if self._frame_timer is not None:
+            self._frame_timer.stop()
+            self._frame_timer = None
         self.unpin()
         parts = clean(text).split(SEPARATOR) if text else []
         paragraphs = [
@@ -37,20 +40,16 @@ class DraftView(PinnedView):
         self.refresh_bindings()
 
     def grow(self, text: str) -> None:
-        """Add to the end; who looks at the end sees it grow."""
+        """Append to the text; a view at the end follows it."""
         self.unpin()
         self._pending.append(text)
         if self._frame_timer is None:
             self._paint_pending()
-            self._frame_timer = self.set_timer(1 / FRAMES_PER_SECOND, self._frame_over)
-
-    def _frame_over(self) -> None:
-        self._frame_timer = None
-        if self._pending:
-            self._paint_pending()
-            self._frame_timer = self.set_timer(1 / FRAMES_PER_SECOND, self._frame_over)
 
     def _paint_pending(self) -> None:
+        self._frame_timer = None
+        if not self._pending:
+            return
         text = "".join(self._pending)
         self._pending.clear()
         if not self.lines.paragraphs:
@@ -58,43 +57,26 @@ class DraftView(PinnedView):
             self.extend(lambda: self.lines.add(Paragraph(PieceKind.GM, None, "", ("draft", 0))))
         if text:
             self.extend(lambda: self.lines.grow(text))
-
-    def _forget_pending(self) -> None:
-        self._pending.clear()
-        if self._frame_timer is not None:
-            self._frame_timer.stop()
-            self._frame_timer = None
+        self._frame_timer = self.set_timer(1 / FRAMES_PER_SECOND, self._paint_pending)
 
 
 class LiveDraft:
-    """A chapter that is being written, or was when its writing failed; its parts follow each other."""
+    """The text of a build that is being written or has failed: its parts, one after the other."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
-        self._calls = 0
         self.is_writing = True
 
     @property
     def text(self) -> str:
-        """What has come in."""
+        """The text received so far."""
         return "".join(self._pieces).strip()
 
-    @property
-    def words(self) -> int:
-        """How many words have come in."""
-        return word_count(self.text)
-
-    @property
-    def part(self) -> int:
-        """Which call of this attempt is being made, from 1."""
-        return self._calls
-
-    def begin_call(self) -> str:
-        """Begin another part; return what stands between it and the one before."""
-        self._calls += 1
+    def begin_part(self) -> str:
+        """Begin another part; return the separator between it and the part before."""
         return self.add(SEPARATOR) if self.text else ""
 
     def add(self, piece: str) -> str:
-        """Add what came in, and return it."""
+        """Append `piece`, and return it."""
         self._pieces.append(piece)
         return piece

@@ -2,19 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import var
 from textual.widgets import Button, Input, Static
 
 from core.domain.memory import MemoryBlock
-from storyengine_tui.screens.narrative.memory_pages import MemoryPages
+from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
@@ -25,16 +25,66 @@ EMPTY_TEXT = (
     "Nothing yet. The first block comes when world, chapter and cast are locked; then one every {} prompts."
 )
 LOADING_TEXT = "Reading the memory …"
+PAGE = 100
+"""How many blocks are shown at once: they cover 700 prompts, and wrapping them takes a few milliseconds."""
 SEARCH_STEP = 20
-"""Blocks that are searched before anything else on the page may go on."""
+"""Blocks that are searched between two yields to the event loop."""
 ENTRIES = (
     PanelEntry(MemoryForm.READABLE, 1, "Readable"),
     PanelEntry(MemoryForm.JSON, 2, "Raw JSON"),
 )
 
 
+class MemoryPages:
+    """All blocks of a session, oldest first, and the run of them that is shown: at first the newest."""
+
+    def __init__(self, blocks: Sequence[MemoryBlock] = (), size: int = PAGE) -> None:
+        self.blocks = list(blocks)
+        self._size = size
+        self._stop = len(self.blocks)
+
+    @property
+    def start(self) -> int:
+        """The number of the first block that is shown, from 0."""
+        return max(0, self._stop - self._size)
+
+    @property
+    def shown(self) -> list[MemoryBlock]:
+        """The blocks that are shown."""
+        return self.blocks[self.start : self._stop]
+
+    @property
+    def has_earlier(self) -> bool:
+        """Whether there are blocks before the shown ones."""
+        return self.start > 0
+
+    @property
+    def has_later(self) -> bool:
+        """Whether there are blocks after the shown ones."""
+        return self._stop < len(self.blocks)
+
+    def append(self, block: MemoryBlock) -> None:
+        """Add a block unless it is known; show it if the newest blocks are shown."""
+        if any(known.id == block.id for known in self.blocks[-self._size :]):
+            return
+        was_newest = not self.has_later
+        self.blocks.append(block)
+        if was_newest:
+            self._stop = len(self.blocks)
+
+    def turn(self, step: int) -> None:
+        """Show the previous (-1) or the next page (1), if there is one."""
+        self.show(self.start - 1 if step < 0 else self._stop)
+
+    def show(self, number: int) -> None:
+        """Show the page that holds block `number`; pages are counted from the end."""
+        number = min(max(0, number), len(self.blocks) - 1)
+        later_pages = (len(self.blocks) - 1 - number) // self._size
+        self._stop = len(self.blocks) - later_pages * self._size
+
+
 class MemoryCell(Vertical):
-    """Shows memory blocks; one of its two views at a time."""
+    """Shows memory blocks, readable or as JSON."""
 
     HELP = (
         "Structured memory is what the characters are told of everything before. / searches it, n and N go "
@@ -54,29 +104,29 @@ class MemoryCell(Vertical):
         Binding("l", "turn(1)", "Later"),
     ]
 
-    @dataclass
-    class CopyRequested(Message):
-        """The GM copies all of memory."""
-
-        text: str
-        what: str
-
     class CorrectionRequested(Message):
         """The GM wants to say what is true instead."""
+
+    can_correct: var[bool] = var(False, init=False, bindings=True)
+    """Whether a correction can be stored now."""
+
+    view = getters.query_one(PassageView)
+    _search = getters.query_one("#memory-search", Input)
 
     def __init__(self, *, chunk_size: int, id: str | None = None) -> None:
         super().__init__(id=id)
         self._chunk_size = chunk_size
         self._pages = MemoryPages()
         self._names: Names = ()
-        self._form = MemoryForm.READABLE
+        self.form = MemoryForm.READABLE
+        """The form in which the blocks are shown."""
         self._titles: list[int] = []
         """The paragraphs at which the shown blocks begin."""
-        self._is_known = False
-        self._can_correct = False
+        self.is_known = False
+        """Whether memory has been read."""
 
     def compose(self) -> ComposeResult:
-        """Compose heading, view, and a foot with the two views, the search and the copy."""
+        """Compose heading, view, and a footer with the two forms, the search and the copy button."""
         with Horizontal(classes="line"):
             yield Static("Structured memory", classes="label")
             yield Static(classes="gap")
@@ -96,46 +146,31 @@ class MemoryCell(Vertical):
                 yield Button("Copy all", id="memory-copy", compact=True)
 
     def on_mount(self) -> None:
-        """Show that nothing is known yet."""
+        """Show that memory has not been read yet."""
         self._show_blocks()
-
-    @property
-    def view(self) -> PassageView:
-        """The text."""
-        return self.query_one(PassageView)
 
     @property
     def blocks(self) -> Sequence[MemoryBlock]:
         """Every block, oldest first."""
         return self._pages.blocks
 
-    @property
-    def is_known(self) -> bool:
-        """Whether memory has been read."""
-        return self._is_known
-
-    @property
-    def form(self) -> MemoryForm:
-        """The view that shows."""
-        return self._form
-
     def forget(self) -> None:
-        """Know of no memory, as before another session is shown."""
-        self._pages, self._is_known = MemoryPages(), False
+        """Drop every block, before another session is shown."""
+        self._pages, self.is_known = MemoryPages(), False
         self._show_blocks()
 
     def show_memory(self, blocks: Sequence[MemoryBlock], names: Names) -> None:
         """Show these blocks, the newest from its beginning."""
-        self._pages, self._names, self._is_known = MemoryPages(blocks), names, True
+        self._pages, self._names, self.is_known = MemoryPages(blocks), names, True
         self._show_blocks()
         self.go_to_newest()
 
     def append(self, *blocks: MemoryBlock) -> None:
-        """Show new blocks; who looks at the newest one sees them come, who reads elsewhere stays there."""
+        """Add new blocks; scroll to them only if the newest block was in view."""
         newest = self._titles[-1] if self._titles else 0
         view = self.view
         is_at_newest = view.is_following or view.top_passage >= newest or view.pinned == newest
-        was_empty = not self._pages.blocks
+        was_empty = not self.blocks
         for block in blocks:
             self._pages.append(block)
         self._show_blocks()
@@ -143,92 +178,79 @@ class MemoryCell(Vertical):
             self.go_to_newest()
 
     def go_to_newest(self) -> None:
-        """Show the newest block from its beginning, and those that come behind it."""
+        """Show the newest block from its beginning."""
         if self._pages.has_later:
-            self._pages.show(len(self._pages.blocks) - 1)
+            self._pages.show(len(self.blocks) - 1)
             self._show_blocks()
+        self._pin_block(-1)
+
+    def _pin_block(self, number: int) -> None:
+        """Scroll to the beginning of a block, counted within those that are shown."""
         if self._titles:
-            self.view.pin(self._titles[-1])
+            self.view.pin(self._titles[number])
 
     def _show_blocks(self) -> None:
         shown: list[Keyed] = []
         self._titles = []
         for block in self._pages.shown:
             self._titles.append(len(shown))
-            passages = passages_of(block, self._form)
+            passages = passages_of(block, self.form)
             shown += [Keyed((block.id, number), passage) for number, passage in enumerate(passages)]
         self.view.show_passages(shown, self._names)
-        has_blocks = bool(self._pages.blocks)
+        has_blocks = bool(self.blocks)
         self.view.display = self.query_one(".foot").display = has_blocks
         empty = self.query_one("#memory-empty", Static)
         empty.display = not has_blocks
-        empty.update(EMPTY_TEXT.format(self._chunk_size) if self._is_known else LOADING_TEXT)
+        empty.update(EMPTY_TEXT.format(self._chunk_size) if self.is_known else LOADING_TEXT)
         self.query_one("#memory-count", Static).update(Content(self._count_text()))
-        self.query_one("#earlier").display = self.query_one("#later").display = len(self._pages.shown) < len(
-            self._pages.blocks
-        )
-        self.query_one("#earlier").disabled = not self._pages.has_earlier
-        self.query_one("#later").disabled = not self._pages.has_later
+        earlier, later = self.query_one("#earlier"), self.query_one("#later")
+        earlier.display = later.display = len(self._pages.shown) < len(self.blocks)
+        earlier.disabled, later.disabled = not self._pages.has_earlier, not self._pages.has_later
         self._show_found()
         self.refresh_bindings()
 
     def _count_text(self) -> str:
-        blocks = self._pages.blocks
-        if not blocks:
+        if not self.blocks:
             return ""
-        count = "1 block" if len(blocks) == 1 else f"{len(blocks):,} blocks"
-        return f"{count}, prompts 1–{blocks[-1].last:,}" if blocks[-1].last else count
-
-    # The two views
+        count = "1 block" if len(self.blocks) == 1 else f"{len(self.blocks):,} blocks"
+        last = self.blocks[-1].last
+        return f"{count}, prompts 1–{last:,}" if last else count
 
     @on(PanelSwitcher.Picked, "#memory-forms")
     def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
-        event.stop()
-        self._show_form(MemoryForm(event.key))
-
-    def action_show(self, form: str) -> None:
-        """Show one of the two views."""
-        self.query_one("#memory-forms", PanelSwitcher).pick(form)
-
-    def _show_form(self, form: MemoryForm) -> None:
-        """Show the same block in the other view."""
+        """Show the same block in the other form."""
         top = self.view.top_passage
         block = next((number for number, title in reversed(list(enumerate(self._titles))) if title <= top), 0)
-        self._form = form
+        self.form = MemoryForm(event.key)
         self._show_blocks()
-        if self._titles:
-            self.view.pin(self._titles[block])
+        self._pin_block(block)
+
+    def action_show(self, form: str) -> None:
+        """Show one of the two forms."""
+        self.query_one("#memory-forms", PanelSwitcher).pick(form)
 
     def action_turn(self, step: int) -> None:
-        """Show earlier or later blocks of a long memory."""
+        """Show earlier (-1) or later (1) blocks of a long memory."""
         self._pages.turn(step)
         self._show_blocks()
-        if self._titles:
-            self.view.pin(self._titles[-1 if step < 0 else 0])
+        self._pin_block(-1 if step < 0 else 0)
 
-    @on(Button.Pressed, "#earlier")
-    def _turn_back(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_turn(-1)
-
-    @on(Button.Pressed, "#later")
-    def _turn_on(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_turn(1)
+    @on(Button.Pressed, "#earlier, #later")
+    def _turn(self, event: Button.Pressed) -> None:
+        self.action_turn(-1 if event.button.id == "earlier" else 1)
 
     # Searching
 
     def action_search(self) -> None:
-        """Write what to look for."""
-        self.query_one("#memory-search", Input).focus()
+        """Focus the search field."""
+        self._search.focus()
 
     def action_leave_search(self) -> None:
-        """Go back to the text; what was looked for stays marked."""
+        """Go back to the text; matches stay highlighted."""
         self.view.focus()
 
     @on(Input.Changed, "#memory-search")
     def _handle_search(self, event: Input.Changed) -> None:
-        event.stop()
         self.view.search(event.value)
         first = self.view.next_match(1)
         if first is not None:
@@ -236,12 +258,11 @@ class MemoryCell(Vertical):
         self._show_found()
 
     @on(Input.Submitted, "#memory-search")
-    def _handle_enter(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _handle_enter(self) -> None:
         self.action_next_match(1)
 
     def action_next_match(self, step: int) -> None:
-        """Go to the next place of what is searched (1) or the one before (-1), around at the ends."""
+        """Go to the next match (1) or the previous one (-1), and wrap around at the ends."""
         number = self.view.next_match(step)
         if number is not None:
             self.view.go_to_match(number)
@@ -250,15 +271,15 @@ class MemoryCell(Vertical):
             self.run_worker(self._search_on(step), group="search", exclusive=True, exit_on_error=False)
 
     async def _search_on(self, step: int) -> None:
-        """Go on in the blocks of other pages, around at the ends, back to this one at last."""
-        pattern = pattern_of(self.query_one("#memory-search", Input).value)
+        """Search the blocks of other pages, wrap around at the ends, and search this page last."""
+        pattern = pattern_of(self._search.value)
         pages = self._pages
         if pattern is None or not pages.blocks:
             return
         count, edge = len(pages.blocks), pages.start if step < 0 else pages.start + len(pages.shown) - 1
         for steps in range(1, count + 1):
             number = (edge + step * steps) % count
-            if any(pattern.search(one.text) for one in passages_of(pages.blocks[number], self._form)):
+            if any(pattern.search(one.text) for one in passages_of(pages.blocks[number], self.form)):
                 pages.show(number)
                 self._show_blocks()
                 self._go_to_match_in(number - pages.start, step)
@@ -274,60 +295,45 @@ class MemoryCell(Vertical):
         self._show_found()
 
     def _show_found(self) -> None:
-        needle = self.query_one("#memory-search", Input).value.strip()
         count, current = len(self.view.matches), self.view.current
-        is_whole = len(self._pages.shown) == len(self._pages.blocks)
-        if not needle:
+        are_all_shown = len(self._pages.shown) == len(self.blocks)
+        if not self._search.value.strip():
             text = ""
         elif not count:
-            text = "not found" if is_whole else "not here, Enter goes on"
+            text = "not found" if are_all_shown else "not here, Enter goes on"
         else:
-            text = f"{'–' if current is None else current + 1}/{count}" + ("" if is_whole else " here")
+            text = f"{'–' if current is None else current + 1}/{count}" + ("" if are_all_shown else " here")
         self.query_one("#memory-found", Static).update(Content(text))
         self.refresh_bindings()
 
-    # Correcting
-
-    def offer_correction(self, can_correct: bool) -> None:
-        """Offer to correct what is remembered, or do not."""
-        if can_correct != self._can_correct:
-            self._can_correct = can_correct
-            self.refresh_bindings()
+    # Correcting and copying
 
     def action_correct(self) -> None:
         """Ask what is true instead."""
         self.post_message(self.CorrectionRequested())
 
-    # Copying
-
-    def action_copy_all(self) -> None:
-        """Copy all of memory in the view that shows."""
-        what = "Memory" if self._form is MemoryForm.READABLE else "Memory as JSON"
-        self.post_message(self.CopyRequested(all_text(self._pages.blocks, self._form), what))
-
     @on(Button.Pressed, "#memory-copy")
-    def _copy(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_copy_all()
+    def action_copy_all(self) -> None:
+        """Copy all of memory in the form that shows."""
+        what = "Memory" if self.form is MemoryForm.READABLE else "Memory as JSON"
+        self.post_message(CopyRequested(all_text(self.blocks, self.form), what))
 
     @on(LineView.MoreBelowChanged, "#memory-view")
     def _show_more(self, event: LineView.MoreBelowChanged) -> None:
-        event.stop()
         self.query_one("#memory-more").visible = event.has_more_below
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         match action:
             case "leave_search":
-                return self.query_one("#memory-search", Input).has_focus
+                return self._search.has_focus
             case "next_match":
-                return bool(self.query_one("#memory-search", Input).value.strip())
+                return bool(self._search.value.strip())
             case "turn":
-                is_possible = self._pages.has_earlier if parameters[0] == -1 else self._pages.has_later
-                return is_possible or False
+                return self._pages.has_earlier if parameters[0] == -1 else self._pages.has_later
             case "correct":
-                return self._can_correct and bool(self._pages.blocks)
+                return self.can_correct and bool(self.blocks)
             case "search" | "copy_all" | "show":
-                return bool(self._pages.blocks)
+                return bool(self.blocks)
             case _:
                 return True

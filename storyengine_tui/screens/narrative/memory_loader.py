@@ -1,4 +1,4 @@
-"""Reads the memory of a session once it is looked at, and what comes behind it (design 10)."""
+"""Reads the memory of a session when its tab is first visible, and adds new blocks (design 10)."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 from core.domain.errors import StoryEngineError
 from core.domain.limits import LONGEST_CORRECTIONS, Limits
 from core.domain.memory import MemoryBlock, corrections_length
-from storyengine_tui.screens.narrative.memory_cell import MemoryCell
-from storyengine_tui.screens.narrative.memory_pages import PAGE
+from storyengine_tui.screens.narrative.memory_cell import PAGE, MemoryCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -17,14 +16,14 @@ _LIMITS = Limits()
 
 
 class MemoryLoader:
-    """Fills the `MemoryCell` of a page; `on_loaded` is called when that is looked at then."""
+    """Fills the `MemoryCell` of a page; calls `on_loaded` after reading, if the page is visible then."""
 
     def __init__(self, page: SessionTab, on_loaded: Callable[[], None]) -> None:
         self._page = page
         self._on_loaded = on_loaded
         self._is_read = False
         self._unseen: list[MemoryBlock] = []
-        """Memory that came while the page was not looked at."""
+        """Blocks that arrived while the page was hidden."""
 
     @property
     def _cell(self) -> MemoryCell:
@@ -32,17 +31,17 @@ class MemoryLoader:
 
     @property
     def room(self) -> int:
-        """How many characters a further correction of canon may have."""
+        """How many characters the next correction of canon may have."""
         return LONGEST_CORRECTIONS - corrections_length((*self._cell.blocks, *self._unseen))
 
     def forget(self) -> None:
-        """Know of no memory, as before another session is shown."""
+        """Drop every block, before another session is shown."""
         self._is_read = False
         self._unseen.clear()
         self._cell.forget()
 
     async def prepare(self) -> None:
-        """Read a memory that is shown as a whole; a longer one only when it is looked at."""
+        """Read a memory that fits one page; a longer one is read only when the tab is visible."""
         if self._is_read or not self._page.has_session:
             return
         if self._page.session.snapshot.session.prompt_index <= PAGE * _LIMITS.chunk_size:
@@ -50,7 +49,7 @@ class MemoryLoader:
             await self._load(self._page.session)
 
     def read(self) -> None:
-        """Read the memory when it is first wanted, and show what came since."""
+        """Read the memory, if it was not read before, and show the blocks that arrived since."""
         if not self._is_read and self._page.has_session:
             self._is_read = True
             work = self._load(self._page.session)
@@ -66,14 +65,14 @@ class MemoryLoader:
             return
         if self._page.shows(session):
             self._cell.show_memory(blocks, session.snapshot.session.roster)
-            if self._page.is_looked_at:
+            if self._page.is_in_view:
                 self._on_loaded()
 
     def append(self, block: MemoryBlock) -> None:
-        """Show a new block; not while the tab is hidden, which would only delay keys."""
+        """Add a new block; while the tab is hidden it is not shown, for that would only delay keys."""
         if self._is_read:
             self._unseen.append(block)
-            if self._page.is_looked_at:
+            if self._page.is_in_view:
                 self._show_unseen()
 
     def _show_unseen(self) -> None:

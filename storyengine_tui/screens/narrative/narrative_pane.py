@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import var
-from textual.widgets import Static
+from textual.widgets import Button, Static
 
 from core.domain.draft import NarrativeDraft
 from core.domain.ids import RequestId
@@ -18,19 +18,10 @@ from core.domain.limits import LONGEST_CORRECTIONS, Limits
 from core.domain.request import NarrativeRequest
 from core.domain.session import SessionState, title_from
 from core.domain.state_machine import Command
-from core.engine.sync.notifications import (
-    CallStarted,
-    DraftStored,
-    MemoryAppended,
-    Notification,
-    RequestFailed,
-    StreamRestarted,
-    TextArrived,
-)
+from core.engine.sync import notifications
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
-from storyengine_tui.screens.narrative.definition_cell import DefinitionCell
-from storyengine_tui.screens.narrative.definition_saver import DefinitionSaver
-from storyengine_tui.screens.narrative.download_row import DeliveryRow
+from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
+from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
@@ -49,7 +40,6 @@ NO_ROOM = (
     f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
     "each of them is sent with every call."
 )
-ACTIONS = ("build", "download", "cancel", "correct", "retry")
 
 
 class NarrativePane(SessionTab):
@@ -68,7 +58,7 @@ class NarrativePane(SessionTab):
 
     @dataclass
     class DownloadWanted(Message):
-        """A version is to be written into a text file; where, the page does not know."""
+        """The GM wants a version as a text file; the receiver decides where, and calls `show_delivered`."""
 
         page: "NarrativePane"
         draft: NarrativeDraft
@@ -76,7 +66,14 @@ class NarrativePane(SessionTab):
 
     view: var[NarrativeView | None] = var(None, init=False)
     can_download: var[bool] = var(False, init=False, bindings=True)
-    """Whether a version shows that can be downloaded."""
+    """Whether the text that shows is a version, which can be downloaded."""
+
+    _memory = getters.query_one(MemoryCell)
+    _definition = getters.query_one(DefinitionCell)
+    _banner = getters.query_one("#build-banner", Banner)
+    _busy = getters.query_one("#building", BusyLine)
+    _draft = getters.query_one(DraftCell)
+    _delivery = getters.query_one(DeliveryRow)
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +84,7 @@ class NarrativePane(SessionTab):
         """The build whose text streams in."""
 
     def compose(self) -> ComposeResult:
-        """Compose the three cells, and what there is to say above the one that it is about."""
+        """Compose the three cells, and above the chapter what is going on with it."""
         yield MemoryCell(chunk_size=_LIMITS.chunk_size, id="memory")
         yield DefinitionCell(_LIMITS, id="definition-cell")
         yield Banner(scrolls_into_view=True, id="build-banner")
@@ -95,26 +92,6 @@ class NarrativePane(SessionTab):
         yield Static("", id="left-out", markup=False)
         yield DraftCell(id="draft")
         yield DeliveryRow(id="delivery")
-
-    @property
-    def _definition(self) -> DefinitionCell:
-        return self.query_one(DefinitionCell)
-
-    @property
-    def _draft(self) -> DraftCell:
-        return self.query_one(DraftCell)
-
-    @property
-    def _delivery(self) -> DeliveryRow:
-        return self.query_one(DeliveryRow)
-
-    @property
-    def _busy(self) -> BusyLine:
-        return self.query_one("#building", BusyLine)
-
-    @property
-    def _banner(self) -> Banner:
-        return self.query_one("#build-banner", Banner)
 
     # Showing the session
 
@@ -130,51 +107,51 @@ class NarrativePane(SessionTab):
         self._draft.show_drafts(drafts, is_being_written=view.running is not None)
         self.view = None
         self.refresh_view()
-        if self.is_looked_at:
+        if self.is_in_view:
             self.memory.read()
 
     async def prepare(self) -> None:
-        """Read a memory that is not long, before the tab is looked at."""
+        """Read a short memory before the tab is visible."""
         await self.memory.prepare()
 
     def on_tab_shown(self) -> None:
-        """Read the memory when it is first wanted, and have the focus where to go on."""
+        """Read the memory, if it was not read before, and focus the widget where the GM continues."""
         self.memory.read()
         self._go_on()
 
     def _go_on(self) -> None:
         """Focus the chapter, else the next step: its definition, or the memory until then."""
-        if not self.has_session or (self.screen.focused and self in self.screen.focused.ancestors):
+        if not self.has_session or self.has_focus_within:
             return
-        session, memory = self.session.snapshot.session, self.query_one(MemoryCell)
+        session = self.session.snapshot.session
         if self._draft.has_text:
-            self.have_focus(self._draft.view, scroll_visible=True)
+            self.set_focus(self._draft.view, scroll_visible=True)
         elif session.state is SessionState.ENDED or not session.tab1_locked:
-            self.have_focus(self._definition.area, scroll_visible=True)
-        elif memory.blocks:
-            self.have_focus(memory.view, scroll_visible=True)
+            self.set_focus(self._definition.area, scroll_visible=True)
+        elif self._memory.blocks:
+            self.set_focus(self._memory.view, scroll_visible=True)
 
     def field_for_typing(self) -> CappedTextArea | None:
-        """What is typed beside the fields says how the chapter is to be written."""
+        """Return the definition, if it can be edited."""
         area = self._definition.area
         return None if area.read_only else area
 
-    def on_notification(self, notification: Notification) -> None:
-        """Follow the memory, and the text that streams in."""
+    def on_notification(self, notification: notifications.Notification) -> None:
+        """Add new memory, and show the text that streams in."""
         match notification:
-            case MemoryAppended(block):
+            case notifications.MemoryAppended(block):
                 self.memory.append(block)
-            case DraftStored(draft):
+            case notifications.DraftStored(draft):
                 self._draft.settle(draft)
                 self._banner.hide()
                 self._delivery.say(f"Version {draft.version} is stored.")
-            case CallStarted(NarrativeRequest()):
+            case notifications.CallStarted(NarrativeRequest()):
                 self._begin_call(notification)
-            case TextArrived(request_id, text) if request_id == self._request_id:
+            case notifications.TextArrived(request_id, text) if request_id == self._request_id:
                 self._draft.stream(text)
-            case StreamRestarted(request_id) if request_id == self._request_id:
+            case notifications.StreamRestarted(request_id) if request_id == self._request_id:
                 self._draft.restart()
-            case RequestFailed(NarrativeRequest()):
+            case notifications.RequestFailed(NarrativeRequest()):
                 self._draft.fail()
             case _:
                 pass
@@ -196,7 +173,7 @@ class NarrativePane(SessionTab):
             can_build=view.can_build,
             why="" if view.is_being_written else view.why_no_build,
         )
-        self.query_one(MemoryCell).offer_correction(view.can_correct)
+        self._memory.can_correct = view.can_correct
         self._draft.set_target(view.session.target_words)
         if view.is_being_written:
             self._begin_waiting()
@@ -205,48 +182,43 @@ class NarrativePane(SessionTab):
         self._busy.display = self._busy.is_busy
         if before is None or before.failed != view.failed or before.is_writer != view.is_writer:
             self._banner.content = failure_banner(view)
-        can_download = self.can_download
-        if before is None or any(
-            before.may(action, can_download=can_download) != view.may(action, can_download=can_download)
-            for action in ACTIONS
-        ):
-            # The footer is composed again, which is expensive.
-            self.refresh_bindings()
+        if before is None or before.actions != view.actions:
+            self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
 
     def _begin_waiting(self) -> None:
         if not self._busy.is_busy:
             is_writer = not self.session.is_read_only
             self._busy.begin("The chapter is being written", cancel="Esc cancels" if is_writer else "")
 
+    @on(DraftCell.Chosen)
     def _show_draft(self) -> None:
-        """Give the chapter its room once there is something of it, and offer what can be downloaded."""
+        """Enlarge the chapter's cell once it has text, and allow downloading a version."""
         has_chapter = self._draft.has_text or (self.view is not None and self.view.is_being_written)
         self.set_class(has_chapter, "-written")
         self.set_class(not has_chapter, "-unwritten")
         self.can_download = self._draft.shown is not None
 
     def watch_can_download(self, can_download: bool) -> None:
-        """Enable the button where a version shows that can be downloaded."""
-        self._delivery.show_access(can_download=can_download)
+        """Enable or disable the download button."""
+        self.query_one("#download", Button).disabled = not can_download
 
-    def _begin_call(self, notification: CallStarted) -> None:
-        if self._request_id != notification.request.id or notification.call == 1:
-            self._request_id = notification.request.id
+    def _begin_call(self, started: notifications.CallStarted) -> None:
+        if self._request_id != started.request.id or started.call == 1:
+            self._request_id = started.request.id
             self._draft.begin()
             self._delivery.say("")
-        self._draft.begin_call()
+        self._draft.begin_part()
         self._banner.hide()
-        part = f", part {notification.call}" if notification.call > 1 else ""
+        part = f", part {started.call}" if started.call > 1 else ""
         self._begin_waiting()
-        self._busy.say(f"{notification.model} is writing the chapter{part}")
-        self._say_left_out(notification.left_out)
-        if notification.call == 1:
-            work = self._expect(self.session, notification)
-            self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
+        self._busy.say(f"{started.model} is writing the chapter{part}")
+        self._say_left_out(started.left_out)
+        if started.call == 1:
+            self.expect(started)
 
-    async def _expect(self, session: "SessionHandle", call: CallStarted) -> None:
-        expected = await self.expected_time(session, call)
-        if self._request_id == call.request.id:
+    def show_expected(self, request_id: RequestId, expected: str) -> None:
+        """Show how long the call may take, unless another build has begun."""
+        if self._request_id == request_id:
             self._busy.expect(expected)
 
     # What is possible
@@ -255,10 +227,10 @@ class NarrativePane(SessionTab):
         """Tell the footer what is possible."""
         if not self.has_session or self.view is None:
             return False
-        return self.view.may(action, can_download=self.can_download)
+        return (self.view.actions | {"download": self.can_download or None}).get(action, True)
 
     def why_not(self, action: str) -> str:
-        """Return why nothing can be built, or downloaded, now."""
+        """Return why the chapter cannot be built, or downloaded, now."""
         view = narrative_view(self.session)
         if action == "download" and (view.running is None or not view.is_writer):
             return "There is no chapter to download yet: build it first (F8)."
@@ -269,23 +241,22 @@ class NarrativePane(SessionTab):
     # Storing what is typed
 
     async def flush(self) -> None:
-        """Store what was typed and is not stored yet."""
+        """Store what is typed and not stored yet."""
         await self._saver.flush()
 
     async def focus_first_invalid(self) -> str:
-        """Go to a target that is no number of words."""
+        """Focus the target if it is invalid."""
         return self._saver.focus_invalid()
 
     @on(DefinitionCell.Edited)
-    def _handle_edit(self, event: DefinitionCell.Edited) -> None:
-        event.stop()
+    def _handle_edit(self) -> None:
         self._saver.touch()
 
     # Correcting canon
 
     @on(MemoryCell.CorrectionRequested)
     def action_correct(self) -> None:
-        """Ask for a correction of canon, and store it."""
+        """Ask for a correction of canon, which the dialog stores."""
         session = self.session
         if not session.can(Command.CORRECT_CANON):
             return
@@ -297,19 +268,15 @@ class NarrativePane(SessionTab):
 
     def _show_correction(self, is_stored: bool | None) -> None:
         if is_stored:
-            self.query_one(MemoryCell).go_to_newest()
+            self._memory.go_to_newest()
 
     # Building
 
+    @on(Button.Pressed, "#build")
     def action_build(self) -> None:
         """Build a new version."""
         if self.has_session and narrative_view(self.session).can_build:
             self.do(self._build(self.session), group="build")
-
-    @on(DefinitionCell.BuildRequested)
-    def _handle_build(self, event: DefinitionCell.BuildRequested) -> None:
-        event.stop()
-        self.action_build()
 
     async def _build(self, session: "SessionHandle") -> None:
         if not self.shows(session):
@@ -323,27 +290,23 @@ class NarrativePane(SessionTab):
         self.call_after_refresh(self._scroll_to_draft)
 
     def _scroll_to_draft(self) -> None:
-        """Scroll to what is being written, unless it has failed: then the banner that says why is in view."""
+        """Scroll to the new version, unless it has failed: then the banner that says why is in view."""
         if self.view is not None and self.view.running is not None:
             self._draft.scroll_visible(animate=False)
 
     def action_retry(self) -> None:
-        """Build again what failed."""
+        """Build a version again that failed."""
         self.action_build()
 
+    @on(BusyLine.CancelRequested, "#building")
     def action_cancel(self) -> None:
-        """Stop the writing; earlier versions stay as they are."""
+        """Stop the build; earlier versions stay as they are."""
         running = narrative_view(self.session).running
         if running is not None:
             self.do(self.session.cancel(running.id), group="cancel")
 
-    @on(BusyLine.CancelRequested, "#building")
-    def _handle_cancel(self, event: BusyLine.CancelRequested) -> None:
-        event.stop()
-        self.action_cancel()
-
     @on(Banner.ActionChosen, "#build-banner")
-    def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
+    def _perform(self, event: Banner.ActionChosen) -> None:
         event.stop()
         event.banner.hide()
         if event.action == "retry":
@@ -354,20 +317,11 @@ class NarrativePane(SessionTab):
         line.update(Content("Left out of what the model reads: " + "; ".join(left_out) if left_out else ""))
         line.display = bool(left_out)
 
-    # Taking the chapter away
+    # Downloading and copying
 
-    @on(DraftCell.Chosen)
-    def _handle_choice(self, event: DraftCell.Chosen) -> None:
-        event.stop()
-        self._show_draft()
-
-    @on(DeliveryRow.DownloadRequested)
-    def _handle_download(self, event: DeliveryRow.DownloadRequested) -> None:
-        event.stop()
-        self.action_download()
-
+    @on(Button.Pressed, "#download")
     def action_download(self) -> None:
-        """Write the displayed version into a text file."""
+        """Ask for a text file of the version that shows."""
         draft = self._draft.shown
         if draft is not None:
             snapshot = self.session.snapshot
@@ -375,13 +329,11 @@ class NarrativePane(SessionTab):
             self.post_message(self.DownloadWanted(self, draft, title))
 
     def show_delivered(self, draft: NarrativeDraft, path: Path | None) -> None:
-        """Say where a version is; in the browser's hands, if there is no path."""
+        """Say where a version was written; without a path the browser downloads it."""
         where = f"Version {draft.version} is in {path}" if path else "Your browser takes the file."
         self._delivery.say(where, path=str(path or ""))
 
-    @on(MemoryCell.CopyRequested)
-    @on(DraftCell.CopyRequested)
-    def _copy(self, event: MemoryCell.CopyRequested | DraftCell.CopyRequested) -> None:
-        event.stop()
+    @on(CopyRequested)
+    def _copy(self, event: CopyRequested) -> None:
         self.app.copy_to_clipboard(event.text)
         self._delivery.say(f"{event.what} copied, {len(event.text):,} characters.")

@@ -1,4 +1,4 @@
-"""What tab 3 says about a session: pure, from its snapshot to words (design 5 and 10)."""
+"""What tab 3 says about a session, computed from its snapshot alone (design 5 and 10)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,11 +30,11 @@ READ_ONLY = "Read-only here; the window that writes in this chapter can build it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NarrativeView:
-    """Everything that tab 3 shows of a session but for its memory and the texts of its chapter."""
+    """Everything that tab 3 shows of a session, except for its memory and the texts of its chapter."""
 
     session: Session
     running: NarrativeRequest | None
-    """The build that waits or runs."""
+    """The build that is queued or running."""
     failed: NarrativeRequest | None
     """The build that failed and may be tried again."""
     draft_count: int
@@ -52,21 +52,15 @@ class NarrativeView:
         """Whether the chapter is being written, in this window or in another."""
         return self.session.state is SessionState.NARRATING
 
-    def may(self, action: str, *, can_download: bool) -> bool | None:
-        """Return what the footer says of a key: on offer, dimmed (None) or absent."""
-        match action:
-            case "build":
-                return self.can_build or None
-            case "download":
-                return can_download or None
-            case "cancel":
-                return self.is_writer and self.running is not None
-            case "correct":
-                return self.can_correct
-            case "retry":
-                return self.can_build and self.failed is not None
-            case _:
-                return True
+    @property
+    def actions(self) -> dict[str, bool | None]:
+        """Whether the footer shows the key of an action as enabled, dimmed (None) or not at all."""
+        return {
+            "build": self.can_build or None,
+            "cancel": self.is_writer and self.running is not None,
+            "correct": self.can_correct,
+            "retry": self.can_build and self.failed is not None,
+        }
 
 
 def narrative_view(handle: "SessionHandle") -> NarrativeView:
@@ -100,7 +94,7 @@ def why_no_build(snapshot: Snapshot, *, is_read_only: bool) -> str:
 
 
 def failure_banner(view: NarrativeView) -> BannerText | None:
-    """Return what happened to a build that failed, what is safe and what can be done."""
+    """Return why a build failed, what is safe and what the GM can do."""
     request = view.failed
     if request is None:
         return None

@@ -1,9 +1,9 @@
-"""The bottom cell of tab 2: one panel for each character, one of them shows (design 10)."""
+"""The bottom cell of tab 2: one panel for each character, of which one shows (design 10)."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -14,20 +14,19 @@ from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher
 from storyengine_tui.widgets.slot_entries import SlotEntries
 
 
 class Composer(Vertical):
-    """Holds what waits in every panel. The owner sends, stores, and says what came of it."""
+    """Holds the unsent text of every panel. Its owner sends and stores the texts, and reports the outcome."""
 
     class Typed(Message):
-        """Text of a panel changed; it is to be stored."""
-
-    class Picked(Message):
-        """The GM chose another panel."""
+        """The text of a panel changed, and must be stored."""
 
     view: var[PlayView | None] = var(None, init=False)
+
+    _entries = getters.query_one(SlotEntries)
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -38,7 +37,7 @@ class Composer(Vertical):
         """The character whose panel shows."""
 
     def compose(self) -> ComposeResult:
-        """Compose the entries; panels come with a session."""
+        """Compose the entries; `set_cast` adds the panels."""
         yield SlotEntries(id="prompt-entries")
 
     def area(self, slot: Slot) -> PromptArea:
@@ -65,7 +64,7 @@ class Composer(Vertical):
             for area in self._areas.values():
                 area.display = area.slot is self.slot
             await self.mount_all(self._areas.values(), before="#prompt-entries")
-            self._show_access()
+            self.watch_view()
         else:
             for slot, area in self._areas.items():
                 area.show_stored(unsent.get(slot, ""))
@@ -88,7 +87,7 @@ class Composer(Vertical):
             self._show_entries()
 
     def show(self, slot: Slot, *, takes_focus: bool | None = None) -> None:
-        """Show the panel of `slot`; it has the focus if the one before had it, or as is said."""
+        """Show the panel of `slot`; by default it takes the focus if the panel before had it."""
         if slot not in self._areas:
             return
         before = self.shown
@@ -97,58 +96,43 @@ class Composer(Vertical):
         self.slot = slot
         for area in self._areas.values():
             area.display = area.slot is slot
-        self.query_one(SlotEntries).active = slot.colour
+        self._entries.active = slot.colour
         if takes_focus:
-            # At once: `focus` would wait, and keys that are on their way would still go to the last one.
+            # Immediately: `focus` is queued, and keys already queued would still go to the last panel.
             self.screen.set_focus(self._areas[slot], scroll_visible=False)
 
     def show_next(self, after: Slot) -> None:
-        """Show the next character's panel, around at the end."""
+        """Show the next character's panel; the first follows the last."""
         self.show(slot_after(after, tuple(self._areas)))
 
-    def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
-        """Let the GM write, or say in the empty panels why not."""
-        if _why_read_only(before) != _why_read_only(view):
-            self._show_access()
-
-    def _show_access(self) -> None:
+    def watch_view(self) -> None:
+        """Make the panels writable, or say in the empty ones why they are not."""
         for area in self._areas.values():
-            area.set_writable(_why_read_only(self.view))
+            area.set_writable(self.view.why_read_only if self.view else "")
 
     async def all_sent(self) -> None:
-        """Return when nothing is on its way any more."""
+        """Return when no text is being sent any more."""
         while any(area.sending for area in self._areas.values()):
             self._sending_changed.clear()
             await self._sending_changed.wait()
 
     def accepted(self, slot: Slot, text: str, stored: str) -> None:
-        """What was sent from a panel is stored as a prompt."""
+        """Note that a text which was sent from a panel is stored as a prompt."""
         self._areas[slot].accepted(text, stored)
         self._sending_changed.set()
 
     def refused(self, slot: Slot, text: str) -> None:
-        """What was sent from a panel is back in it, unless its chapter is gone."""
+        """Put a text that was sent back into its panel, unless the chapter was closed."""
         area = self._areas.get(slot)
         if area is not None and text in area.sending:
             area.refused(text)
         self._sending_changed.set()
 
     def _show_entries(self) -> None:
-        entries = [
-            PanelEntry(
-                key=slot.colour,
-                number=int(slot),
-                name=area.character,
-                style=f"$slot-{slot.colour}",
-                mark="" if area.is_blank else "✎",
-            )
-            for slot, area in self._areas.items()
-        ]
-        self.query_one(SlotEntries).set_entries(entries)
+        self._entries.set_entries([area.entry for area in self._areas.values()])
 
     @on(CappedTextArea.Edited)
     def _handle_text(self, event: CappedTextArea.Edited) -> None:
-        event.stop()
         if isinstance(event.text_area, PromptArea):
             event.text_area.show_length()
         self._show_entries()
@@ -156,15 +140,8 @@ class Composer(Vertical):
 
     @on(SlotEntries.Picked)
     def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
-        event.stop()
-        self.show(Slot[event.key.upper()], takes_focus=not self.query_one(SlotEntries).is_stepping)
-        self.post_message(self.Picked())
+        self.show(Slot[event.key.upper()], takes_focus=not self._entries.is_stepping)
 
     @on(SlotEntries.Entered)
-    def _enter(self, event: SlotEntries.Entered) -> None:
-        event.stop()
+    def _enter(self) -> None:
         self.show(self.slot, takes_focus=True)
-
-
-def _why_read_only(view: PlayView | None) -> str:
-    return view.why_read_only if view else ""

@@ -1,20 +1,17 @@
-"""What went wrong on tab 2, in the flow of the page: a prompt without a reply, a summary not made."""
+"""The banners of tab 2 for a prompt without a reply and for a summary that failed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from time import monotonic
 
-from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Static
 
 from core.domain.errors import ErrorCode
-from core.domain.request import ReplyRequest, Request, SummaryRequest
+from core.domain.request import Request
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.play_view import PlayView, reply_failure, summary_failure
 from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
@@ -23,33 +20,21 @@ RETRY_KEY = "^r"
 
 
 class FailureBanners(Vertical):
-    """Takes no room while all is well. What the GM has put aside stays away until it fails again."""
-
-    @dataclass
-    class RetryRequested(Message):
-        """The GM wants this call tried again."""
-
-        request: ReplyRequest | SummaryRequest
-
-    @dataclass
-    class EditRequested(Message):
-        """The GM wants to change the text of this prompt first."""
-
-        request: ReplyRequest
+    """Takes no room while nothing has failed. A banner that the GM hid stays hidden until it fails again."""
 
     view: var[PlayView | None] = var(None, init=False)
 
     _due = 0.0
-    """When the summary is tried by itself: as the engine says it, on the banner's own clock."""
+    """When the engine retries the summary, on the clock of the banner."""
 
     def compose(self) -> ComposeResult:
-        """Compose two banners and a line, all of them silent."""
+        """Compose two hidden banners and a hidden line."""
         yield Banner(id="reply-failed")
         yield Banner(id="summary-failed")
         yield Static(id="left-out", markup=False)
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
-        """Show what failed and was not tried again."""
+        """Show what failed and was not retried."""
         if view is None:
             return
         if view.failed_summary is not None and (
@@ -63,7 +48,7 @@ class FailureBanners(Vertical):
             self.query_one("#summary-failed", Banner).content = _summary_banner(view, self._due)
 
     def show_left_out(self, left_out: Sequence[str]) -> None:
-        """Say what did not fit into the model's input (design 7); nothing when all of it did."""
+        """Say what did not fit into the model's input (design 7), if anything."""
         line = self.query_one("#left-out", Static)
         line.display = bool(left_out)
         if left_out:
@@ -71,25 +56,9 @@ class FailureBanners(Vertical):
                 Content(f"Left out to fit the model: {'; '.join(left_out)}. Calls (F7) has the rest.")
             )
 
-    def put_aside(self, banner: str) -> None:
-        """Hide a banner until its request fails again."""
-        self.query_one(f"#{banner}", Banner).hide()
-
-    @on(Banner.ActionChosen)
-    def _do(self, event: Banner.ActionChosen) -> None:
-        event.stop()
-        if self.view is None:
-            return
-        reply = next(iter(self.view.failed_replies), None)
-        if event.action == "edit" and reply is not None:
-            self.put_aside("reply-failed")
-            self.post_message(self.EditRequested(reply))
-        elif request := (self.view.failed_summary if event.action == "retry-summary" else reply):
-            self.post_message(self.RetryRequested(request))
-
 
 def _reply_facts(view: PlayView | None) -> object:
-    """Return what the banner of a reply depends on: it says nothing twice, and stays away when put aside."""
+    """Return what the banner of a reply depends on; an equal value leaves a hidden banner hidden."""
     return view and (view.failed_replies, view.is_writer)
 
 
@@ -128,7 +97,7 @@ def _summary_banner(view: PlayView, due: float) -> BannerText | None:
 
 
 def _seconds_left(request: Request, *, is_news: bool) -> float:
-    """Return the seconds until it is tried by itself. `is_news` says that it failed in this moment."""
+    """Return the seconds until the automatic retry. `is_news` says that the request has just failed."""
     if request.retry_after is None:
         return 0.0
     now = request.updated_at if is_news else datetime.now(UTC)

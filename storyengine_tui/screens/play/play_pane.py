@@ -3,31 +3,18 @@
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.reactive import var
 from textual.widgets import Button, Static
 
-from core.domain.ids import SessionId
+from core.domain.ids import RequestId, SessionId
 from core.domain.request import ReplyRequest, SummaryRequest
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
-from core.engine.sync.notifications import (
-    CallStarted,
-    EventsAppended,
-    MemoryAppended,
-    Notification,
-    RequestBegun,
-    RequestFailed,
-    RequestQueued,
-    RequestSettled,
-    SessionChanged,
-    StreamRestarted,
-    TextArrived,
-    UnsentChanged,
-)
+from core.engine.sync import notifications
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.play_view import PlayView, ending_consequences, has_short_chunk, play_view
@@ -36,16 +23,16 @@ from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import SessionTab
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+from storyengine_tui.widgets.slot_entries import SlotEntries
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
 
 KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
-
-ACTIONS = ("cancel", "retry", "take_back", "next_panel", "end_chapter")
 
 
 class PlayPane(SessionTab):
@@ -73,6 +60,10 @@ class PlayPane(SessionTab):
 
     view: var[PlayView | None] = var(None, init=False)
 
+    _reading = getters.query_one(TranscriptPanel)
+    _banners = getters.query_one(FailureBanners)
+    composer = getters.query_one(Composer)
+
     def __init__(self) -> None:
         super().__init__()
         self.sender = PromptSender(self)
@@ -80,7 +71,7 @@ class PlayPane(SessionTab):
         self._shown_id: SessionId | None = None
 
     def compose(self) -> ComposeResult:
-        """Compose the cells; before the lock only the note shows."""
+        """Compose the cells; before the lock only the note is visible."""
         yield Static(id="play-note", markup=False)
         yield TranscriptPanel(id="reading").data_bind(PlayPane.view)
         yield FailureBanners(id="play-notes").data_bind(PlayPane.view)
@@ -90,77 +81,63 @@ class PlayPane(SessionTab):
             yield Static(KEYS, id="play-keys", markup=False)
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
 
-    @property
-    def _reading(self) -> TranscriptPanel:
-        return self.query_one(TranscriptPanel)
-
-    @property
-    def composer(self) -> Composer:
-        """The panels."""
-        return self.query_one(Composer)
-
     # Showing the session
 
     async def on_session_attached(self) -> None:
-        """Show what is stored; texts of this session that are only here stay."""
+        """Show what is stored; texts of this session that are not stored yet stay."""
         is_new, self._shown_id = self._shown_id != self.session.id, self.session.id
         if self._current_view().is_playable:
             await self.sender.show_cast(is_new=is_new)
         elif is_new:
             await self.composer.dismiss_cast()
-        self.query_one(FailureBanners).show_left_out(())
+        self._banners.show_left_out(())
         session = self.session
         played = await self.perform(session.newest_canon())
         if not self.shows(session):
-            return  # Another one was opened meanwhile.
+            return
         self._reading.load(played or (), session.snapshot.session)
         self.refresh_view()
         if not is_new:
             self._go_on()
 
     def on_tab_shown(self) -> None:
-        """Focus the field where the GM continues: the panel, if it is writable."""
-        area = self.composer.shown
-        if area is not None and not area.read_only:
-            self.have_focus(area)
-        else:
-            self.have_focus(self._reading.transcript)
+        """Focus the widget where the GM continues: the panel if it is writable, else the transcript."""
+        self.set_focus(self.field_for_typing() or self._reading.transcript)
 
     def field_for_typing(self) -> PromptArea | None:
-        """What is typed beside the panels is meant for the one that shows."""
+        """Return the panel that shows, if it is writable."""
         area = self.composer.shown
         return None if area is None or area.read_only else area
 
-    def on_notification(self, notification: Notification) -> None:
-        """Show what is new."""
+    def on_notification(self, notification: notifications.Notification) -> None:
+        """Update the transcript, the panels and the banners."""
         session = self.session.snapshot.session
         match notification:
-            case TextArrived(request_id, text):
+            case notifications.TextArrived(request_id, text):
                 self._reading.stream(request_id, text)
-            case StreamRestarted(request_id):
+            case notifications.StreamRestarted(request_id):
                 self._reading.restart(request_id)
-            case CallStarted(request=ReplyRequest() as request):
+            case notifications.CallStarted(request=ReplyRequest() as request):
                 self.sender.remove_resent(request)
                 self._reading.begin(request, session)
-                self.query_one(FailureBanners).show_left_out(notification.left_out)
-            case CallStarted(request=SummaryRequest()):
-                work = self._expect(self.session, notification)
-                self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
-            case RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
+                self._banners.show_left_out(notification.left_out)
+            case notifications.CallStarted(request=SummaryRequest()):
+                self.expect(notification)
+            case notifications.RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
                 self._reading.begin(request, session)
-            case RequestQueued(ReplyRequest() as request):
+            case notifications.RequestQueued(ReplyRequest() as request):
                 self.sender.remove_resent(request)
-            case EventsAppended(events):
+            case notifications.EventsAppended(events):
                 self._reading.append(events, session)
                 self.sender.move_on(events[-1].slot)
-            case RequestFailed(ReplyRequest() as request):
+            case notifications.RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id)
                 self.sender.fail(request)
-            case RequestSettled(ReplyRequest() as request):
+            case notifications.RequestSettled(ReplyRequest() as request):
                 self._reading.discard(request.id)
-            case SessionChanged() | MemoryAppended():
+            case notifications.SessionChanged() | notifications.MemoryAppended():
                 self._reading.redraw(session)
-            case UnsentChanged(slot, text) if self.session.is_read_only:
+            case notifications.UnsentChanged(slot, text) if self.session.is_read_only:
                 self.composer.follow(slot, text)
             case _:
                 pass
@@ -179,7 +156,7 @@ class PlayPane(SessionTab):
         self.view = self._current_view()
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
-        """Show what the page itself says; its parts are bound to the view."""
+        """Show the parts of the view that the page itself shows; its widgets are bound to the view."""
         if view is None:
             return
         if before is None or before.note != view.note:
@@ -191,31 +168,32 @@ class PlayPane(SessionTab):
         self.query_one("#play-keys", Static).update(keys, layout=False)
         end = self.query_one("#end-chapter", Button)
         end.disabled, end.display = not view.can_end, not view.is_ended
-        if before is None or any(before.may(action) != view.may(action) for action in ACTIONS):
-            # The footer is composed again, which is expensive.
-            self.refresh_bindings()
+        if before is None or before.actions != view.actions:
+            self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
 
-    async def _expect(self, session: "SessionHandle", call: CallStarted) -> None:
-        self._reading.expect(call.request.id, await self.expected_time(session, call))
+    def show_expected(self, request_id: RequestId, expected: str) -> None:
+        """Show how long a summary may take."""
+        self._reading.expect(request_id, expected)
 
     async def _begin_play(self) -> None:
-        """The cast is locked: have its panels, and the focus in the first if the GM is here already."""
+        """Create the panels of a cast that was locked, and focus the first if this tab is active."""
         if self.composer.is_cast_of(self.session.snapshot.session):
             return
         await self.sender.show_cast(is_new=True)
         self._go_on()
 
     def _go_on(self) -> None:
-        """Focus the field where the GM continues, if this tab is active."""
-        focused = self.screen.focused
-        if focused is None or self in focused.ancestors:
+        """Focus the widget where the GM continues, if this tab is active."""
+        if self.screen.focused is None or self.has_focus_within:
             self.on_tab_shown()
 
-    # What the GM can do
+    # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        return self.has_session and self.view is not None and self.view.may(action)
+        if not self.has_session or self.view is None:
+            return False
+        return self.view.actions.get(action, self.view.is_playable)
 
     def why_not(self, action: str) -> str:
         """Return why the chapter cannot be ended now."""
@@ -224,23 +202,23 @@ class PlayPane(SessionTab):
         return self.session.why_not(Command.END_CHAPTER) or self._current_view().why_read_only
 
     def action_read(self, way: str) -> None:
-        """Read elsewhere in the transcript: `page_up`, `page_down` or `end`."""
+        """Scroll the transcript: `page_up`, `page_down` or `end`."""
         self._reading.go(way)
 
     @on(BusyLine.CancelRequested)
     def action_cancel(self) -> None:
-        """Stop the reply or the summary that runs."""
+        """Cancel the reply or the summary that runs."""
         running = self._current_view().running
         if running is not None:
             self._reading.say_cancelling()
             self.do(self.session.cancel(running.id))
 
     def action_write(self) -> None:
-        """Go on writing."""
+        """Go back to the panel."""
         self.on_tab_shown()
 
     def action_retry(self) -> None:
-        """Try again what failed: the prompt, or else the summary."""
+        """Retry what failed: the prompt, or else the summary."""
         failed = self._current_view().failed
         if failed is not None:
             self._retry(failed)
@@ -272,11 +250,11 @@ class PlayPane(SessionTab):
 
     @on(Button.Pressed, "#end-chapter")
     def action_end_chapter(self) -> None:
-        """End the chapter at once where nothing is left over; ask where something is.
+        """End the chapter; ask first if it looks unfinished.
 
-        The specification has the button summarise immediately. But an ended chapter cannot be played on, so
-        an unfinished one is not ended by one key: with text in a panel, with a last chunk of fewer prompts
-        than the others, or before the first prompt, the GM is told what will happen and can cancel.
+        The specification has the button summarise immediately. But an ended chapter cannot be continued, so
+        one key does not end an unfinished one: with text in a panel, with a short last chunk, or before the
+        first prompt, the GM reads what will happen and can cancel.
         """
         waiting = [area.slot for area in self.composer if not area.is_blank]
         session = self.session.snapshot.session
@@ -292,48 +270,45 @@ class PlayPane(SessionTab):
             self.do(session.end_chapter())
 
     async def flush(self) -> None:
-        """Store what was typed and is not stored yet."""
+        """Store what is typed and not stored yet."""
         await self.sender.flush()
 
     @on(PromptArea.Sent)
     def _send(self, event: PromptArea.Sent) -> None:
-        event.stop()
         self.sender.send(event.slot, event.text)
         self._reading.go("end")
 
     @on(Composer.Typed)
-    def _touch(self, event: Composer.Typed) -> None:
-        event.stop()
+    def _touch(self) -> None:
         self.sender.touch()
 
-    @on(Composer.Picked)
+    @on(SlotEntries.Picked)
     def _note_pick(self) -> None:
         self.sender.has_picked = True
 
-    @on(FailureBanners.RetryRequested)
-    def _handle_retry(self, event: FailureBanners.RetryRequested) -> None:
+    @on(Banner.ActionChosen)
+    def _perform(self, event: Banner.ActionChosen) -> None:
         event.stop()
-        self._retry(event.request)
-
-    @on(FailureBanners.EditRequested)
-    def _handle_edit(self, event: FailureBanners.EditRequested) -> None:
-        event.stop()
-        self.sender.has_picked = True
-        self.composer.show(event.request.slot, takes_focus=True)
+        if self.view is None:
+            return
+        reply = next(iter(self.view.failed_replies), None)
+        if event.action == "edit" and reply is not None:
+            event.banner.hide()
+            self.sender.has_picked = True
+            self.composer.show(reply.slot, takes_focus=True)
+        elif request := (self.view.failed_summary if event.action == "retry-summary" else reply):
+            self._retry(request)
 
     @on(PromptQueue.TakeBackRequested)
     def _handle_take_back(self, event: PromptQueue.TakeBackRequested) -> None:
-        event.stop()
         for request in self._current_view().queued:
             if request.id == event.request_id:
                 self.do(self.sender.withdraw(request))
 
     @on(PromptArea.ScrollRequested)
     def _scroll(self, event: PromptArea.ScrollRequested) -> None:
-        event.stop()
         self._reading.go(event.way)
 
     @on(TranscriptView.Copied)
     def _say_copied(self, event: TranscriptView.Copied) -> None:
-        event.stop()
         self.notify(f"{event.length:,} characters copied", timeout=2, markup=False)

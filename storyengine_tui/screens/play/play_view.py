@@ -1,4 +1,4 @@
-"""What tab 2 says about a session: pure, from its snapshot to words (design 6 and 10)."""
+"""What tab 2 says about a session, computed from its snapshot alone (design 6 and 10)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ NOT_LOCKED_ELSEWHERE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlayView:
-    """Everything that tab 2 shows of a session but for the transcript itself and the texts in the panels."""
+    """Everything that tab 2 shows of a session, except for the transcript and the texts in the panels."""
 
     session: Session
     scene: str
-    """Where the story begins, until something was played."""
+    """The opening scene; empty once something was played."""
     running: ReplyRequest | SummaryRequest | None
-    """The reply or the summary that is with a model, or is about to be."""
+    """The reply or the summary that is running, or about to run."""
     queued: tuple[ReplyRequest, ...]
-    """Prompts that wait for their turn, in the order in which they go."""
+    """Queued prompts, the next one first."""
     failed_replies: tuple[ReplyRequest, ...]
     failed_summary: SummaryRequest | None
     is_writer: bool
@@ -50,42 +50,37 @@ class PlayView:
 
     @property
     def is_ended(self) -> bool:
-        """Whether nothing can be played any more."""
+        """Whether the chapter has ended, so that no prompt can be sent any more."""
         return self.session.state in (SessionState.ENDED, SessionState.NARRATING)
 
     @property
     def note(self) -> str:
-        """What stands on the page in place of everything else, while nothing can be played."""
+        """The text that replaces everything else on the page while nothing can be played."""
         if self.is_playable:
             return ""
         return NOT_LOCKED if self.is_writer else NOT_LOCKED_ELSEWHERE
 
     @property
     def failed(self) -> ReplyRequest | SummaryRequest | None:
-        """What the retry key tries again: the prompt before the summary."""
+        """The request that the retry key retries: a prompt before a summary."""
         return next(iter(self.failed_replies), None) or self.failed_summary
 
-    def may(self, action: str) -> bool | None:
-        """Return what the footer says of a key: on offer, dimmed (None) or absent."""
-        match action:
-            case "cancel":
-                return self.is_writer and self.running is not None
-            case "retry":
-                return self.is_writer and self.failed is not None
-            case "take_back":
-                return self.is_writer and bool(self.queued)
-            case "next_panel":
-                return self.is_playable and len(self.session.slots) > 1
-            case "end_chapter":
-                return self.can_end or None
-            case _:
-                return self.is_playable
+    @property
+    def actions(self) -> dict[str, bool | None]:
+        """Whether the footer shows the key of an action as enabled, dimmed (None) or not at all."""
+        return {
+            "cancel": self.is_writer and self.running is not None,
+            "retry": self.is_writer and self.failed is not None,
+            "take_back": self.is_writer and bool(self.queued),
+            "next_panel": self.is_playable and len(self.session.slots) > 1,
+            "end_chapter": self.can_end or None,
+        }
 
 
 def play_view(
     snapshot: Snapshot, *, holder: WriterInfo | None = None, is_writer: bool = True, can_end: bool = False
 ) -> PlayView:
-    """Return what tab 2 shows of `snapshot` in a window that writes, or reads what `holder` writes."""
+    """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
     running: list[ReplyRequest | SummaryRequest] = [one for one in snapshot.open_prompts if one.is_processing]
     if is_summarising:
@@ -109,32 +104,32 @@ def numbered(session: Session, slot: Slot) -> str:
     return f"{int(slot)} {session.name_of(slot)}"
 
 
-def doing(view: PlayView) -> str:
-    """Return who does what now, as one quiet line."""
+def progress_text(view: PlayView) -> str:
+    """Return who is doing what now, in one short line; empty if nothing is running."""
     running = view.running
     if running is None:
         return ""
     if isinstance(running, SummaryRequest):
         if view.session.is_ending:
-            # Short, and what comes of it first: in 80 columns it stands beside the time and the counter.
+            # Short, with the purpose first: in 80 columns it shares the line with the time and the counter.
             return f"Ending; summary of {running.prompts}"
         return f"Summarising {_prompts(running.prompts)}"
     return f"{_short(view.session.name_of(running.slot), 24)} is writing"
 
 
 def queue_line(view: PlayView, request: ReplyRequest) -> str:
-    """Return what waits, and for what."""
+    """Return the line of a queued prompt: to whom, what it waits for, and its text."""
     if view.failed_replies:
-        behind = "waits behind the prompt that failed"
+        why = "waits behind the prompt that failed"
     elif isinstance(view.running, SummaryRequest):
-        behind = "waits for the summary"
+        why = "waits for the summary"
     else:
-        behind = "waits its turn"
-    return f"To {numbered(view.session, request.slot)}, {behind}: {' '.join(request.text.split())}"
+        why = "waits its turn"
+    return f"To {numbered(view.session, request.slot)}, {why}: {' '.join(request.text.split())}"
 
 
 def reply_failure(view: PlayView) -> tuple[str, str]:
-    """Return what happened to the oldest failed prompt, and where its text is."""
+    """Return what happened to the oldest prompt that failed, and where its text is now."""
     request = view.failed_replies[0]
     name = numbered(view.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
@@ -150,23 +145,23 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
 
 def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:
     """Return what happened to the summary, and what that means for the play."""
-    what = f"The summary of {_prompts(request.prompts)} was not made. "
+    what = f"The summary of {_prompts(request.prompts)} was not made. {_reason(request)}"
     if view.session.is_ending:
-        return what + _reason(request), "Retry ends the chapter; a new prompt goes on with it."
+        return what, "Retry ends the chapter; a new prompt goes on with it."
     if request.retry_after is None:
-        return what + _reason(request), "You can play on; it is made with the next summary, or by Retry now."
+        return what, "You can play on; it is made with the next summary, or by Retry now."
     if view.running is not None:
-        return what + _reason(request), "It is tried again after this reply."
-    return what + _reason(request), "You can play on; the memory catches up later."
+        return what, "It is tried again after this reply."
+    return what, "You can play on; the memory catches up later."
 
 
 def has_short_chunk(session: Session) -> bool:
-    """Whether the last chunk has fewer prompts than the others, or there is none at all."""
+    """Whether the last chunk has fewer prompts than the others, or nothing was played at all."""
     return session.prompt_index == 0 or session.unsummarised % session.limits.chunk_size > 0
 
 
 def _opening_scene(snapshot: Snapshot) -> str:
-    """Return where the story begins and what to do, as long as nothing was played or waits for a reply."""
+    """Return the opening scene and what to do; empty once a prompt was sent."""
     session = snapshot.session
     if session.prompt_index or any(isinstance(one, ReplyRequest) for one in snapshot.requests):
         return ""
@@ -179,20 +174,17 @@ def _opening_scene(snapshot: Snapshot) -> str:
 
 def ending_consequences(session: Session, waiting: Sequence[Slot]) -> str:
     """Return what End Chapter will do. `waiting` are the slots whose panels hold text."""
-    lines = []
     left = session.unsummarised
     if left:
         calls = -(-left // session.limits.chunk_size)
         span = PromptRange(session.boundary + 1, session.prompt_index)
         how = "summary" if calls == 1 else "summaries"
-        lines.append(
-            f"{_count(left, 'prompt')} to summarise into memory first ({_prompts(span)}, {calls} {how})."
-        )
+        first = f"{_count(left, 'prompt')} to summarise into memory first ({_prompts(span)}, {calls} {how})."
     elif session.prompt_index == 0:
-        lines.append("Nothing has been played yet: there will be nothing to write a chapter from.")
+        first = "Nothing has been played yet: there will be nothing to write a chapter from."
     else:
-        lines.append("Everything is in memory already; nothing is left to summarise.")
-    lines.append("Then no more prompts can be sent, and tab 3 opens, where the chapter is written.")
+        first = "Everything is in memory already; nothing is left to summarise."
+    lines = [first, "Then no more prompts can be sent, and tab 3 opens, where the chapter is written."]
     if waiting:
         names = ", ".join(numbered(session, slot) for slot in waiting)
         lines.append(f"Text that is not sent yet stays where it is: {names}.")
@@ -216,7 +208,7 @@ def _short(name: str, length: int) -> str:
 
 
 def why_not_writable(session: Session, holder: WriterInfo | None, *, is_writer: bool) -> str:
-    """Return why no prompt can be written now; nothing when one can."""
+    """Return why no prompt can be written now; empty when one can."""
     if not is_writer:
         if session.archived_at is not None:
             return "This chapter was set aside in another window; here it can only be read."

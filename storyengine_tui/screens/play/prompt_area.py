@@ -1,4 +1,4 @@
-"""The text of one composer panel: Enter takes it out at once, and nothing of it is lost on the way."""
+"""The text area of one composer panel: Enter empties it at once, and a text that is not accepted returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,17 +14,18 @@ from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
+from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 NEARLY_FULL = 0.9
-"""The part of the limit from which on a counter shows."""
+"""The fraction of the limit from which on a counter shows."""
 
 
 class PromptArea(ComposerTextArea):
     """What the GM types for the character in `slot`.
 
-    A text that is sent leaves it in the same moment, so that what is typed next stands alone; until the
-    owner says `accepted`, it is kept in `sending`, and `refused` puts it back. `leave` is called in that
-    moment as well: a message would come behind keys that are on their way already.
+    A text that is sent is removed at once, so that what is typed next is a new text. It is kept in `sending`
+    until the owner calls `accepted`, or `refused`, which puts it back. `leave` is called at once as well: a
+    message would arrive after keys that are queued already.
     """
 
     HELP = (
@@ -34,7 +35,7 @@ class PromptArea(ComposerTextArea):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("pageup", "scroll_transcript('page_up')", show=False),
         Binding("pagedown", "scroll_transcript('page_down')", show=False),
-        # The text area would take these from the application.
+        # Bindings of the text area would hide those of the application.
         Binding("f6", "app.model", "Model"),
         Binding("f7", "app.provenance", "Calls"),
     ]
@@ -48,7 +49,7 @@ class PromptArea(ComposerTextArea):
 
     @dataclass
     class ScrollRequested(Message):
-        """The GM wants to read elsewhere in the transcript: `page_up`, `page_down` or `end`."""
+        """The GM scrolls the transcript: `page_up`, `page_down` or `end`."""
 
         way: str
 
@@ -60,37 +61,41 @@ class PromptArea(ComposerTextArea):
         )
         self.slot = slot
         self.stored = text
-        """What is stored of it, as far as is known here."""
+        """The stored text of this panel, as far as this window knows."""
         self.sending: list[str] = []
-        self._most = limits.prompt
+        """Texts that were sent and are neither accepted nor refused yet."""
+        self._max_length = limits.prompt
         self._leave = leave
-        self._hint = ""
         self.character = name
         self.border_title = Content(f"To {int(slot)} {name}")
 
     @property
     def is_stored(self) -> bool:
-        """Whether nothing of it is only here."""
+        """Whether all of its text is stored."""
         return not self.sending and self.text == self.stored
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing that could be sent."""
+        """Whether there is no text to send."""
         return not self.text.strip()
 
+    @property
+    def entry(self) -> PanelEntry:
+        """The entry that switches to this panel; `✎` marks a text that is not sent yet."""
+        colour, mark = self.slot.colour, "" if self.is_blank else "✎"
+        return PanelEntry(colour, int(self.slot), self.character, style=f"$slot-{colour}", mark=mark)
+
     def set_writable(self, reason: str) -> None:
-        """Take keys, or say, while it is empty, for what `reason` it takes none."""
-        hint = reason or (
+        """Make it writable, or with a `reason` read-only; the placeholder says which."""
+        hint = (
             f"What happens, what {self.character} sees and hears, what you ask. "
             "Enter sends; Ctrl+J is a new line."
         )
         self.read_only = bool(reason)
-        if hint != self._hint:
-            self._hint = hint
-            self.placeholder = Content(hint)  # A string would be read as markup.
+        self.placeholder = Content(reason or hint)  # A string would be read as markup.
 
     def action_submit(self) -> None:
-        """Take the text out and send it."""
+        """Remove the text and send it."""
         text = self.text
         if self.read_only or not text.strip():
             return
@@ -100,8 +105,8 @@ class PromptArea(ComposerTextArea):
         self.post_message(self.Sent(self.slot, text))
 
     async def on_event(self, event: events.Event) -> None:
-        """Pass on what was typed for the panel that has followed this one: on a slow line several keys
-        come at once, and the ones behind Enter were meant for the next character."""
+        """Pass on keys to the panel that has replaced this one: on a slow line several keys arrive together,
+        and those after Enter are meant for the next character."""
         focused = self.screen.focused
         if not self.display and isinstance(focused, PromptArea) and focused is not self:
             if isinstance(event, events.Key):
@@ -112,30 +117,23 @@ class PromptArea(ComposerTextArea):
                 return
         await super().on_event(event)
 
-    def resend(self, text: str) -> bool:
-        """Take a text that came back out, to send it once more; return False when it was edited since."""
-        if not self.remove_text(text):
-            return False
-        self.sending.append(text)
-        return True
-
     def accepted(self, text: str, stored: str) -> None:
-        """The text that was sent is stored as a prompt; `stored` still waits for this panel."""
+        """Note that a text which was sent is stored as a prompt; `stored` is the unsent text in the store."""
         self.sending.remove(text)
         self.stored = stored
 
     def refused(self, text: str) -> None:
-        """The text that was sent could not be; it is back."""
+        """Put back a text that could not be sent."""
         self.sending.remove(text)
         self.put_back(text)
 
     def put_back(self, text: str) -> None:
-        """Insert `text` before what was typed since, unless it is there already; the cursor stays."""
+        """Insert `text` before what was typed since, unless it is there already; the cursor does not move."""
         typed = self.text
         if without(typed, text) is not None:
             return
         whole = joined(text, typed)
-        self.limit = max(self._most, len(whole))
+        self.limit = max(self._max_length, len(whole))
         if not typed.strip():
             self.replace(whole, (0, 0), self.document.end)
             self.move_cursor(self.document.end)
@@ -143,7 +141,7 @@ class PromptArea(ComposerTextArea):
             self.insert(whole.removesuffix(typed), (0, 0))
 
     def remove_text(self, text: str) -> bool:
-        """Take `text` out again, as it was put back; return whether it was there."""
+        """Remove a `text` that was put back; return whether it was there."""
         rest = without(self.text, text)
         if rest is None:
             return False
@@ -156,33 +154,33 @@ class PromptArea(ComposerTextArea):
         return True
 
     def show_stored(self, text: str) -> None:
-        """Show what is stored elsewhere; what is only here is kept, and stays in front of nothing."""
+        """Show the text in the store, merged with text of this panel that is not stored yet."""
         whole = text if self.is_stored else merged(text, self.text)
         self.stored = text
         if whole != self.text:
-            self.limit = max(self._most, len(whole))
+            self.limit = max(self._max_length, len(whole))
             self.load_text(whole)
 
     def follow(self, text: str) -> None:
-        """Show what another window has stored, unless something that is only here would be lost by it."""
+        """Show what another window has stored, unless this panel has text that is not stored yet."""
         if self.is_stored:
             self.show_stored(text)
 
     def show_length(self) -> None:
-        """Say how full it is, once that matters; the limit of a text that came back whole shrinks with it."""
+        """Show a counter when it is nearly full; lower a limit that was raised for a returned text."""
         length = self.length
-        self.limit = max(self._most, length)
+        self.limit = max(self._max_length, length)
         if self.says_full:
             return
-        is_near = length >= self._most * NEARLY_FULL
-        self.border_subtitle = Content(f"{length:,}/{self._most:,}") if is_near else None
+        is_near = length >= self._max_length * NEARLY_FULL
+        self.border_subtitle = Content(f"{length:,}/{self._max_length:,}") if is_near else None
 
     def action_scroll_transcript(self, way: str) -> None:
-        """Read elsewhere in the transcript while typing."""
+        """Scroll the transcript while typing."""
         self.post_message(self.ScrollRequested(way))
 
     def action_cursor_line_end(self, select: bool = False) -> None:
-        """Go to the end of the line; from the end of all, have the transcript go to its own."""
+        """Go to the end of the line; at the end of the text, scroll the transcript to its end."""
         if not select and self.cursor_location == self.document.end:
             self.post_message(self.ScrollRequested("end"))
         super().action_cursor_line_end(select)

@@ -1,4 +1,4 @@
-"""The prompts that wait for their turn, each with a way back (design 6)."""
+"""The queued prompts, each with a button that takes it back (design 6)."""
 
 from dataclasses import dataclass
 
@@ -14,49 +14,40 @@ from core.domain.ids import RequestId
 from storyengine_tui.screens.play.play_view import PlayView, queue_line
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedPrompt:
-    """One line: what waits for what."""
-
-    request_id: RequestId
-    line: str
-    style: str
-
-
 class PromptQueue(VerticalScroll, can_focus=False):
-    """Takes no room while nothing waits."""
+    """Takes no room while nothing is queued."""
 
     view: var[PlayView | None] = var(None, init=False)
-    prompts: reactive[tuple[QueuedPrompt, ...]] = reactive((), recompose=True)
+    prompts: reactive[tuple[tuple[RequestId, Content], ...]] = reactive((), recompose=True)
+    """The id and the line of each queued prompt."""
 
     @dataclass
     class TakeBackRequested(Message):
-        """The GM wants this prompt back before it goes."""
+        """The GM takes a queued prompt back."""
 
         request_id: RequestId
 
     def compose(self) -> ComposeResult:
-        """Compose a line for each; only the newest answers to the key."""
-        for number, prompt in enumerate(self.prompts, 1):
-            is_newest = number == len(self.prompts)
+        """Compose a line for each prompt; the key takes back the newest."""
+        for request_id, line in self.prompts:
+            is_newest = request_id == self.prompts[-1][0]
             with Horizontal(classes="queued"):
-                yield Static(Content.styled(prompt.line, prompt.style), classes="queued--line")
+                yield Static(line, classes="queued--line")
                 label = "Take back (^t)" if is_newest else "Take back"
-                yield Button(label, name=str(prompt.request_id), compact=True)
+                yield Button(label, name=str(request_id), compact=True)
 
     def watch_view(self, view: PlayView | None) -> None:
-        """Show what waits, the next one to go first; a window that only reads offers no way back."""
+        """Show the queue, the next prompt first; a read-only window hides the buttons."""
         if view is None:
             return
         self.set_class(not view.is_writer, "-read-only")
         self.prompts = tuple(
-            QueuedPrompt(one.id, queue_line(view, one), f"$slot-{one.slot.colour}") for one in view.queued
+            (one.id, Content.styled(queue_line(view, one), f"$slot-{one.slot.colour}")) for one in view.queued
         )
         self.display = bool(self.prompts)
 
     @on(Button.Pressed)
-    def _ask(self, event: Button.Pressed) -> None:
-        event.stop()
-        for prompt in self.prompts:
-            if str(prompt.request_id) == event.button.name:
-                self.post_message(self.TakeBackRequested(prompt.request_id))
+    def _request_back(self, event: Button.Pressed) -> None:
+        for request_id, _ in self.prompts:
+            if str(request_id) == event.button.name:
+                self.post_message(self.TakeBackRequested(request_id))

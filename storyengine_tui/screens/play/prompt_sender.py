@@ -1,4 +1,4 @@
-"""From the panels to the engine and back: sending, storing what is typed, returning texts (design 6)."""
+"""Sends prompts from the panels, stores what is typed, and returns texts that failed (design 6)."""
 
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class PromptSender:
-    """Keeps the session in step with the panels of a page.
+    """Synchronises the session with the panels of a page.
 
-    What stands in the panels is the truth while this window writes, and what is stored follows it. So the
-    engine's notices about unsent texts need no comparing: a text that failed is put back by its request.
+    While this window is the writer, the panels are authoritative and the store follows them. So the engine's
+    notifications about unsent texts can be ignored: a failed text is put back because its request failed.
     """
 
     def __init__(self, page: SessionTab) -> None:
@@ -27,7 +27,7 @@ class PromptSender:
         self._returned: dict[RequestId, Slot] = {}
         """Failed prompts whose text is back in its panel."""
         self.has_picked = False
-        """The GM chose a panel since the last prompt was sent."""
+        """Whether the GM chose a panel since the last prompt was sent."""
         self.autosave = Autosave(self._save, page.say_unsaved, page.say_saved)
 
     @property
@@ -41,7 +41,7 @@ class PromptSender:
     async def show_cast(self, *, is_new: bool) -> None:
         """Create the panels of the session, with their stored and their unsaved texts.
 
-        The first to show is that of a prompt that failed, else that of the next character.
+        Show the panel of a prompt that failed first, else that of the next character.
         """
         snapshot, composer = self._session.snapshot, self._composer
         self._returned = {request.id: request.slot for request in snapshot.failed(ReplyRequest)}
@@ -54,12 +54,12 @@ class PromptSender:
     # Storing what is typed
 
     def touch(self) -> None:
-        """Something was typed: it is stored soon."""
+        """Schedule storing after a change."""
         if self._page.has_session and not self._session.is_read_only:
             self.autosave.touch()
 
     async def flush(self) -> None:
-        """Store what was typed and is not stored yet; what is being sent is waited for.
+        """Wait for what is being sent, and store what is not stored yet.
 
         Raises:
             SessionLockedError: Another window writes here.
@@ -88,23 +88,21 @@ class PromptSender:
     # Sending
 
     def send(self, slot: Slot, text: str) -> None:
-        """Send what was taken out of a panel."""
+        """Send a text that was removed from a panel."""
         if not self._page.has_session:
-            # Enter came while the chapter was being closed, after the text was stored with its panel.
+            # Enter was pressed while the chapter was closing, after the panel's text was stored.
             self._composer.refused(slot, text)
             return
         self._submit(slot, text, self._session.submit_prompt(slot, text))
 
     def send_again(self, request: ReplyRequest) -> None:
         """Send a failed prompt again, with the edits made in its panel."""
-        slot = request.slot
-        area = self._composer.area(slot)
-        if not area.resend(request.text):
-            if not area.is_blank:
-                area.action_submit()
-                return
-            area.sending.append(request.text)  # Deleted, and wanted after all.
-        self._submit(slot, request.text, self._session.retry(request.id))
+        area = self._composer.area(request.slot)
+        if not area.remove_text(request.text) and not area.is_blank:
+            area.action_submit()
+            return
+        area.sending.append(request.text)  # Even if the GM has deleted it from the panel.
+        self._submit(request.slot, request.text, self._session.retry(request.id))
 
     def _submit(self, slot: Slot, text: str, command: Awaitable[object]) -> None:
         self._returned = {one: where for one, where in self._returned.items() if where is not slot}
@@ -117,7 +115,7 @@ class PromptSender:
     async def _settle(
         self, session: "SessionHandle", slot: Slot, text: str, command: Awaitable[object]
     ) -> None:
-        """Wait until the engine has the text; what it refuses is back in its panel."""
+        """Wait until the engine has accepted the text; put a refused text back into its panel."""
         composer = self._composer
         try:
             await command
@@ -135,13 +133,13 @@ class PromptSender:
     # Coming back
 
     async def withdraw(self, request: ReplyRequest) -> None:
-        """Return a queued prompt to its panel; raises StoryEngineError when it has begun."""
+        """Return a queued prompt to its panel; raises StoryEngineError when it is running already."""
         session = self._session
         await session.withdraw(request.id)
         if self._page.shows(session):
-            self._give_back(request)
+            self._put_back(request)
 
-    def _give_back(self, request: ReplyRequest) -> None:
+    def _put_back(self, request: ReplyRequest) -> None:
         self._composer.area(request.slot).put_back(request.text)
         self._show_unless_writing(request.slot)
 
@@ -154,15 +152,15 @@ class PromptSender:
         """Return the text of a failed prompt to its panel."""
         if not self._session.is_read_only:
             self._returned[request.id] = request.slot
-            self._give_back(request)
+            self._put_back(request)
 
     def remove_resent(self, request: ReplyRequest) -> None:
-        """A returned prompt is sent again: its text no longer waits in the panel."""
+        """Remove the text of a returned prompt from its panel: the prompt is sent again."""
         if self._returned.pop(request.id, None) is not None and not self._session.is_read_only:
             self._composer.area(request.slot).remove_text(request.text)
 
     def move_on(self, replier: Slot | None) -> None:
-        """After a reply the next panel shows, unless the GM is writing, has chosen one, or is ahead."""
+        """Show the next panel after a reply, unless the GM is writing, chose a panel, or queued prompts."""
         snapshot, shown = self._session.snapshot, self._composer.shown
         is_done_here = shown is None or (shown.is_blank and shown.slot is replier)
         if self._session.is_read_only or (is_done_here and not snapshot.open_prompts and not self.has_picked):

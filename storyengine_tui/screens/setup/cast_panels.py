@@ -1,18 +1,128 @@
-"""The panels of the characters on tab 1, of which one shows; each is made when it is first wanted."""
+"""The panels of the characters on tab 1, of which one shows; each is created when it is first shown."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from textual.containers import Vertical
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import Static
 
-from core.domain.cast import Cast
+from core.domain.cast import Cast, Character
 from core.domain.limits import Limits
 from core.domain.slot import Slot, first_slots
-from storyengine_tui.screens.setup.agent_panel import AgentPanel
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.one_line import LineField
+
+
+class AgentPanel(Vertical):
+    """Holds what the GM typed for one slot, also while it is hidden."""
+
+    HELP = "A blank name stands for the default. The identity is what only this character is told of itself."
+
+    @dataclass
+    class Edited(Message):
+        """The name or the identity was changed."""
+
+        panel: "AgentPanel"
+
+    def __init__(self, limits: Limits, stored: Character, *, is_read_only: bool) -> None:
+        self.slot = slot = stored.slot
+        super().__init__(classes=f"-agent-{slot.colour}")
+        self._is_read_only = is_read_only
+        self._name_field = LineField(
+            stored.given_name, limit=limits.name, placeholder=slot.default_name, classes="name"
+        )
+        self._name_field.soft_wrap = False
+        self._identity_area = CappedTextArea(
+            stored.identity,
+            limit=limits.identity,
+            placeholder="Who this character is: nature, history, voice, wishes, secrets.",
+            classes="identity",
+        )
+        self._counter = CharCounter(limits.identity, length=len(stored.identity))
+        self._clash = ""
+
+    def compose(self) -> ComposeResult:
+        """Compose the name, the counter, a line for problems, and the identity."""
+        with Horizontal(classes="name-line"):
+            yield Static(f"{int(self.slot)} Name ", classes="label")
+            yield self._name_field
+            yield Static(classes="gap")
+            yield self._counter
+        yield Static(classes="problem", markup=False)
+        yield self._identity_area
+
+    def on_mount(self) -> None:
+        """Set the access here: a text area applies the style of `read_only` only when it changes."""
+        self.set_read_only(self._is_read_only)
+
+    @property
+    def agent_name(self) -> str:
+        """The typed name; blank means the default."""
+        return self._name_field.text
+
+    @property
+    def identity(self) -> str:
+        """The typed identity."""
+        return self._identity_area.text
+
+    def show_stored(self, stored: Character) -> None:
+        """Show what is stored; a text that does not differ keeps its cursor."""
+        if self._name_field.text != stored.given_name:
+            self._name_field.load_text(stored.given_name)
+        if self._identity_area.text != stored.identity:
+            self._identity_area.load_text(stored.identity)
+        self._counter.show(self._identity_area.length)
+
+    def set_read_only(self, is_read_only: bool) -> None:
+        """Make the text read-only or editable."""
+        self._name_field.read_only = self._identity_area.read_only = is_read_only
+
+    def say_clash(self, name: str) -> None:
+        """Say that another character is called `name`; an empty name clears that."""
+        self._clash = f"Another character is called {name}; choose another name." if name else ""
+        self._show_problem()
+
+    def _show_problem(self) -> None:
+        """Say what is wrong in a line of its own: the two fields have no border for a subtitle."""
+        sentences = [self._clash] if self._clash else []
+        if self._name_field.says_full:
+            sentences.append(
+                f"A name has at most {self._name_field.limit} characters; the rest was not taken."
+            )
+        if self._identity_area.says_full:
+            sentences.append(f"{self._identity_area.full_sentence}.")
+        line = self.query_one(".problem", Static)
+        line.update("\n".join(sentences))
+        line.display = bool(sentences)
+
+    @property
+    def fields(self) -> tuple[CappedTextArea, CappedTextArea]:
+        """The name and the identity, in the order of Tab."""
+        return self._name_field, self._identity_area
+
+    def focus_name(self) -> None:
+        """Focus the name immediately, so that keys already queued go there."""
+        self.screen.set_focus(self._name_field)
+
+    @on(CappedTextArea.LimitReached)
+    def _say_limit(self) -> None:
+        self._show_problem()
+
+    @on(CappedTextArea.Edited)
+    def _handle_text(self, event: CappedTextArea.Edited) -> None:
+        event.stop()
+        self._counter.show(self._identity_area.length)
+        self._show_problem()
+        self.post_message(self.Edited(self))
 
 
 class CastPanels(Vertical):
-    """Holds what the GM typed for every character whose panel was shown once, also while it is hidden."""
+    """Holds what the GM typed for every character whose panel was ever shown."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -22,7 +132,7 @@ class CastPanels(Vertical):
         """The character whose panel shows."""
 
     async def clear(self) -> None:
-        """Remove every panel, as before another session is shown."""
+        """Remove every panel, before another session is shown."""
         for panel in self._panels.values():
             await panel.remove()
         self._panels.clear()
@@ -30,12 +140,12 @@ class CastPanels(Vertical):
 
     @property
     def names(self) -> Mapping[Slot, str]:
-        """The names as they were typed."""
+        """The typed names."""
         return {slot: panel.agent_name for slot, panel in self._panels.items()}
 
     @property
     def identities(self) -> Mapping[Slot, str]:
-        """The identities as they were typed."""
+        """The typed identities."""
         return {slot: panel.identity for slot, panel in self._panels.items()}
 
     @property
@@ -44,25 +154,25 @@ class CastPanels(Vertical):
         return self._panels.get(self.slot)
 
     def show_stored(self, cast: Cast) -> None:
-        """Show what is stored where it differs from what stands in the panels."""
+        """Show what is stored in every panel."""
         for slot, panel in self._panels.items():
             panel.show_stored(cast[slot])
 
     def set_read_only(self, is_read_only: bool) -> None:
-        """Let the texts be changed, or only be read and copied."""
+        """Make the texts read-only or editable."""
         self._is_read_only = is_read_only
         for panel in self._panels.values():
             panel.set_read_only(is_read_only)
 
     def say_clashes(self, doubles: Mapping[Slot, str]) -> None:
-        """Say in each panel of `doubles` that another character has this name."""
+        """Say in the panel of each slot of `doubles` that another character has this name."""
         for slot, panel in self._panels.items():
             panel.say_clash(doubles.get(slot, ""))
 
     async def show(
         self, slot: Slot, cast: Cast, limits: Limits, agent_count: int, *, is_from_beginning: bool
     ) -> None:
-        """Show the panel of `slot`, or the last of `agent_count`; it has the focus if another had."""
+        """Show the panel of `slot`, or the last of `agent_count`; it takes the focus from another panel."""
         slots = first_slots(agent_count)
         self.slot = slot if slot in slots else slots[-1]
         if self.slot not in self._panels:
@@ -80,7 +190,7 @@ class CastPanels(Vertical):
             shown.focus_name()
 
     def neighbour(self, focused: Widget, step: int, agent_count: int) -> Slot | None:
-        """Return the character that Tab (1) or back (-1) leads to from `focused`; None within a panel."""
+        """Return the slot that Tab (1) or Shift+Tab (-1) goes to from `focused`; None within a panel."""
         slots, panel = first_slots(agent_count), self.shown
         to = slots.index(self.slot) + step
         if panel is None or not 0 <= to < len(slots):

@@ -1,8 +1,9 @@
-"""The question before tab 2 opens for the first time: what is locked, and who reads it (design 5 and 10)."""
+"""The question before tab 2 first opens: what is locked, and which model reads it (design 5 and 10)."""
 
+from contextlib import suppress
 from typing import ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -26,10 +27,12 @@ QUESTION = "Lock world, chapter and cast, and begin to play?"
 
 
 class LockModal(TextDialog):
-    """Asks, locks, and ends with whether it is locked; why it is not is a notice of the session."""
+    """Asks, locks, and ends with whether the chapter is locked; a notification tells tab 1 why it is not."""
 
     CSS_PATH = "../../widgets/dialogs/dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    _progress = getters.query_one("#progress", BusyLine)
 
     def __init__(
         self, session: SessionHandle, configuration: Configuration, *, is_confirmed: bool = False
@@ -41,7 +44,7 @@ class LockModal(TextDialog):
         self._request_id: RequestId | None = None
 
     def compose(self) -> ComposeResult:
-        """Compose the question; its box shows the progress afterwards."""
+        """Compose the question; the same box shows the progress later."""
         with Vertical(classes="dialog--box"):
             yield Static(QUESTION, classes="dialog--title", id="title")
             with VerticalScroll(classes="dialog--scroll", can_focus=False):
@@ -52,7 +55,7 @@ class LockModal(TextDialog):
                 yield Button("Lock and play", id="confirm", classes="action")
 
     def on_mount(self) -> None:
-        """Ask, unless the GM has said so already."""
+        """Ask, unless the GM has already confirmed."""
         self.query_one("#progress").display = False
         if self._is_confirmed:
             self._begin()
@@ -67,7 +70,7 @@ class LockModal(TextDialog):
             "From then on they can be read and copied, and no longer changed:",
             f"  • the world, {len(tab1.world):,} characters",
             f"  • the chapter, {len(tab1.chapter):,} characters",
-            f"  • {_agents(len(playing))}: {names}",
+            f"  • {len(playing)} agent{'s' if len(playing) > 1 else ''}: {names}",
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
@@ -78,15 +81,15 @@ class LockModal(TextDialog):
         lines += ["", "This cannot be undone. Reset Chapter archives the chapter and starts an empty one."]
         return Content("\n".join(lines))
 
+    @on(Button.Pressed, "#confirm")
     def _begin(self) -> None:
         self.query_one("#title", Static).update("Locking world, chapter and cast")
         self.query_one("#consequences", Static).update(Content(WAITING))
-        progress = self.query_one("#progress", BusyLine)
         reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
-        progress.begin(f"{reader.model} reads world and chapter")
-        progress.display = True
+        self._progress.begin(f"{reader.model} reads world and chapter")
+        self._progress.display = True
         self.query_one("#confirm").display = False
-        # Without the focus: an Enter too many would stop what was just begun. Esc and a click still do.
+        # Without the focus: a second Enter would cancel the lock. Esc and a click still do.
         self.query_one("#cancel").can_focus = False
         self.set_focus(None)
         self.run_worker(self._say_how_long(), group="expect", exit_on_error=False)
@@ -97,7 +100,7 @@ class LockModal(TextDialog):
             model = self._configuration.choices[AgentRole.WORLD_LOCK].model
             seconds = await self._session.last_duration(0, model)
         except StoryEngineError:
-            return  # The lock says what is wrong with the store.
+            return  # The lock reports what is wrong with the store.
         provider = self._configuration.settings.active().provider
         expected = expected_time_sentence(seconds, is_local=provider == "local")
         self.query_one("#consequences", Static).update(Content(f"{WAITING} {expected}".rstrip()))
@@ -115,21 +118,11 @@ class LockModal(TextDialog):
     @on(BusyLine.CancelRequested)
     @on(Button.Pressed, "#cancel")
     async def action_cancel(self) -> None:
-        """Leave everything as it is; a lock that runs is stopped and settled first."""
+        """Close without locking; a running lock is cancelled and settled first."""
         if self._request_id is None:
             self.dismiss(False)
             return
-        self.query_one("#progress", BusyLine).say("Cancelling")
-        try:
+        self._progress.say("Cancelling")
+        # Refused if the lock was settled just now: the dialog then closes with its outcome.
+        with suppress(StoryEngineError):
             await self._session.cancel(self._request_id)
-        except StoryEngineError:
-            return  # It was settled in this moment, and the dialog closes with what came of it.
-
-    @on(Button.Pressed, "#confirm")
-    def _confirm(self, event: Button.Pressed) -> None:
-        event.stop()
-        self._begin()
-
-
-def _agents(count: int) -> str:
-    return "1 agent" if count == 1 else f"{count} agents"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -18,17 +18,8 @@ from core.domain.limits import Limits
 from core.domain.request import Request
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.state_machine import Command
-from storyengine_tui.screens.setup.agent_panel import AgentPanel
-from storyengine_tui.screens.setup.cast_panels import CastPanels
-from storyengine_tui.screens.setup.setup_edit import TypedSetup
-from storyengine_tui.screens.setup.setup_view import (
-    HELP,
-    INTRO,
-    RESET_KEEPS,
-    RESET_WARNING,
-    SetupView,
-    setup_view,
-)
+from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
+from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.option_lists import GuardedSelect
@@ -48,20 +39,26 @@ _LIMITS = Limits()
 class SetupPane(SessionTab):
     """The page on which a chapter is set up, and read once it is locked."""
 
-    HELP = HELP
+    HELP = (
+        "World and chapter are locked when you first go to 2 Play. The entries at the bottom switch between "
+        "the characters; the number of agents shows or hides panels and forgets nothing."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
-        # At once: what is typed behind it is meant for the next character.
+        # With priority: text that is typed after it is meant for the next character.
         Binding("ctrl+n", "next_panel", "Next agent", priority=True),
         Binding("ctrl+r", "retry", "Retry", show=False),
     ]
 
     @dataclass
     class LockRequested(Message):
-        """The GM goes on to tab 2: world, chapter and cast are to be locked."""
+        """The GM wants to lock world, chapter and cast, and go on to tab 2."""
 
         is_confirmed: bool = False
 
     view: var[SetupView | None] = var(None, init=False)
+
+    _banner = getters.query_one("#lock-banner", Banner)
+    _entries = getters.query_one("#panels", SlotEntries)
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +83,7 @@ class SetupPane(SessionTab):
         self.autosave = Autosave(self._save, self.say_unsaved, self.say_saved)
 
     def compose(self) -> ComposeResult:
-        """Compose the four cells and what can be done with them."""
+        """Compose the cells, the entries of the characters, and the buttons."""
         with VerticalScroll(id="page", can_focus=False):
             yield Banner(id="lock-banner")
             yield Static(INTRO, id="intro")
@@ -112,10 +109,10 @@ class SetupPane(SessionTab):
             yield area
 
     async def on_session_attached(self) -> None:
-        """Show what is stored, from its end."""
+        """Show what is stored, each text from its end."""
         await self._cast.clear()
         self.is_from_beginning = False
-        self._go_to_top()
+        self._scroll_to_top()
         self.view = None
         self.refresh_view()
         await self._show_stored()
@@ -126,7 +123,7 @@ class SetupPane(SessionTab):
             self.view = setup_view(self.session)
 
     def watch_view(self, before: SetupView | None, view: SetupView | None) -> None:
-        """Veil what cannot be changed any more, and say so; follow what another window writes."""
+        """Veil the cells that cannot be changed, and say why; follow what another window writes."""
         if view is None:
             return
         is_editable = view.is_editable
@@ -149,13 +146,13 @@ class SetupPane(SessionTab):
             self.call_later(self._show_stored)
 
     async def flush(self) -> None:
-        """Store what was typed and is not stored yet."""
+        """Store what is typed and not stored yet."""
         if self._is_editable and self._typed().edit_of(self.session.snapshot) is not None:
             self.autosave.touch()
             await self.autosave.flush()
 
     async def make_ready(self) -> bool:
-        """Store what is typed and return whether it can be locked; say what is missing when it cannot."""
+        """Store what is typed and return whether it can be locked; if it cannot, say what is missing."""
         try:
             await self.flush()
         except StoryEngineError as error:
@@ -171,10 +168,10 @@ class SetupPane(SessionTab):
         return True
 
     async def focus_first_invalid(self) -> str:
-        """Go to a name that another character has."""
+        """Focus the first name that another character has."""
         doubles = self._typed().doubles(self.session.snapshot) if self._is_editable else {}
         for slot, name in doubles.items():
-            await self._go_to(slot)
+            await self._show_panel(slot, focus_name=True)
             return f"Two characters cannot both be called {name}; choose another name."
         return ""
 
@@ -196,20 +193,17 @@ class SetupPane(SessionTab):
         return self._count.value if isinstance(self._count.value, int) else 1
 
     async def _save(self) -> None:
-        if not self._is_editable:
-            return
-        edit = self._typed().edit_of(self.session.snapshot)
-        if edit is not None:
+        if self._is_editable and (edit := self._typed().edit_of(self.session.snapshot)) is not None:
             await self.session.edit_tab1(edit)
 
     def say_saved(self, *, is_complete: bool = True) -> None:
-        """What was typed is stored, but for a name that another character has."""
+        """Report that what was typed is stored, except for a name that another character has."""
         has_double = self.has_session and self._typed().doubles(self.session.snapshot)
         self._show_saved("name taken" if has_double else "stored")
         super().say_saved(is_complete=is_complete and not has_double)
 
     def say_unsaved(self, error: StoryEngineError) -> None:
-        """What was typed could not be stored, and is tried again."""
+        """Report that what was typed could not be stored; autosave tries again."""
         self._show_saved("not stored")
         super().say_unsaved(error)
 
@@ -231,38 +225,31 @@ class SetupPane(SessionTab):
         for area in (self._world, self._chapter):
             self.query_one(f"#{area.id}-counter", CharCounter).show(area.length)
 
-    async def _show_panel(self, slot: Slot) -> None:
-        """Show the panel of `slot`, and hide the others."""
+    async def _show_panel(self, slot: Slot, *, focus_name: bool = False) -> None:
+        """Show the panel of `slot`, hide the others, and focus the name if that is wanted."""
         session, cast = self.session.snapshot.session, self.session.snapshot.cast
         await self._cast.show(
             slot, cast, session.limits, self._agent_count, is_from_beginning=self.is_from_beginning
         )
         self._show_entries()
+        if focus_name:
+            self._focus_name()
 
-    async def _go_to(self, slot: Slot) -> None:
-        """Show the panel of `slot`, and go to the name in it."""
-        await self._show_panel(slot)
-        self._focus_name()
-
+    @on(SlotEntries.Entered)
     def _focus_name(self) -> None:
         if self._cast.shown is not None:
             self._cast.shown.focus_name()
 
     def _show_entries(self) -> None:
-        if not self.has_session:  # It was closed while the panel was made.
+        if not self.has_session:  # The chapter was closed while the panel was created.
             return
         snapshot, typed = self.session.snapshot, self._typed()
-        switcher = self.query_one("#panels", PanelSwitcher)
-        switcher.set_entries(typed.entries(snapshot))
-        switcher.active = self._cast.slot.colour
+        self._entries.set_entries(typed.entries(snapshot))
+        self._entries.active = self._cast.slot.colour
         self._cast.say_clashes(typed.doubles(snapshot))
 
-    @property
-    def _banner(self) -> Banner:
-        return self.query_one("#lock-banner", Banner)
-
     def _show_failure(self, request: Request | None) -> None:
-        """Say why a lock failed: it can be tried again, or what is written changed; nothing if none did."""
+        """Say why a lock failed, and offer to retry it or to edit; hide the banner if none failed."""
         if request is None:
             self._banner.hide()
             return
@@ -272,30 +259,27 @@ class SetupPane(SessionTab):
             actions=(BannerAction("retry", "Retry", "^r"), BannerAction("edit", "Edit")),
             tone=Tone.INFO if is_cancelled else Tone.ERROR,
         )
-        self._go_to_top()
+        self._scroll_to_top()
 
-    def _go_to_top(self) -> None:
+    def _scroll_to_top(self) -> None:
         self.query_one("#page").scroll_home(animate=False)
 
     def _say(self, sentence: str) -> None:
         self._banner.show(sentence, tone=Tone.WARNING)
-        self._go_to_top()
+        self._scroll_to_top()
 
     @on(CappedTextArea.Edited)
-    def _handle_text(self, event: CappedTextArea.Edited) -> None:
-        event.stop()
+    def _handle_text(self) -> None:
         self._show_counters()
         self._touch()
 
     @on(AgentPanel.Edited)
-    def _handle_panel(self, event: AgentPanel.Edited) -> None:
-        event.stop()
+    def _handle_panel(self) -> None:
         self._show_entries()
         self._touch()
 
     @on(Select.Changed, "#agent-count")
-    async def _handle_count(self, event: Select.Changed) -> None:
-        event.stop()
+    async def _handle_count(self) -> None:
         if not self.has_session:
             return
         await self._show_panel(self._cast.slot)
@@ -312,38 +296,30 @@ class SetupPane(SessionTab):
 
     @on(PanelSwitcher.Picked, "#panels")
     async def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
-        event.stop()
-        await self._show_panel(Slot[event.key.upper()])
-        if not self.query_one(SlotEntries).is_stepping:
-            self._focus_name()
-
-    @on(SlotEntries.Entered)
-    def _enter_panel(self, event: SlotEntries.Entered) -> None:
-        event.stop()
-        self._focus_name()
+        await self._show_panel(Slot[event.key.upper()], focus_name=not self._entries.is_stepping)
 
     async def action_next_panel(self) -> None:
-        """Go to the next character's name, around at the end."""
-        await self._go_to(slot_after(self._cast.slot, first_slots(self._agent_count)))
+        """Go to the next character's name; the first follows the last."""
+        slot = slot_after(self._cast.slot, first_slots(self._agent_count))
+        await self._show_panel(slot, focus_name=True)
 
-    async def leads_on(self, focused: Widget, step: int) -> bool:
-        """From the end of one character to the beginning of the next, and back."""
+    async def step_focus(self, focused: Widget, step: int) -> bool:
+        """Go from the end of one character to the beginning of the next, and back."""
         slot = self._cast.neighbour(focused, step, self._agent_count)
         if slot is None:
             return False
         await self._show_panel(slot)
-        if step > 0:
-            self._focus_name()
-        elif self._cast.shown is not None:
-            self._cast.shown.focus_identity()
+        if self._cast.shown is not None:
+            name, identity = self._cast.shown.fields
+            self.screen.set_focus(name if step > 0 else identity)
         return True
 
     def action_retry(self) -> None:
-        """Lock again what could not be locked."""
+        """Lock again after a failure."""
         self.post_message(self.LockRequested(is_confirmed=True))
 
     @on(Banner.ActionChosen, "#lock-banner")
-    def _do_as_banner_says(self, event: Banner.ActionChosen) -> None:
+    def _perform(self, event: Banner.ActionChosen) -> None:
         event.stop()
         if event.action == "retry":
             self.action_retry()
@@ -351,18 +327,18 @@ class SetupPane(SessionTab):
             self._world.focus()
 
     @on(Button.Pressed, "#go-on")
-    def _go_on(self, event: Button.Pressed) -> None:
-        event.stop()
+    def _request_lock(self) -> None:
         self.post_message(self.LockRequested())
 
-    def first_field(self) -> Widget | None:
-        """Return the world; a banner above it has buttons, but the GM does not start with those."""
-        return self._world
+    def on_tab_shown(self) -> None:
+        """Focus the world, unless a widget of this page has the focus."""
+        if not self.has_focus_within:
+            self.set_focus(self._world)
 
     @on(Button.Pressed, "#reset")
     def action_reset(self) -> None:
         """Ask whether the chapter is to be reset."""
-        question = ConfirmModal("Reset Chapter", f"{RESET_WARNING}\n\n{RESET_KEEPS}", is_destructive=True)
+        question = ConfirmModal("Reset Chapter", RESET_WARNING, is_destructive=True)
         self.ask(question, partial(self._reset, self.session))
 
     def _reset(self, session: "SessionHandle", is_confirmed: bool | None) -> None:
@@ -380,5 +356,5 @@ class SetupPane(SessionTab):
 
 
 def _keys_of(view: SetupView) -> object:
-    """Return what the footer depends on: it is composed again, which is expensive."""
+    """Return what the footer depends on, which is recomposed only on a change: that is expensive."""
     return view.failed, view.can_reset, view.session.slots

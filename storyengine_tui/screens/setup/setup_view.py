@@ -1,32 +1,35 @@
-"""What tab 1 says about a session: pure, from its snapshot to words (design 10)."""
+"""What tab 1 says about a session, and what is typed there as an edit for the engine (design 10).
 
-from dataclasses import dataclass
+Both are computed without widgets, from the snapshot and the typed texts alone.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.domain.request import LockRequest, Request
 from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.slot import Slot, first_slots
 from core.domain.state_machine import Command
+from core.engine.commands import Tab1Edit
 from core.store import Snapshot
+from core.text.cleaning import clean, clean_line
+from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
 
-HELP = (
-    "World and chapter are locked when you first go to 2 Play. The entries at the bottom switch between the "
-    "characters; the number of agents shows or hides panels and forgets nothing."
-)
 INTRO = "Write world, chapter and cast; then go on to 2 Play (F3)."
 READ_ONLY_TEXT = "Read-only in this window: you can read and copy."
 LOCKED = "Locked: you can read and copy. Reset Chapter, below, starts a new one."
 RESET_WARNING = (
     "Warning, resetting the chapter will delete all cells from the Story Engine, please make sure you "
-    "have saved any and all character and setting information before you reset."
-)
-"""The words of the specification."""
-RESET_KEEPS = (
+    "have saved any and all character and setting information before you reset.\n\n"
     "Only the cells of this window are emptied. The chapter itself is kept: it moves to the archive "
     "(F5, then v), where you can restore it or delete it for good."
 )
+"""The words of the specification, and below them what really happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +39,7 @@ class SetupView:
     session: Session
     stored: Tab1Inputs
     failed: Request | None
-    """The lock that was tried and failed."""
+    """The lock that failed, while the chapter is still being set up."""
     is_writer: bool
     """Whether this window may write."""
     is_editable: bool
@@ -44,7 +47,7 @@ class SetupView:
 
     @property
     def is_locked(self) -> bool:
-        """Whether nothing here can be changed any more."""
+        """Whether world, chapter and cast are locked."""
         return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
 
     @property
@@ -58,18 +61,78 @@ class SetupView:
 def setup_view(handle: "SessionHandle") -> SetupView:
     """Return what tab 1 shows of an open session."""
     snapshot = handle.snapshot
+    is_draft = snapshot.session.state is SessionState.DRAFT_TAB1
     return SetupView(
         session=snapshot.session,
         stored=snapshot.tab1,
-        failed=failed_lock(snapshot),
+        failed=next(iter(snapshot.failed(LockRequest)), None) if is_draft else None,
         is_writer=not handle.is_read_only,
         is_editable=handle.can(Command.EDIT_TAB1),
         can_reset=handle.can(Command.RESET),
     )
 
 
-def failed_lock(snapshot: Snapshot) -> Request | None:
-    """Return the lock that was tried and failed, while the chapter is still being set up."""
-    if snapshot.session.state is not SessionState.DRAFT_TAB1:
-        return None
-    return next(iter(snapshot.failed(LockRequest)), None)
+@dataclass(frozen=True, kw_only=True)
+class TypedSetup:
+    """Everything typed on tab 1. Slots whose panel was never shown are missing: they are as stored."""
+
+    world: str
+    chapter: str
+    agent_count: int
+    names: Mapping[Slot, str] = field(default_factory=dict)
+    identities: Mapping[Slot, str] = field(default_factory=dict)
+
+    def edit_of(self, snapshot: Snapshot) -> Tab1Edit | None:
+        """Return the differences from the stored set-up that can be stored; None if there are none.
+
+        A name that another character has is left out until it is unique; everything else is stored.
+        """
+        stored, session = snapshot.tab1, snapshot.session
+        doubles = self.doubles(snapshot)
+        edit = Tab1Edit(
+            world=None if clean(self.world) == stored.world else self.world,
+            chapter=None if clean(self.chapter) == stored.chapter else self.chapter,
+            identities={
+                slot: text
+                for slot, text in self.identities.items()
+                if clean(text) != stored.identities.get(slot, "")
+            },
+            names={slot: name for slot, name in self._changed_names(snapshot).items() if slot not in doubles},
+            agent_count=None if first_slots(self.agent_count) == session.slots else self.agent_count,
+        )
+        return None if edit == Tab1Edit() else edit
+
+    def entries(self, snapshot: Snapshot) -> list[PanelEntry]:
+        """Return the entries that switch between the characters' panels; `✎` marks one with an identity."""
+        entries, cast = [], snapshot.cast
+        for slot in first_slots(self.agent_count):
+            name = self.names.get(slot, cast[slot].given_name).strip() or slot.default_name
+            mark = "✎" if self.identities.get(slot, cast[slot].identity).strip() else ""
+            style = f"$slot-{slot.colour}"
+            entries.append(PanelEntry(slot.colour, int(slot), name, style=style, mark=mark))
+        return entries
+
+    def doubles(self, snapshot: Snapshot) -> dict[Slot, str]:
+        """Return the changed names that cannot be stored now, because another character has them."""
+        typed, doubles = self._changed_names(snapshot), dict[Slot, str]()
+        while True:
+            names = {
+                slot: (typed[slot] or slot.default_name)
+                if slot in typed and slot not in doubles
+                else snapshot.session.name_of(slot)
+                for slot in Slot
+            }
+            counts = Counter(name.casefold() for name in names.values())
+            clashing = [slot for slot in typed if slot not in doubles and counts[names[slot].casefold()] > 1]
+            if not clashing:
+                return doubles
+            doubles |= {slot: names[slot] for slot in clashing}
+
+    def _changed_names(self, snapshot: Snapshot) -> dict[Slot, str]:
+        stored = snapshot.session.names
+        typed = {slot: clean_line(name) for slot, name in self.names.items()}
+        return {
+            slot: name
+            for slot, name in typed.items()
+            if name != stored.get(slot, "") and not (name == slot.default_name and slot not in stored)
+        }

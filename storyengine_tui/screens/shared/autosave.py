@@ -1,4 +1,4 @@
-"""Stores what is typed within a second of the last key, and never twice at once (design 10)."""
+"""Stores what is typed within a second of the last key; saves never overlap (design 10)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,14 +8,14 @@ from core.domain.errors import StoryEngineError
 DEBOUNCE_SECONDS = 0.3
 """Seconds without a key after which a text is stored."""
 MAX_DELAY_SECONDS = 0.5
-"""Seconds after which it is stored even while keys keep coming: within the second, with room for a machine
-that has other work, and for the disk."""
+"""Seconds after which a text is stored even while keys keep coming: less than one second, which leaves time
+for a busy machine and for the disk."""
 RETRY_SECONDS = 2.0
 """Seconds after which a save that failed is tried again."""
 
 
 class Autosave:
-    """Calls `save` soon after `touch`; a failure is told and tried again, so nothing typed is forgotten."""
+    """Calls `save` soon after `touch`; reports a failure and tries again, so that no text is lost."""
 
     def __init__(
         self,
@@ -27,51 +27,47 @@ class Autosave:
         self._on_error = on_error
         self._on_saved = on_saved
         self._touched = asyncio.Event()
-        self._is_dirty = False
+        self.is_dirty = False
+        """Whether something typed is not stored yet."""
         self._last_touch = 0.0
         self._mutex = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to watch; `stop` ends it."""
+        """Start the background task; `stop` ends it."""
         if self._task is None:
             self._task = asyncio.create_task(self._watch(), name="autosave")
 
     async def stop(self) -> None:
-        """End watching; what is not stored yet needs `flush` before."""
+        """Stop the background task; call `flush` before, to store what is not stored yet."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
 
-    @property
-    def is_dirty(self) -> bool:
-        """Whether something typed is not stored yet."""
-        return self._is_dirty
-
     def touch(self) -> None:
-        """Something was typed."""
-        self._is_dirty = True
+        """Note that something was typed."""
+        self.is_dirty = True
         self._last_touch = asyncio.get_running_loop().time()
         self._touched.set()
 
     async def flush(self) -> None:
         """Store now what is not stored; raises StoryEngineError."""
         async with self._mutex:
-            if not self._is_dirty:
+            if not self.is_dirty:
                 return
-            self._is_dirty = False
+            self.is_dirty = False
             try:
                 await self._save()
-            except BaseException:  # cancelled too: what was typed is not stored yet
-                self._is_dirty = True
+            except BaseException:  # Also when cancelled: what was typed is not stored yet.
+                self.is_dirty = True
                 raise
         self._on_saved()
 
     async def _watch(self) -> None:
         while True:
             await self._touched.wait()
-            await self._wait_for_quiet()
+            await self._debounce()
             try:
                 await self.flush()
             except StoryEngineError as error:
@@ -79,7 +75,7 @@ class Autosave:
                 await asyncio.sleep(RETRY_SECONDS)
                 self._touched.set()
 
-    async def _wait_for_quiet(self) -> None:
+    async def _debounce(self) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + MAX_DELAY_SECONDS
         while loop.time() < deadline:

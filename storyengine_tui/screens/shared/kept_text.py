@@ -1,4 +1,4 @@
-"""A text that the database does not hold yet, in a file of its own until it is stored or given up."""
+"""A text that is not in the database yet, kept in a file of its own until it is stored or discarded."""
 
 import logging
 from contextlib import suppress
@@ -16,35 +16,35 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KeptText:
-    """Keeps what is typed key by key: it outlives the program and its terminal, though no power cut."""
+    """Keeps what is typed, key by key: it survives a killed program or terminal, but not a power cut."""
 
     file: Path
-    most: int = LARGEST_SMALL_FILE
-    """Bytes beyond which the file is not read."""
+    max_bytes: int = LARGEST_SMALL_FILE
+    """A larger file is not read."""
 
     @classmethod
     def correction_of(cls, session_id: SessionId, folder: Path) -> Self:
-        """Return where a correction of this chapter's canon is kept while it is written."""
+        """Return the file for a correction of this chapter's canon that is being written."""
         return cls(folder / f"correction-{session_id}")
 
     def read(self) -> str:
         """Return the text; empty when there is no file or it cannot be read."""
         with suppress(OSError, UnicodeDecodeError):
-            return clean(read_bounded(self.file, self.most).decode("utf-8"))
+            return clean(read_bounded(self.file, self.max_bytes).decode("utf-8"))
         return ""
 
     def keep(self, text: str, *, is_flushed: bool = False) -> None:
-        """Put `text` in place of the text before; not flushed, no key waits for the disk."""
+        """Replace the kept text by `text`; without `is_flushed`, keys do not wait for the disk."""
         if not text:
             self.forget()
             return
         try:
             write_privately(self.file, text, is_flushed=is_flushed)
         except OSError as error:
-            log.error("what is typed could not be kept in %s: %s", self.file, error)
+            log.error("typed text could not be kept in %s: %s", self.file, error)
 
     def forget(self) -> None:
-        """Keep it no more."""
+        """Delete the file."""
         try:
             self.file.unlink(missing_ok=True)
         except OSError as error:

@@ -1,6 +1,7 @@
-"""What the three tabs share: the open session, its notices, and errors that become a banner."""
+"""What the three tabs share: the open session, its notifications, and errors that become a banner."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,14 +19,14 @@ from storyengine_tui.textual_ext.visibility import is_displayed
 if TYPE_CHECKING:
     from textual.widgets import TextArea
 
+    from core.domain.ids import RequestId
     from core.engine.session_handle import SessionHandle
     from core.engine.sync.notifications import CallStarted, Notification
 
 T = TypeVar("T")
 
-
-FOCUS_TRIES = 5
-"""How often a page looks for what can take the focus, when what had it has gone."""
+FOCUS_RETRIES = 5
+"""How often a page sets the focus again, if the widget that received it was removed at once."""
 
 
 class InvalidInputError(IllegalCommandError):
@@ -36,35 +37,33 @@ class SessionTab(VerticalScroll, can_focus=False):
     """One tab. It sends commands to the open session and receives its notifications; it knows no other tab.
 
     Subclasses implement `on_session_attached`, which is called again when another session is opened and when
-    this window became the writer of the session that it only read, `on_notification`, `refresh_view` and
-    `flush`. What is typed is stored by `autosave`.
+    this window becomes the writer of a session that it could only read; `on_notification`; `refresh_view`;
+    and `flush`. `autosave` stores what is typed.
     """
 
+    @dataclass
     class CommandFailed(Message):
         """A command was refused or could not be stored; the text is still on screen."""
 
-        def __init__(self, error: StoryEngineError) -> None:
-            super().__init__()
-            self.error = error
+        error: StoryEngineError
 
+    @dataclass
     class Stored(Message):
-        """What was typed is stored; trouble with storing it is over.
+        """What was typed is stored, so a banner about text that could not be stored can go.
 
         `is_complete` says that everything on this page can be stored.
         """
 
-        def __init__(self, *, is_complete: bool = False) -> None:
-            super().__init__()
-            self.is_complete = is_complete
+        is_complete: bool = False
 
     is_from_beginning = False
-    """Whether texts are shown from their beginning, not from where one writes on."""
+    """Whether texts are shown from their beginning, with the cursor there, instead of from their end."""
 
     is_behind = False
-    """Whether it is laid out behind the page in sight, and not looked at."""
+    """Whether the page is laid out on the background layer, covered by the visible page."""
 
     folder: Path | None = None
-    """Where a text is kept that is not stored yet; None keeps it nowhere."""
+    """The folder for text that is not stored yet; None if it is kept nowhere."""
 
     autosave: Autosave
 
@@ -72,47 +71,44 @@ class SessionTab(VerticalScroll, can_focus=False):
     """The size at the last `Resize`."""
 
     _session: "SessionHandle | None" = None
-    _is_attached = False
+
+    has_session = False
+    """Whether a session is open."""
 
     @property
     def session(self) -> "SessionHandle":
         """The session that is shown; raises RuntimeError before the first.
 
-        After `detach` it is the one that was shown, until the next: a message or a worker that comes too
-        late finds it closed, and is refused with a sentence.
+        After `detach` it is the last one, until the next is attached: a late message or worker finds it
+        closed, and its command is refused with a reason.
         """
         if self._session is None:
             raise RuntimeError("no session is open yet")
         return self._session
 
     @property
-    def has_session(self) -> bool:
-        """Whether a session is open."""
-        return self._is_attached
-
-    @property
-    def is_looked_at(self) -> bool:
-        """Whether it is the page in sight."""
+    def is_in_view(self) -> bool:
+        """Whether this is the page that the GM sees."""
         return is_displayed(self) and not self.is_behind
 
     def shows(self, session: "SessionHandle") -> bool:
-        """Whether it is this session that is open; another may be, once something was waited for."""
-        return self._is_attached and self._session is session
+        """Whether `session` is still open; check it after every await, for another may be open by then."""
+        return self.has_session and self._session is session
 
     async def attach(self, session: "SessionHandle") -> None:
         """Show this session from now on."""
-        self._session, self._is_attached = session, True
+        self._session, self.has_session = session, True
         await self.on_session_attached()
 
     def detach(self) -> None:
-        """Let go of the session; what was typed has been flushed."""
-        self._is_attached = False
+        """Detach from the session; what was typed has been flushed."""
+        self.has_session = False
 
     async def on_session_attached(self) -> None:
-        """Show what the session holds now."""
+        """Show the content of the session that was attached."""
 
     def show_beginning(self) -> None:
-        """Show every text that can be changed from its beginning, until another session is attached."""
+        """Show every editable text from its beginning, until another session is attached."""
         from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
 
         self.is_from_beginning = True
@@ -120,25 +116,17 @@ class SessionTab(VerticalScroll, can_focus=False):
             area.action_document_end(False)
 
     async def prepare(self) -> None:
-        """Do what the GM would wait for on coming here, as far as that does not grow with the story."""
+        """Do in advance what would delay the first visit, as far as its cost does not grow with the story."""
 
     def on_tab_shown(self) -> None:
-        """The GM came to this tab: have the focus where to go on, at first on what comes first."""
-        if self.screen.focused is None or self not in self.screen.focused.ancestors:
-            first = self.first_field()
-            if first is not None:
-                self.have_focus(first)
-
-    def first_field(self) -> Widget | None:
-        """Return where the GM begins on this page."""
-        return next((widget for widget in self.query("*") if widget.focusable), None)
+        """Focus the widget where the GM continues, when the GM comes to this tab."""
 
     def field_for_typing(self) -> "TextArea | None":
-        """Return where a text goes that is typed or pasted beside every field; None where it has no place."""
+        """Return the field for text that is typed while no field has the focus; None if there is none."""
         return None
 
     def why_not(self, action: str) -> str:
-        """Return why the dimmed key of `action` does nothing now; empty where there is nothing to say."""
+        """Return why the dimmed key of `action` does nothing now; empty if there is nothing to say."""
         return ""
 
     def on_key(self, event: events.Key) -> None:
@@ -149,96 +137,88 @@ class SessionTab(VerticalScroll, can_focus=False):
         if why := self.why_not(active.binding.action):
             self.notify(why, severity="warning", markup=False)
 
-    def have_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
-        """Move the focus now: `Widget.focus` waits in the app's queue, and undoes a Tab that comes first."""
+    def set_focus(self, widget: Widget, *, scroll_visible: bool = False) -> None:
+        """Move the focus now: `Widget.focus` is queued, and would undo a Tab that is handled before it."""
         self.screen.set_focus(widget, scroll_visible=False)
         if scroll_visible:
-            # A page that has only now come to the front has no places for its widgets before it is laid out.
+            # The widgets of a page that was hidden until now have no regions before the next layout.
             self.call_after_refresh(self._center_focused, widget)
 
     def _center_focused(self, widget: Widget) -> None:
-        # Not `can_view_entire`, which is wrong until every container has heard of its size.
+        # Not `can_view_entire`, which is wrong until every container has received its size.
         scroller = next((node for node in widget.ancestors if isinstance(node, VerticalScroll)), self)
         if widget.has_focus and not scroller.region.contains_region(widget.region):
             self.screen.scroll_to_center(widget, origin_visible=True)
 
     def on_mount(self) -> None:
-        """What has the focus may go, as a button does with its banner; then keys would go nowhere.
+        """Start autosaving, and watch for a lost focus: keys would go nowhere.
 
-        The screen is watched: a button that is removed does not live to say that it lost the focus.
+        A focused button may be removed with its banner. The screen is watched, for a removed widget posts no
+        Blur. Behind a dialog or in an inactive terminal the focus is restored later.
         """
         self.autosave.start()
-        self.watch(self.screen, "focused", self._look_after_focus, init=False)
-        # Behind a dialog nothing is looked after; it is when the dialog has gone.
-        self.watch(self.screen, "stack_updates", self._look_again, init=False)
-        # Nor while somebody looks at another window; it is when this one is looked at again.
-        self.watch(self.app, "app_focus", self._look_again, init=False)
+        self.watch(self.screen, "focused", self._restore_focus_soon, init=False)
+        self.watch(self.screen, "stack_updates", self._restore_focus_soon, init=False)
+        self.watch(self.app, "app_focus", self._restore_focus_soon, init=False)
 
     async def on_unmount(self) -> None:
-        """Watch no more what is typed."""
+        """Stop autosaving."""
         await self.autosave.stop()
 
     def say_saved(self, *, is_complete: bool = False) -> None:
-        """What was typed is stored; `is_complete` says that nothing on the page cannot be."""
+        """Report that what was typed is stored; with `is_complete`, that no field has invalid text."""
         self.post_message(self.Stored(is_complete=is_complete))
 
     def say_unsaved(self, error: StoryEngineError) -> None:
-        """What was typed could not be stored, and is tried again."""
+        """Report that what was typed could not be stored; autosave tries again."""
         self.post_message(self.CommandFailed(error))
 
-    def _look_again(self) -> None:
-        self._look_after_focus(self.screen.focused)
-
     def on_resize(self, event: events.Resize) -> None:
-        """Keep what the GM writes or reads in sight on a smaller page.
+        """Keep the focused text visible on a smaller page.
 
-        Textual sends this also when only what is scrolled has grown; then the page stays where it is.
+        Textual sends this also when only the scrolled content has grown; the page does not scroll then.
         """
         before, self._size_before = self._size_before, event.size
-        if before == event.size:
-            return
         focused = self.screen.focused
-        if focused is not None and self in focused.ancestors:
-            self.call_after_refresh(self._keep_in_sight, focused)
+        if before != event.size and focused is not None and self.has_focus_within:
+            self.call_after_refresh(self._keep_in_view, focused)
 
-    def _keep_in_sight(self, focused: Widget) -> None:
-        from storyengine_tui.widgets.fields.capped_text_area import (
-            CappedTextArea,  # Not before the first paint.
-        )
+    def _keep_in_view(self, focused: Widget) -> None:
+        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
 
         if isinstance(focused, CappedTextArea):
             focused.bring_cursor_into_sight()
         else:
             self._center_focused(focused)
 
-    def _look_after_focus(self, focused: Widget | None) -> None:
-        if focused is None:
-            self.call_after_refresh(self._keep_focus)
+    def _restore_focus_soon(self) -> None:
+        if self.screen.focused is None:
+            self.call_after_refresh(self._restore_focus)
 
-    def _keep_focus(self, tries: int = FOCUS_TRIES) -> None:
-        # Not `is_on_screen`, which knows only after the next layout that another tab shows.
+    def _restore_focus(self, retries: int = FOCUS_RETRIES) -> None:
+        # Not `is_on_screen`, which is right for another tab only after the next layout.
         is_in_front = is_displayed(self) and self.app.screen is self.screen
         if self.has_session and self.app.app_focus and is_in_front and self.screen.focused is None:
             self.on_tab_shown()
-            if tries:
-                # What takes it may have gone in its turn, as a panel does for the next one.
-                self.call_after_refresh(self._keep_focus, tries - 1)
+            if retries:
+                # The widget that received it may be removed as well, as a panel is for the next one.
+                self.call_after_refresh(self._restore_focus, retries - 1)
 
-    async def leads_on(self, focused: Widget, step: int) -> bool:
-        """Go on from `focused` by Tab (1) or back (-1) where the page knows better than the order of fields.
+    async def step_focus(self, focused: Widget, step: int) -> bool:
+        """Handle Tab (1) or Shift+Tab (-1) if the page does not follow the order of fields here.
 
         Return whether it did.
         """
         return False
 
     def on_notification(self, notification: "Notification") -> None:
-        """Take in what is new; `refresh_view` follows once all of a commit is."""
+        """Handle one notification; `refresh_view` follows after all notifications of a commit."""
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
 
     async def flush(self) -> None:
-        """Store what was typed and is not stored yet; raises StoryEngineError when that fails."""
+        """Store what is typed and not stored yet; raises StoryEngineError when that fails."""
 
     async def focus_first_invalid(self) -> str:
         """Focus the first field whose text cannot be stored; return the reason, or nothing."""
@@ -247,27 +227,36 @@ class SessionTab(VerticalScroll, can_focus=False):
     def ask(self, dialog: Screen[T], answered: Callable[[T | None], None]) -> None:
         """Open a dialog over this page, unless one is open: a key or a click may come twice.
 
-        It has no id: the one before may still be on its way out, and two cannot have the same.
+        The dialog must have no id: the previous one may still be closing, and ids must be unique.
         """
         if self.app.screen is self.screen:
             self.app.push_screen(dialog, answered)
 
-    async def expected_time(self, session: "SessionHandle", call: "CallStarted") -> str:
-        """Return how long this may take, as far as earlier calls tell; nothing where the store does not."""
+    def expect(self, call: "CallStarted") -> None:
+        """Estimate from earlier calls how long a call may take, and pass the text to `show_expected`."""
+        work = self._expect(self.session, call)
+        self.run_worker(work, group="expect", exclusive=True, exit_on_error=False)
+
+    async def _expect(self, session: "SessionHandle", call: "CallStarted") -> None:
         from storyengine_tui.widgets.elapsed import expected_time
 
         try:
             seconds = await session.last_duration(call.agent_id, call.model)
         except StoryEngineError:
-            return ""
-        return expected_time(seconds, is_local=call.is_local)
+            expected = ""
+        else:
+            expected = expected_time(seconds, is_local=call.is_local)
+        self.show_expected(call.request.id, expected)
+
+    def show_expected(self, request_id: "RequestId", expected: str) -> None:
+        """Show how long the call of a request may take, if it is still the current one."""
 
     def do(self, command: Awaitable[object], *, group: str = "do") -> None:
         """Perform a command in the background."""
         self.run_worker(self.perform(command), group=group, exit_on_error=False)
 
     async def perform(self, command: Awaitable[T]) -> T | None:
-        """Await a command of the session; what it refuses is posted as CommandFailed and gives None."""
+        """Await a command of the session; if it is refused, post CommandFailed and return None."""
         try:
             return await command
         except StoryEngineError as error:

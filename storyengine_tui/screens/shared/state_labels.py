@@ -1,4 +1,4 @@
-"""What a session and its state are called where the GM reads it, on the screen and the command line."""
+"""Labels of session states and shortened titles, for the screen and the command line."""
 
 import re
 
@@ -18,7 +18,7 @@ STATE_LABELS = {
 
 
 def shortened_title(title: str, width: int) -> str:
-    """Return a title in at most `width` cells. Its end in brackets stays: restored chapters differ by it."""
+    """Return a title in at most `width` cells; keep a suffix in brackets: restored chapters differ by it."""
     if cell_len(title) <= width:
         return title
     found = re.search(r" \([^()]*\)$", title)

@@ -14,8 +14,8 @@ from textual.widget import Widget
 from textual.widgets import TabPane
 
 from core.domain.memory import MemoryBlock
-from storyengine_tui.screens.chapter import idle as quiet
-from storyengine_tui.screens.chapter.idle import IdleDetector
+from storyengine_tui.screens.chapter import tab_pages
+from storyengine_tui.screens.chapter.tab_pages import IdleDetector
 from storyengine_tui.screens.narrative import memory_loader
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
@@ -147,7 +147,7 @@ async def test_who_comes_there_meanwhile_is_there(desktop: Desktop, monkeypatch:
     async with playing(desktop) as (pilot, app):
         pages, pane = app.chapter._pages, app.chapter.query_one("#setup", TabPane)
         chain: list[Widget] = []
-        laid_out = pages._laid_out
+        laid_out = pages._wait_for_layout
 
         async def come(shown: Widget) -> None:
             await laid_out(shown)
@@ -155,7 +155,7 @@ async def test_who_comes_there_meanwhile_is_there(desktop: Desktop, monkeypatch:
             chain.extend(app.chapter.focus_chain)
             await pilot.press("f2")
 
-        monkeypatch.setattr(pages, "_laid_out", come)
+        monkeypatch.setattr(pages, "_wait_for_layout", come)
         await pages.lay_out_behind("setup")
         await pilot.pause()
         assert chain
@@ -177,7 +177,7 @@ async def test_a_page_is_left_alone_while_a_dialog_is_in_front(desktop: Desktop)
 
 
 async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(tab_pages, "IDLE_SECONDS", 0.02)
     waited = IdleDetector()
     coming = asyncio.create_task(waited.wait_until_idle())
     for _ in range(20):
@@ -185,7 +185,7 @@ async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.Monk
         waited.touch()
     assert not coming.done()
     await asyncio.wait_for(coming, 10)
-    monkeypatch.setattr(quiet, "IDLE_SECONDS", 3_600.0)
+    monkeypatch.setattr(tab_pages, "IDLE_SECONDS", 3_600.0)
     await asyncio.wait_for(waited.wait_until_idle(), 10)  # It still is.
     waited.touch()
     coming = asyncio.create_task(waited.wait_until_idle())

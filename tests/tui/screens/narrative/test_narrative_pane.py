@@ -231,10 +231,9 @@ def is_there(path: Path) -> bool:
 
 def test_parts_follow_each_other_with_a_blank_line() -> None:
     live = LiveDraft()
-    shown = [live.begin_call(), live.add("One. "), live.begin_call(), live.add("Two.")]
+    shown = [live.begin_part(), live.add("One. "), live.begin_part(), live.add("Two.")]
     assert "".join(shown) == "One. \n\nTwo."
-    assert live.part == 2
-    assert live.words == 2
+    assert live.text == "One. \n\nTwo."
 
 
 async def test_download_names_the_path_and_never_writes_over_a_file(desktop: Desktop) -> None:
