@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
-from core.domain.ids import RequestId
 from core.domain.prompt_range import PromptRange
 from core.domain.request import (
     Artifact,
@@ -36,7 +35,7 @@ class CallRow:
 
 def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[CallRow]:
     """Return the calls, oldest first, numbered from 1."""
-    by_id: Mapping[RequestId, Request] = {request.id: request for request in requests}
+    by_id = {request.id: request for request in requests}
     return [
         CallRow(number, artifact, by_id.get(artifact.request_id))
         for number, artifact in enumerate(artifacts, start=1)

@@ -1,7 +1,4 @@
-"""The second cell of tab 3: how the chapter is to be written, how long, and the button that builds it.
-
-What is typed is stored within a second of the last key (design 10).
-"""
+"""The second cell of tab 3: how the chapter is to be written, how long, and the button (design 10)."""
 
 from dataclasses import dataclass
 

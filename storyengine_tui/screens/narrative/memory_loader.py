@@ -4,15 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from core.domain.errors import StoryEngineError
-from core.domain.limits import LONGEST_CORRECTIONS, Limits
+from core.domain.limits import LONGEST_CORRECTIONS
 from core.domain.memory import MemoryBlock, corrections_length
 from storyengine_tui.screens.narrative.memory_cell import PAGE, MemoryCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
-
-_LIMITS = Limits()
 
 
 class MemoryLoader:
@@ -44,7 +42,8 @@ class MemoryLoader:
         """Read a memory that fits one page; a longer one is read only when the tab is visible."""
         if self._is_read or not self._page.has_session:
             return
-        if self._page.session.snapshot.session.prompt_index <= PAGE * _LIMITS.chunk_size:
+        session = self._page.session.snapshot.session
+        if session.prompt_index <= PAGE * session.limits.chunk_size:
             self._is_read = True
             await self._load(self._page.session)
 

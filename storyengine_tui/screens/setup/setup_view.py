@@ -1,7 +1,4 @@
-"""What tab 1 says about a session, and what is typed there as an edit for the engine (design 10).
-
-Both are computed without widgets, from the snapshot and the typed texts alone.
-"""
+"""What tab 1 says about a session, and what is typed there as an edit; without widgets (design 10)."""
 
 from collections import Counter
 from collections.abc import Mapping

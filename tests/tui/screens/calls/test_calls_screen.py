@@ -175,7 +175,7 @@ async def test_a_long_list_is_filled_as_the_cursor_goes(
 
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No time is measured, so that pictures are the same."""
+    """Replace measured times, so that pictures are the same."""
 
     def timeless(name: str) -> Callable[[Any], str]:
         return lambda _: name

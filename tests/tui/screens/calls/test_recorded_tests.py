@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 async def page_over_chapter(
     desktop: Desktop, server: FaultServer
 ) -> AsyncIterator[tuple[Pilot[None], StoryEngineApp]]:
-    """Have the page open over a chapter that a service plays."""
+    """Open the page over a chapter whose model is a service."""
     desktop.settings = Settings(provider="openai", base_url=server.base_url, _env_file=None)
     app = desktop.app()
     async with app.run_test(size=(80, 24)) as pilot:
@@ -79,7 +79,7 @@ async def test_a_test_is_listed_with_the_calls_of_the_chapter_also_when_it_fails
         assert "test call, no part of the story" in view.lines.text
 
 
-async def test_a_test_that_is_left_is_on_record_as_stopped(desktop: Desktop) -> None:
+async def test_a_test_call_that_the_gm_leaves_is_recorded_as_stopped(desktop: Desktop) -> None:
     await desktop.prepare(make_active)
     async with FaultServer() as server, page_over_chapter(desktop, server) as (pilot, app):
         server.script(Reply((asyncio.Event(),)))

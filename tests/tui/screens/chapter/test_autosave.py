@@ -1,4 +1,4 @@
-"""What is typed is stored within a second, however it is typed. Time is a number here, and nobody waits."""
+"""What is typed is stored within a second, however it is typed. The clock is simulated: no test waits."""
 
 import asyncio
 import selectors
@@ -12,7 +12,7 @@ from storyengine_tui.screens.shared.autosave import Autosave
 
 
 class Leaping(selectors.DefaultSelector):
-    """Where a loop would wait, its clock leaps instead."""
+    """An event loop whose clock jumps instead of waiting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ def never(error: StoryEngineError) -> None:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end in a loop whose clock leaps."""
+    """Run to the end in a loop whose clock jumps."""
     selector = Leaping()
     loop = asyncio.SelectorEventLoop(selector)
     loop.time = lambda: selector.now  # type: ignore[method-assign]  # a clock of the test

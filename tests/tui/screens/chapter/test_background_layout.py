@@ -1,4 +1,4 @@
-"""A page that was laid out behind the one in sight costs its first visit no more than any other."""
+"""The first visit to a tab that was laid out in the background is no slower than later ones."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ async def playing(desktop: Desktop) -> AsyncIterator[tuple[Pilot[Any], StoryEngi
 
 
 async def prepare(app: StoryEngineApp) -> None:
-    """Do what is done while the GM does nothing."""
+    """Do the background work of an idle moment."""
     for tab in ("setup", "narrative"):
         page = app.chapter._pages.get_page(tab)
         assert page is not None
@@ -116,7 +116,7 @@ async def test_memory_is_read_before_it_is_looked_at_unless_it_is_long(
         assert page not in app.focused.ancestors
 
 
-async def test_memory_that_comes_while_nobody_looks_is_shown_to_who_comes(
+async def test_memory_that_arrives_while_the_tab_is_hidden_is_shown_on_the_next_visit(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[int] = []
@@ -143,7 +143,9 @@ async def test_memory_that_comes_while_nobody_looks_is_shown_to_who_comes(
         assert "15–21" in screen_text(app)
 
 
-async def test_who_comes_there_meanwhile_is_there(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_tab_that_is_opened_during_its_background_layout_stays_open(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with playing(desktop) as (pilot, app):
         pages, pane = app.chapter._pages, app.chapter.query_one("#setup", TabPane)
         chain: list[Widget] = []
@@ -176,7 +178,7 @@ async def test_a_page_is_left_alone_while_a_dialog_is_in_front(desktop: Desktop)
         await pilot.pause()
 
 
-async def test_it_is_quiet_when_no_key_came_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_gm_is_idle_when_no_key_was_pressed_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tab_pages, "IDLE_SECONDS", 0.02)
     waited = IdleDetector()
     coming = asyncio.create_task(waited.wait_until_idle())

@@ -1,4 +1,4 @@
-"""What the GM writes in is in sight: in another chapter, on a smaller terminal, while typing."""
+"""The field that the GM writes in stays visible: in another chapter, on a smaller terminal, while typing."""
 
 from typing import Any
 

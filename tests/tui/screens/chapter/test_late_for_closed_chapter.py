@@ -1,4 +1,4 @@
-"""What was begun, pressed or clicked just before a chapter closed: it comes too late, and breaks nothing."""
+"""Commands, keys and clicks from just before a chapter closed arrive too late, and break nothing."""
 
 import pytest
 from textual.widgets import Button

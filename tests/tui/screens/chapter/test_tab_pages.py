@@ -1,4 +1,4 @@
-"""The pages of the tabs, which are made one after the other while the GM is at work already."""
+"""The pages of the tabs, which are created one after the other while the GM already works."""
 
 import asyncio
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""The banner of what could not be stored: it stays until just that is stored."""
+"""The banner about text or a reply that could not be stored stays until that is stored."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def banner(table: Table) -> Banner:
     return table.pane.screen.query_one("#trouble", Banner)
 
 
-async def test_a_text_that_is_stored_takes_away_what_was_said_of_texts(desktop: Desktop) -> None:
+async def test_storing_a_text_hides_a_banner_about_texts(desktop: Desktop) -> None:
     async with at_window(desktop) as table:
         table.pane.post_message(SessionTab.CommandFailed(ERROR))
         await table.until(lambda: banner(table).is_shown)
@@ -26,7 +26,7 @@ async def test_a_text_that_is_stored_takes_away_what_was_said_of_texts(desktop: 
         await table.until(lambda: not banner(table).is_shown)
 
 
-async def test_a_text_that_is_stored_leaves_what_was_said_of_a_reply_that_is_not(desktop: Desktop) -> None:
+async def test_storing_a_text_keeps_a_banner_about_a_reply_that_is_not_stored(desktop: Desktop) -> None:
     async with at_window(desktop) as table:
         listeners = table.session._writer.listeners
         listeners.publish(StorageTrouble(ERROR))

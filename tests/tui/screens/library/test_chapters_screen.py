@@ -149,7 +149,7 @@ async def test_archive_restore_and_purge_with_a_second_question(desktop: Desktop
         assert not await engine.sessions(is_archived=True)
 
 
-async def test_new_goes_on_with_an_empty_chapter_and_makes_no_second_empty_one(desktop: Desktop) -> None:
+async def test_new_reuses_an_empty_chapter(desktop: Desktop) -> None:
     async with desktop.window(make_two) as (pilot, app):
         for _ in range(2):
             await listed(pilot)

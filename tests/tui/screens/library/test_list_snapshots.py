@@ -1,4 +1,4 @@
-"""Pictures of what lies over the chapter: the archive, the question before a purge, and the palette."""
+"""Pictures of the archive, the question before a purge, and the palette."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Save slots from the chapter list: shown, restored into a new chapter, kept under a name, let go."""
+"""Save slots from the chapter list: shown, restored into a new chapter, saved under a name, deleted."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def make_played(engine: Engine, prompts: int) -> SessionId:
-    """Store a chapter, closed after its lock: a slot is taken beside the play, maybe a moment later."""
+    """Store a chapter, closed after its lock: an automatic slot is saved in the background, maybe later."""
     session_id = await make_active(engine)
     session = await engine.open(session_id)
     for number in range(1, prompts + 1):
@@ -38,7 +38,7 @@ async def make_saved(engine: Engine) -> None:
 
 
 async def make_kept(engine: Engine) -> None:
-    """Store a chapter with slots of both kinds, each taken while nothing else goes on."""
+    """Store a chapter with slots of both kinds, each taken while nothing else runs."""
     session_id = await make_played(engine, 2)
     await engine.retitle(session_id, "The [/x] Light")
     await engine.save_points.keep(session_id, "Before the [/x] storm, and the long night that came after it")
@@ -84,7 +84,7 @@ async def test_it_lists_the_newest_first_and_restores_one_into_a_new_chapter(des
         await app.close_everything()
 
 
-async def test_what_was_typed_just_now_is_kept_under_the_name_that_is_given(desktop: Desktop) -> None:
+async def test_saving_a_slot_stores_what_was_just_typed(desktop: Desktop) -> None:
     async with desktop.window(make_saved) as (pilot, app):
         await pilot.press("f3", *"Quick")
         screen = await shown(pilot)
@@ -99,7 +99,7 @@ async def test_what_was_typed_just_now_is_kept_under_the_name_that_is_given(desk
         assert "Quick" in str(new.document["unsent"])
 
 
-async def test_a_slot_of_the_gm_can_be_let_go_and_no_other(desktop: Desktop) -> None:
+async def test_only_a_slot_that_the_gm_named_can_be_deleted(desktop: Desktop) -> None:
     await desktop.prepare(make_saved)
     async with desktop.app().run_test() as pilot:
         screen = await shown(pilot)

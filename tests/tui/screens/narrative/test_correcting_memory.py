@@ -258,7 +258,7 @@ async def test_a_text_that_was_not_added_is_there_again_after_the_program_was_en
         await session.aclose()
 
 
-async def test_a_text_for_which_there_is_no_room_any_more_is_shown_whole_and_refused_with_a_sentence(
+async def test_a_text_that_no_longer_fits_is_shown_whole_and_refused_with_a_reason(
     desktop: Desktop,
 ) -> None:
     async with active_page(desktop) as (page, dialog):

@@ -164,7 +164,7 @@ async def test_thousands_of_blocks_open_at_once_and_every_one_can_be_found() -> 
         assert cell._pages.has_earlier
 
 
-async def test_a_new_block_comes_into_sight_only_for_who_looks_at_the_newest() -> None:
+async def test_a_new_block_scrolls_into_view_only_if_the_newest_was_in_view() -> None:
     app, cell = cell_app()
     first, *others = blocks(4)
     async with app.running() as pilot:

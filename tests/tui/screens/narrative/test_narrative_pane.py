@@ -271,7 +271,7 @@ async def test_a_folder_that_cannot_be_written_is_said_and_nothing_is_lost(deskt
         assert "copy the text" in app.errors[0].hint
 
 
-async def test_served_in_a_browser_the_file_goes_there(
+async def test_a_program_served_to_a_browser_downloads_the_file_there(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desktop.script = SCRIPT

@@ -1,5 +1,5 @@
 """Every fault of a model, for every kind of request, one after the other in one window: what the banner says,
-that nothing else has moved, and that Retry makes it good in the end."""
+that nothing else has changed, and that Retry succeeds in the end."""
 
 import os
 from collections.abc import Callable
@@ -101,7 +101,7 @@ def in_turn(match: ScriptMatch, faults: dict[Fault, str]) -> Script:
 
 
 def has_failed(session: SessionHandle, kind: RequestKind, times: int) -> Callable[[], bool]:
-    """Return whether the request of this kind has failed so often, for who waits for it."""
+    """Return whether the request of this kind has failed so often."""
     return lambda: any(
         one.kind is kind and one.state is RequestState.FAILED and one.attempts == times
         for one in session.snapshot.requests

@@ -157,7 +157,7 @@ async def test_an_end_that_fails_can_be_tried_again_or_taken_back(desktop: Deskt
 
 @asynccontextmanager
 async def other_window(desktop: Desktop) -> AsyncIterator[SessionHandle]:
-    """Another window that holds the one session that there is."""
+    """Another window, which is the writer of the only session."""
     async with desktop.engine("the other window") as engine:
         [summary] = await engine.sessions()
         session = await engine.open(summary.id)
@@ -197,7 +197,7 @@ async def test_a_second_window_reads_along_and_goes_on_when_it_is_the_writer(des
         assert table.session.can(Command.END_CHAPTER)
 
 
-async def test_who_reads_along_sees_who_is_answering_and_what(desktop: Desktop, gate: Gate) -> None:
+async def test_a_read_only_window_shows_who_is_answering_and_the_reply(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop, prompts=1):
         pass
     async with other_window(desktop) as writer, at_table(desktop, prompts=None) as table:

@@ -149,7 +149,7 @@ async def test_the_next_panel_shows_while_the_reply_streams_and_takes_what_is_ty
         assert table.area(Slot.ORANGE).has_focus
 
 
-async def test_a_reply_moves_nobody_who_chose_a_panel(desktop: Desktop, gate: Gate) -> None:
+async def test_a_reply_does_not_switch_from_a_panel_that_the_gm_chose(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
         await table.send("HOLD")
         await table.pilot.press("alt+1")
@@ -158,7 +158,7 @@ async def test_a_reply_moves_nobody_who_chose_a_panel(desktop: Desktop, gate: Ga
         assert table.slot() is Slot.RED
 
 
-async def test_a_reply_leaves_the_focus_to_who_reads(desktop: Desktop, gate: Gate) -> None:
+async def test_a_reply_does_not_take_the_focus_from_the_transcript(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
         await table.send("HOLD")
         table.transcript.focus()
@@ -170,7 +170,7 @@ async def test_a_reply_leaves_the_focus_to_who_reads(desktop: Desktop, gate: Gat
 
 
 @pytest.mark.parametrize("how", ["escape", "click"])
-async def test_cancelling_gives_the_text_back_and_moves_no_number(
+async def test_cancelling_returns_the_text_and_uses_no_prompt_number(
     desktop: Desktop, gate: Gate, how: str
 ) -> None:
     async with at_table(desktop) as table:
@@ -201,7 +201,7 @@ async def test_fast_typing_after_enter_stays_behind(desktop: Desktop) -> None:
         assert table.text(Slot.RED) == "c"
 
 
-async def test_keys_that_come_in_one_gulp_with_enter_are_for_the_next_character(desktop: Desktop) -> None:
+async def test_keys_that_arrive_together_with_enter_go_to_the_next_character(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         for key in ("a", "enter", "b", "c", "enter", "d"):
             table.app.post_message(events.Key(key, key if len(key) == 1 else None))
@@ -215,7 +215,7 @@ async def test_keys_that_come_in_one_gulp_with_enter_are_for_the_next_character(
         assert table.text(Slot.YELLOW) == "d"
 
 
-async def test_what_is_typed_beside_the_panels_goes_into_the_one_that_shows(desktop: Desktop) -> None:
+async def test_text_typed_without_focus_goes_into_the_panel_that_shows(desktop: Desktop) -> None:
     async with at_window(desktop, prompts=1) as table:
         table.transcript.focus()
         await table.type("Look up")
@@ -227,7 +227,7 @@ async def test_what_is_typed_beside_the_panels_goes_into_the_one_that_shows(desk
         assert table.slot() is Slot.YELLOW, "digits are the entries' own"
 
 
-async def test_keys_never_go_nowhere_when_a_banner_goes(desktop: Desktop) -> None:
+async def test_keys_are_not_lost_when_a_focused_banner_disappears(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.send("FAIL now")
         await table.until(lambda: table.banner())

@@ -22,7 +22,7 @@ def more_below(table: Table) -> bool:
 
 
 def visible(table: Table) -> str:
-    """The lines of the transcript that are in sight."""
+    """The visible lines of the transcript."""
     view = table.transcript
     return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height))
 

@@ -1,4 +1,4 @@
-"""Tab 2: what waits, what fails and what comes back; nothing that the GM wrote is lost on any way."""
+"""Tab 2: queued, failed and returned prompts; no text of the GM is lost."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ CUT = Script(
 
 
 async def hold(table: Table) -> None:
-    """Have a reply stream that does not end."""
+    """Start a reply whose stream does not end."""
     await table.send("HOLD")
     await table.until(lambda: table.transcript.is_streaming)
 
@@ -77,7 +77,7 @@ async def test_the_key_takes_the_newest_back_and_the_button_any(desktop: Desktop
         assert table.stored.prompt_index == 1
 
 
-async def test_what_is_taken_back_joins_what_was_typed_meanwhile(desktop: Desktop, gate: Gate) -> None:
+async def test_a_prompt_that_is_taken_back_joins_text_typed_since(desktop: Desktop, gate: Gate) -> None:
     async with at_table(desktop) as table:
         await hold(table)
         await table.send("first")
@@ -151,7 +151,7 @@ async def test_retry_sends_an_edited_text_as_it_stands(desktop: Desktop) -> None
         assert table.text(Slot.RED) == ""
 
 
-async def test_a_failure_takes_no_text_from_who_types_elsewhere(desktop: Desktop, gate: Gate) -> None:
+async def test_a_failure_removes_no_text_from_another_panel(desktop: Desktop, gate: Gate) -> None:
     desktop.script = Script(
         reply=(
             Entry(
@@ -291,7 +291,7 @@ async def test_a_prompt_that_was_interrupted_waits_in_its_panel_after_a_restart(
         assert table.text(Slot.ORANGE) == "Jonas?"
 
 
-async def test_text_that_is_only_here_survives_that_another_window_takes_over(desktop: Desktop) -> None:
+async def test_unsaved_text_survives_a_takeover_by_another_window(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.type("mine")
         area = table.area(Slot.RED)

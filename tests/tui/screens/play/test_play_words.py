@@ -1,4 +1,4 @@
-"""What tab 2 is made of, without a screen: texts that meet, words for the GM, and the events it keeps."""
+"""The parts of tab 2 that need no screen: joined texts, sentences for the GM, and the kept events."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -98,7 +98,7 @@ def test_a_summary_that_was_not_made_says_when_it_will_be(code: ErrorCode, what_
     assert what_then in hint
 
 
-def test_events_that_come_twice_are_kept_once_and_old_ones_are_let_go() -> None:
+def test_duplicate_events_are_kept_once_and_old_ones_are_dropped() -> None:
     played, all_events, story = PlayedEvents(), events(40), session(40)
     played.load((), story.id)
     limit = 2_000
@@ -120,7 +120,7 @@ def test_events_that_come_twice_are_kept_once_and_old_ones_are_let_go() -> None:
     assert len(played._events) < len(all_events)
 
 
-def test_events_of_another_session_are_not_taken_and_its_window_is_empty() -> None:
+def test_events_of_another_session_are_ignored_and_its_window_is_empty() -> None:
     played, ours = PlayedEvents(), session(3)
     theirs = replace(ours, id=SessionId(UUID(int=77)))
     foreign = [replace(event, session_id=theirs.id) for event in events(5)]
@@ -128,6 +128,6 @@ def test_events_of_another_session_are_not_taken_and_its_window_is_empty() -> No
     played.append(foreign, 2_000)
     assert played.next_index == 4
     assert played.window(theirs).pieces == ()
-    assert played.next_index == 1, "what was of the other session is let go"
+    assert played.next_index == 1, "events of the previous session are dropped"
     played.load([*events(3), *foreign[:2]], theirs.id)
     assert played.next_index == 2

@@ -1,4 +1,4 @@
-"""What tab 2 shows is of the session that is open, whatever was shown, restored and hidden before."""
+"""Tab 2 shows the open session, whatever was shown, restored and hidden before."""
 
 import asyncio
 import random
@@ -56,7 +56,7 @@ class Reader:
     ended: SessionId
 
     async def over_the_list(self, work: Any) -> None:
-        """Do something as from the chapter list, which lies over the chapter meanwhile."""
+        """Do something as from the chapter list, which covers the chapter meanwhile."""
         self.app.action_chapters()
         await until(self.pilot, lambda: isinstance(self.app.screen, ChaptersScreen))
         await work
@@ -77,11 +77,11 @@ class Reader:
         return self.app.session.id
 
     async def behind(self) -> None:
-        """Lay the page out behind the one in sight, as while nobody types."""
+        """Lay the page out in the background, as in an idle moment."""
         await self.app.chapter._pages.lay_out_behind("play")
 
     async def check(self) -> None:
-        """Compare what is painted, where tab 2 is in sight and there is something to compare."""
+        """Compare what is painted, if tab 2 is visible and there is something to compare."""
         session = self.app.session
         assert session is not None
         if self.app.chapter.active_tab != "play" or not session.snapshot.session.tab1_locked:
@@ -97,7 +97,7 @@ class Reader:
 
 
 def painted(app: StoryEngineApp, view: TranscriptView) -> list[str]:
-    """Return the rows of the transcript as they stand on the screen."""
+    """Return the rows of the transcript as they are on the screen."""
     x, y, width, height = view.scrollable_content_region
     rows = app.chapter._compositor.render_strips()[y : y + height]
     return [row.crop(x, x + width).text.strip() for row in rows]
@@ -202,7 +202,7 @@ def of_another(prompts: int) -> Window:
     return render_window(others, replace(chapter.session(prompts), id=SessionId(UUID(int=77))))
 
 
-async def test_nothing_of_the_session_before_stays_in_the_view() -> None:
+async def test_the_view_shows_nothing_of_the_previous_session() -> None:
     app = WidgetApp(lambda: [TranscriptView()])
     async with app.running((60, 20)) as pilot:
         view = app.query_one(TranscriptView)

@@ -99,7 +99,7 @@ async def test_a_lock_that_runs_is_shown_and_can_be_cancelled(desktop: Desktop) 
         (0.2, "local", "tab 2 opens."),
     ],
 )
-async def test_a_lock_that_runs_says_how_long_it_took_last_time_and_makes_no_number_up(
+async def test_a_running_lock_says_how_long_it_took_last_time_and_invents_no_number(
     desktop: Desktop,
     monkeypatch: pytest.MonkeyPatch,
     seconds: float | None,

@@ -1,4 +1,4 @@
-"""The password before the screen: nothing of a chapter shows or starts until it is right."""
+"""The password screen: nothing of a chapter shows or starts before the password is right."""
 
 import json
 import time
@@ -79,7 +79,7 @@ async def test_tries_at_the_screen_and_at_the_command_line_are_counted_together(
         assert pilot.app.screen.query_one("#password", Input).value == ""
 
 
-async def test_without_a_password_nothing_asks(desktop: Desktop) -> None:
+async def test_without_a_password_no_password_is_asked_for(desktop: Desktop) -> None:
     app = desktop.app()
     async with app.run_test() as pilot:
         await opened(pilot)
