@@ -8,6 +8,7 @@ from storyengine_tui.cli.commands import consent, database, exchange, model, ses
 from storyengine_tui.cli.commands.doctor import doctor
 from storyengine_tui.cli.commands.password import password
 from storyengine_tui.cli.commands.play import play
+from storyengine_tui.cli.running import command
 
 app = typer.Typer(
     name="storyengine",
@@ -17,9 +18,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-app.command()(play)
-app.command()(doctor)
-app.command()(password)
+for work in (play, doctor, password):
+    command(app)(work)
 database.register(app)
 app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")

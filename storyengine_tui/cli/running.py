@@ -1,4 +1,4 @@
-"""Runs a command: one sentence and a hint for what the GM can fix, a log entry for what is a bug."""
+"""Runs commands: a sentence and a hint for what the GM can fix, a log entry for what is a bug."""
 
 import asyncio
 import logging
@@ -6,8 +6,11 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -25,6 +28,28 @@ from storyengine_tui.cli.words import say_wrong as say_wrong
 from storyengine_tui.cli.words import start_log as start_log
 
 log = logging.getLogger(__name__)
+
+Command = TypeVar("Command", bound=Callable[..., Coroutine[object, object, None]])
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
+
+
+def command(app: typer.Typer, name: str | None = None) -> Callable[[Command], Command]:
+    """Register an async function as a command of `app`, with the option --debug; `run` runs it."""
+
+    def register(work: Command) -> Command:
+        @wraps(work)
+        def call(*, debug: bool, **arguments: Any) -> None:
+            run(work(**arguments), is_debug=debug)
+
+        known = signature(work)
+        option = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
+        # Typer reads the options from both.
+        vars(call)["__signature__"] = known.replace(parameters=[*known.parameters.values(), option])
+        call.__annotations__ = {**work.__annotations__, "debug": Debug}
+        app.command(name)(call)
+        return work
+
+    return register
 
 
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:

@@ -5,20 +5,16 @@ from typing import Annotated
 import typer
 
 from storyengine_tui.bootstrap import configure
-from storyengine_tui.cli.running import run, say
+from storyengine_tui.cli.running import command, say
 
 app = typer.Typer(help="Where text may be sent to. Nothing leaves this machine before you say so.")
 
 Address = Annotated[str, typer.Argument(metavar="URL", help="The base URL of the service.")]
 
 
-@app.command("list")
-def list_() -> None:
+@command(app, "list")
+async def list_() -> None:
     """List the addresses that were granted."""
-    run(_list())
-
-
-async def _list() -> None:
     granted = sorted(configure().consent.granted())
     for url in granted:
         say(url)
@@ -26,13 +22,9 @@ async def _list() -> None:
         say("No address is granted: no text leaves this machine.")
 
 
-@app.command()
-def grant(url: Address) -> None:
+@command(app)
+async def grant(url: Address) -> None:
     """Allow text to be sent to this address."""
-    run(_grant(url))
-
-
-async def _grant(url: str) -> None:
     address = configure().consent.grant(url)
     say(
         f"Granted. What you write for a chapter, and what was played, may now be sent to {address}. "
@@ -40,12 +32,8 @@ async def _grant(url: str) -> None:
     )
 
 
-@app.command()
-def revoke(url: Address) -> None:
+@command(app)
+async def revoke(url: Address) -> None:
     """Allow it no longer."""
-    run(_revoke(url))
-
-
-async def _revoke(url: str) -> None:
     was_granted = configure().consent.revoke(url)
     say("Revoked." if was_granted else "That address was not granted.")

@@ -6,7 +6,6 @@ import sys
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -17,7 +16,7 @@ from core.config.private_files import NotPrivateError, refuse_open
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration, configure, running_catalog
 from storyengine_tui.cli.exit_codes import ExitCode
-from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.running import console, say
 from storyengine_tui.cli.words import shown
 
 _PATIENCE = 5.0
@@ -33,25 +32,19 @@ class Finding:
     fix: str = ""
 
 
-def doctor(
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
-) -> None:
+async def doctor() -> None:
     """Check Python, data directory, database, schema, model and consent; say how to fix each."""
-    findings: list[Finding] = []
-    run(_doctor(findings), is_debug=debug)
-    if any(finding.fix for finding in findings):
-        raise typer.Exit(ExitCode.REFUSED)
-
-
-async def _doctor(findings: list[Finding]) -> None:
+    is_well = True
     async for finding in _examine():
-        findings.append(finding)
+        is_well = is_well and not finding.fix
         mark = "fix " if finding.fix else "ok  "
         line = Text(shown(f"{mark}  {finding.subject}: {finding.text}"))
         line.stylize("red" if finding.fix else "green", 0, 4)
         console.print(line, soft_wrap=True)
         if finding.fix:
             say(f"      {finding.fix}")
+    if not is_well:
+        raise typer.Exit(ExitCode.REFUSED)
 
 
 async def _examine() -> AsyncIterator[Finding]:

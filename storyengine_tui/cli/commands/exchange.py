@@ -15,9 +15,9 @@ from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
 from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
+from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import cannot_write, print_bytes, run, say
+from storyengine_tui.cli.running import cannot_write, command, print_bytes, say
 
 LARGEST_IMPORT = 512 * 1024 * 1024
 """Bytes; a larger file is no session of ours."""
@@ -33,30 +33,12 @@ class ExportFormat(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    app.command("export")(export)
-    app.command("import")(import_)
-
-
-def export(
-    session: SessionArgument,
-    format: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(ExportFormat),
-            help="The transcript or the newest chapter as text, or everything.",
-        ),
-    ] = ExportFormat.JSON,
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
-    ] = None,
-    debug: Debug = False,
-) -> None:
-    """Write a session as text or as JSON of everything. An existing file is not written over."""
-    run(_export(session, _format(format), out), is_debug=debug)
+    command(app)(export)
+    command(app, "import")(import_)
 
 
 def _format(name: str) -> ExportFormat:
-    """Return what to export; a word that names nothing is a fault of the command line."""
+    """Return what to export; raise typer.BadParameter for any other word."""
     try:
         return ExportFormat(name)
     except ValueError:
@@ -65,10 +47,23 @@ def _format(name: str) -> ExportFormat:
         ) from None
 
 
-async def _export(name: str, format_: ExportFormat, out: Path | None) -> None:
+async def export(
+    session: SessionArgument,
+    format: Annotated[
+        ExportFormat,
+        typer.Option(
+            parser=_format,
+            metavar="|".join(ExportFormat),
+            help="The transcript or the newest chapter as text, or everything.",
+        ),
+    ] = ExportFormat.JSON,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
+    ] = None,
+) -> None:
+    """Write a session as text or as JSON of everything. An existing file is not written over."""
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, name)
-        content = await _content(catalog, session_id, format_)
+        content = await _content(catalog, await find_session(catalog, session), format)
     if out is None:
         print_bytes(content)
         return
@@ -106,15 +101,10 @@ def _write_new(out: Path, content: bytes) -> None:
         raise cannot_write(out, error) from error
 
 
-def import_(
+async def import_(
     file: Annotated[Path, typer.Argument(help="A JSON file written by `storyengine export`.")],
-    debug: Debug = False,
 ) -> None:
     """Read an exported session into a new one; nothing that exists is touched."""
-    run(_import(file), is_debug=debug)
-
-
-async def _import(file: Path) -> None:
     configuration = await unlocked()
     document = await asyncio.to_thread(read_file, file)
     body = await asyncio.to_thread(from_json, document)

@@ -8,9 +8,8 @@ import typer
 from core.config.password import hash_password
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
-from storyengine_tui.cli.commands.sessions import Debug
 from storyengine_tui.cli.gate import open_gate
-from storyengine_tui.cli.running import run, say
+from storyengine_tui.cli.running import say
 from storyengine_tui.screens.models.settings_file import change_settings
 
 WHAT_IT_DOES = (
@@ -21,19 +20,14 @@ UNSEEN = "Start it at a terminal, or set STORYENGINE_PASSWORD_HASH to an argon2 
 FORGOTTEN = "If you forget it, take the line password_hash out of {file}."
 
 
-def password(
+async def password(
     remove: Annotated[bool, typer.Option("--remove", help="Ask for no password any more.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Set the password that guards the chapters, or change it; with --remove take it away."""
-    run(_password(is_removed=remove), is_debug=debug)
-
-
-async def _password(*, is_removed: bool) -> None:
     configuration = configure()
     await open_gate(configuration)
     file = configuration.paths.config_file
-    if is_removed:
+    if remove:
         if configuration.gate is None:
             say("No password is set.")
             return

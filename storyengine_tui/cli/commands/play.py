@@ -32,10 +32,10 @@ from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.model import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.outage import Outage
-from storyengine_tui.cli.running import cannot_write, console, run, say, say_wrong
+from storyengine_tui.cli.running import cannot_write, console, say, say_wrong
 
 
-def play(
+async def play(
     file: Annotated[Path, typer.Argument(help="The chapter script, a TOML file.", show_default=False)],
     provider: Annotated[
         ProviderName | None,
@@ -49,34 +49,21 @@ def play(
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Start over in a new session.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only where the chapter was written.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")] = False,
 ) -> None:
     """Play a chapter script to its written chapter. Run it again to go on where it stopped."""
-    run(_play(file, provider, replies, out, is_new=new, is_quiet=quiet), is_debug=debug)
-
-
-async def _play(
-    file: Path,
-    provider: ProviderName | None,
-    replies: Path | None,
-    out: Path | None,
-    *,
-    is_new: bool,
-    is_quiet: bool,
-) -> None:
     configuration = await unlocked(provider=provider, script=replies)
     script = await asyncio.to_thread(load_chapter_script, file)
-    reporter = Reporter(console, is_quiet=is_quiet)
+    reporter = Reporter(console, is_quiet=quiet)
     reporter.introduce(configuration)
     await ask_for_weights(configuration)
     async with running_engine(configuration) as engine:
-        session = await _open(engine, script, is_new=is_new)
+        session = await _open(engine, script, is_new=new)
         try:
             await play_and_report(session, script, reporter)
             target = await _write(session, out or configuration.paths.downloads)
         finally:
             await session.aclose()
-    say(str(target) if is_quiet else f"The chapter is in {target}")
+    say(str(target) if quiet else f"The chapter is in {target}")
 
 
 async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> SessionHandle:

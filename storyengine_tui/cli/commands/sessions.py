@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Sequence
 from typing import Annotated
-from uuid import UUID
 
 import typer
 from rich.table import Table
@@ -25,7 +24,7 @@ from core.engine.catalog import SessionCatalog
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.running import command, console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
@@ -37,13 +36,12 @@ WIDTH_OF_THE_REST = 64
 SessionArgument = Annotated[
     str, typer.Argument(metavar="SESSION", help="Its id, the beginning of its id, or `last`.")
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback when something fails.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the command line."""
-    for command in (sessions, show, context, correct, archive, purge):
-        app.command()(command)
+    for work in (sessions, show, context, correct, archive, purge):
+        command(app)(work)
 
 
 async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool = False) -> SessionId:
@@ -64,26 +62,25 @@ async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool 
     )
 
 
-def sessions(
+async def sessions(
     archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
-    debug: Debug = False,
 ) -> None:
     """List the chapters, last played first."""
-    run(_sessions(is_archived=archived), is_debug=debug)
-
-
-async def _sessions(*, is_archived: bool) -> None:
     async with running_catalog(await unlocked()) as catalog:
-        listed = await catalog.sessions(is_archived=is_archived)
+        listed = await catalog.sessions(is_archived=archived)
     if not listed:
-        say("There is no archived chapter." if is_archived else "There is no chapter yet.")
+        say("There is no archived chapter." if archived else "There is no chapter yet.")
         return
     if not console.is_terminal:
         for summary in listed:
             # Not through rich, which would make blanks of the tabs.
             typer.echo("\t".join(_cells(summary, str(summary.id))))
-        _report_unreadable(listed, is_archived=is_archived)
-        return
+    else:
+        _print_table(listed)
+    _report_unreadable(listed, is_archived=archived)
+
+
+def _print_table(listed: Sequence[SessionSummary]) -> None:
     length = _told_apart_by([str(summary.id) for summary in listed])
     table = Table()
     for heading in ("Session", "Title", "State", "Prompts", "Drafts", "Last played"):
@@ -95,7 +92,6 @@ async def _sessions(*, is_archived: bool) -> None:
         table.add_row(*(Text(cell) for cell in (shown, shortened_title(title, room), *others)))
     console.print(table)
     say("A command takes the beginning of an id as well, or `last` for the chapter played last.")
-    _report_unreadable(listed, is_archived=is_archived)
 
 
 def _report_unreadable(listed: Sequence[SessionSummary], *, is_archived: bool) -> None:
@@ -129,23 +125,18 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
     )
 
 
-def show(session: SessionArgument, debug: Debug = False) -> None:
+async def show(session: SessionArgument) -> None:
     """Print a chapter: state, cast, memory and transcript."""
-    run(_show(session), is_debug=debug)
-
-
-async def _show(name: str) -> None:
     async with running_catalog(await unlocked()) as catalog:
-        reader = catalog.reader(await find_session(catalog, name))
-        snapshot = await reader.load()
+        reader = catalog.reader(await find_session(catalog, session))
+        chapter = (await reader.load()).session
         events = await reader.canon()
         drafts = await reader.drafts()
         blocks = await reader.memory_blocks()
-    session = snapshot.session
-    say(f"Session {session.id}")
-    said = f"{session.prompt_index} prompts, {session.boundary} of them in memory"
-    say(f"State: {STATE_LABELS[session.state]}, {said}")
-    say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in session.roster))
+    say(f"Session {chapter.id}")
+    said = f"{chapter.prompt_index} prompts, {chapter.boundary} of them in memory"
+    say(f"State: {STATE_LABELS[chapter.state]}, {said}")
+    say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:
@@ -154,33 +145,28 @@ async def _show(name: str) -> None:
         say(f"\nMemory block {block.type.value}{span}")
         say(json.dumps(block.payload, ensure_ascii=False, indent=2))
     if events:
-        say("\n" + render_all(events, session).text)
+        say("\n" + render_all(events, chapter).text)
 
 
-def context(
+async def context(
     session: SessionArgument,
     slot: Annotated[int, typer.Option(help="The number of the character, from 1.")],
     prompt: Annotated[str, typer.Option(help="The GM's prompt to put at the end.")] = "",
     with_system_prompt: Annotated[
         bool, typer.Option("--with-system-prompt", help="Print the text of the system prompt too.")
     ] = False,
-    debug: Debug = False,
 ) -> None:
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
-    run(_context(session, slot, prompt, is_whole=with_system_prompt), is_debug=debug)
-
-
-async def _context(name: str, number: int, prompt: str, *, is_whole: bool) -> None:
     async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine, name)
+        session_id = await find_session(engine, session)
         slots = (await engine.reader(session_id).load()).session.slots
-        if number not in slots:
+        if slot not in slots:
             raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND, f"--slot is 1 to {max(slots)} here, not {number}."
+                ErrorCode.ILLEGAL_COMMAND, f"--slot is 1 to {max(slots)} here, not {slot}."
             )
-        made = await engine.preview(session_id, Slot(number), prompt)
+        made = await engine.preview(session_id, Slot(slot), prompt)
         choice = engine.choices.of(made.role, made.agent_id)
-    _print_context(made, choice, is_whole=is_whole)
+    _print_context(made, choice, is_whole=with_system_prompt)
 
 
 def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> None:
@@ -205,7 +191,7 @@ def _print_context(made: Context, choice: ModelConfig, *, is_whole: bool) -> Non
         say(f"Left out: {line}")
 
 
-def correct(
+async def correct(
     session: SessionArgument,
     text: Annotated[
         str,
@@ -213,18 +199,12 @@ def correct(
             metavar="TEXT", help="What is true instead, in your words; - reads it from standard input."
         ),
     ],
-    debug: Debug = False,
 ) -> None:
     """Correct canon: every later call is given TEXT after the memory that there is now."""
-    run(_correct(session, text), is_debug=debug)
-
-
-async def _correct(name: str, text: str) -> None:
     if text == "-":
         text = await asyncio.to_thread(_standard_input)
     async with running_engine(await unlocked()) as engine:
-        session_id = await find_session(engine, name)
-        await engine.correct_canon(session_id, text)
+        await engine.correct_canon(await find_session(engine, session), text)
     say("Stored. Every later call is given it after the memory that there is now; what is written stays.")
 
 
@@ -240,14 +220,10 @@ def _standard_input() -> str:
         ) from error
 
 
-def archive(session: SessionArgument, debug: Debug = False) -> None:
+async def archive(session: SessionArgument) -> None:
     """Take a chapter off every list; it can be restored."""
-    run(_archive(session), is_debug=debug)
-
-
-async def _archive(name: str) -> None:
     async with running_catalog(await unlocked()) as catalog:
-        session_id = await find_session(catalog, name)
+        session_id = await find_session(catalog, session)
         await catalog.archive(session_id)
     say(f"Archived {session_id}. Bring it back with `storyengine restore`.")
 
@@ -260,24 +236,19 @@ async def restore_chapter(name: str) -> None:
     say(f"Restored {session_id}.")
 
 
-def purge(
+async def purge(
     session: SessionArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Delete an archived chapter for good."""
-    run(_purge(session, is_sure=yes), is_debug=debug)
-
-
-async def _purge(name: str, *, is_sure: bool) -> None:
     configuration = await unlocked()
     async with running_catalog(configuration) as catalog:
-        session_id: UUID = await find_session(catalog, name, is_archived=True)
-        if not is_sure and not confirm(
+        session_id = await find_session(catalog, session, is_archived=True)
+        if not yes and not confirm(
             f"Delete {session_id} for good? It cannot be brought back.", otherwise="Add --yes to delete it."
         ):
             say("Nothing was deleted.")
             return
-        await catalog.purge(SessionId(session_id))
-        KeptText.correction_of(SessionId(session_id), configuration.paths.data).forget()
+        await catalog.purge(session_id)
+        KeptText.correction_of(session_id, configuration.paths.data).forget()
     say(f"Deleted {session_id}.")

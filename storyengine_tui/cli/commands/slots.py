@@ -14,9 +14,9 @@ from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
 from core.engine.catalog import SessionCatalog
 from core.engine.save_points.service import SavePoints
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.sessions import Debug, SessionArgument, find_session
+from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.cli.running import command, console, say
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 app = typer.Typer(
@@ -25,14 +25,10 @@ app = typer.Typer(
 Number = Annotated[int, typer.Argument(metavar="NUMBER", help="The slot's number, as `slots list` shows it.")]
 
 
-@app.command("list")
-def list_(session: SessionArgument, debug: Debug = False) -> None:
+@command(app, "list")
+async def list_(session: SessionArgument) -> None:
     """List the save slots of a chapter, archived or not."""
-    run(_list(session), is_debug=debug)
-
-
-async def _list(name: str) -> None:
-    async with _slots_of(name) as (slots, session_id):
+    async with _slots_of(session) as (slots, session_id):
         taken = await slots.listed(session_id)
     if not console.is_terminal:
         for slot in taken:
@@ -52,42 +48,29 @@ def _cells(slot: SavePoint) -> tuple[str, ...]:
     return (str(slot.number), slot.label, STATE_LABELS[slot.state], str(slot.prompt_index), taken)
 
 
-@app.command()
-def save(
+@command(app)
+async def save(
     session: SessionArgument,
     name: Annotated[str, typer.Argument(help="Your name for it; the same name again replaces it.")],
-    debug: Debug = False,
 ) -> None:
     """Save a chapter as it is now, under a name of yours."""
-    run(_save(session, name), is_debug=debug)
-
-
-async def _save(session: str, name: str) -> None:
     async with _slots_of(session) as (slots, session_id):
         slot = await slots.keep(session_id, name)
     say(f"Saved as “{slot.label}” in save slot {slot.number}, at prompt {slot.prompt_index}.")
 
 
-@app.command()
-def restore(session: SessionArgument, number: Number, debug: Debug = False) -> None:
+@command(app)
+async def restore(session: SessionArgument, number: Number) -> None:
     """Make a new session that begins where the slot was taken; nothing else is touched."""
-    run(_restore(session, number), is_debug=debug)
-
-
-async def _restore(name: str, number: int) -> None:
-    async with _slots_of(name) as (slots, session_id):
+    async with _slots_of(session) as (slots, session_id):
         fresh = await slots.restore(session_id, number)
     say(f"Restored as session {fresh}")
 
 
-@app.command()
-def drop(session: SessionArgument, number: Number, debug: Debug = False) -> None:
+@command(app)
+async def drop(session: SessionArgument, number: Number) -> None:
     """Delete a slot that you named."""
-    run(_drop(session, number), is_debug=debug)
-
-
-async def _drop(name: str, number: int) -> None:
-    async with _slots_of(name) as (slots, session_id):
+    async with _slots_of(session) as (slots, session_id):
         await slots.drop(session_id, number)
     say(f"Deleted save slot {number}.")
 
