@@ -16,8 +16,8 @@ from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.clipboard import ClipboardApp
-from storyengine_tui.textual_ext.crash_recovery import RecoverableApp
-from storyengine_tui.textual_ext.diff_display import DisplayApp
+from storyengine_tui.textual_ext.crash_recovery import CrashRecoveryApp
+from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
 from storyengine_tui.textual_ext.visibility import is_displayed
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ BURST = 0.5
 """Seconds between two letters of one text that is typed quickly."""
 
 
-class OverlayApp(DisplayApp, RecoverableApp, ClipboardApp):
+class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

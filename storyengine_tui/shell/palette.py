@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
 
-from storyengine_tui.textual_ext.command_palette import BaseCommandPalette
+from storyengine_tui.textual_ext.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ TAB_ACTIONS: Final = (
 """What is done on a tab: the tab, the action, how it is called, and what it does."""
 
 
-class StoryPalette(BaseCommandPalette, OverlayScreen[None]):
+class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
     """Textual's command palette, as a screen over the chapter."""
 
 

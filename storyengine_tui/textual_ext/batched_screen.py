@@ -2,7 +2,7 @@
 
 import asyncio
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from textual import events
 from textual.geometry import Size
@@ -11,7 +11,7 @@ from textual.reactive import Reactive
 from textual.screen import Screen, ScreenResultType
 from textual.widget import Widget
 
-from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 MAX_LAYOUTS = 2
 """Layouts for what widgets request at their new sizes, before a page is painted."""
@@ -52,6 +52,7 @@ def _satisfy_layout_request(widget: Widget) -> None:
             return
 
 
+@tested_or(Screen)
 class BatchedScreen(Screen[ScreenResultType]):
     """Paints after the widgets have handled their new sizes.
 
@@ -153,11 +154,3 @@ class BatchedScreen(Screen[ScreenResultType]):
         # They wait for what is still to be painted.
         if not self._is_settling:
             await super()._invoke_and_clear_callbacks()
-
-
-# mypy sees one base class; an untested Textual gets none of the overrides.
-if TYPE_CHECKING or is_tested():
-    BaseScreen = BatchedScreen
-else:
-    BaseScreen = Screen
-"""The base class of screens: with the overrides where the installed Textual was tested."""

@@ -1,7 +1,5 @@
 """A command palette for keys that come faster than it is composed or removed (`Part.COMMAND_PALETTE`)."""
 
-from typing import TYPE_CHECKING
-
 from textual import events, on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -10,13 +8,14 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, LoadingIndicator, OptionList
 
 from storyengine_tui.textual_ext.option_lists import GuardedOptions
-from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 
 class GuardedCommands(GuardedOptions, CommandList):
     """The commands that were found."""
 
 
+@tested_or(CommandPalette)
 class GuardedCommandPalette(CommandPalette):
     """Runs one command: Textual accepts a second Enter as another choice.
 
@@ -82,10 +81,3 @@ class GuardedCommandPalette(CommandPalette):
             event.stop()
             event.prevent_default()
         self._has_chosen = self._has_chosen or isinstance(event, OptionList.OptionSelected)
-
-
-# mypy sees one class; an untested Textual gets none of the overrides.
-if TYPE_CHECKING or is_tested():
-    BaseCommandPalette = GuardedCommandPalette
-else:
-    BaseCommandPalette = CommandPalette

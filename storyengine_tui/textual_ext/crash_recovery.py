@@ -1,11 +1,9 @@
 """An app that may survive an exception in one of its message handlers (`Part.CRASH_RECOVERY`)."""
 
-from typing import TYPE_CHECKING
-
 from rich.console import RenderableType
 from textual.app import App
 
-from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 
 class PlainApp(App[None]):
@@ -27,6 +25,7 @@ class PlainApp(App[None]):
         """Note `error` for what runs the app; Textual does this itself where the part is off."""
 
 
+@tested_or(PlainApp)
 class CrashRecoveryApp(PlainApp):
     """Asks `survives` before Textual takes the app down.
 
@@ -43,11 +42,3 @@ class CrashRecoveryApp(PlainApp):
         if self._exception is None:
             self._exception = error
             self._exception_event.set()
-
-
-# mypy sees one base class; an untested Textual gets none of the overrides.
-if TYPE_CHECKING or is_tested():
-    RecoverableApp = CrashRecoveryApp
-else:
-    RecoverableApp = PlainApp
-"""The base class of the app: with the overrides where the installed Textual was tested."""

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 
-from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 from storyengine_tui.textual_ext.screen_buffer import ScreenBuffer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class RedrawApp(App[None]):
         self.refresh(layout=True)
 
 
+@tested_or(RedrawApp)
 class DiffDisplayApp(RedrawApp):
     """An app that keeps a copy of what the terminal shows, and sends the difference.
 
@@ -90,11 +91,3 @@ class DiffDisplayApp(RedrawApp):
         if not sequence and self.cursor_position == self._previous_cursor_position:
             return None
         return Painting(sequence)
-
-
-# mypy sees one base class; an untested Textual gets none of the overrides.
-if TYPE_CHECKING or is_tested():
-    DisplayApp = DiffDisplayApp
-else:
-    DisplayApp = RedrawApp
-"""The base class of the app: with the overrides where the installed Textual was tested."""

@@ -11,12 +11,15 @@ Switches:
 """
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import textual
+
+Extension = TypeVar("Extension", bound=type)
 
 TESTED_VERSIONS: Final = frozenset({"8.2.8"})
 PLAIN_OUTPUT: Final = "STORYENGINE_PLAIN_OUTPUT"
@@ -99,6 +102,14 @@ def installed_version() -> str:
 def is_tested(version: str | None = None) -> bool:
     """Whether the parts were tested with this version, by default the installed one."""
     return (installed_version() if version is None else version) in TESTED_VERSIONS
+
+
+def tested_or(plain: Any) -> Callable[[Extension], Extension]:
+    """Replace a class by `plain` where the installed Textual was not tested: it gets none of the overrides.
+
+    mypy sees the class itself in either case.
+    """
+    return lambda extension: extension if is_tested() else plain
 
 
 def is_enabled(part: Part) -> bool:

@@ -1,12 +1,11 @@
 """A text area that keeps its wrapped lines while its width stays the same (`Part.TEXT_WRAP`)."""
 
-from typing import TYPE_CHECKING
-
 from textual.widgets import TextArea
 
-from storyengine_tui.textual_ext.parts import Part, is_enabled, is_tested
+from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 
+@tested_or(TextArea)
 class KeptWrapTextArea(TextArea):
     """Wraps its text only where the width or the tab width changed; edits keep the wrapping up to date."""
 
@@ -23,11 +22,3 @@ class KeptWrapTextArea(TextArea):
             return
         super()._rewrap_and_refresh_virtual_size()
         self.refresh()
-
-
-# mypy sees one base class; an untested Textual gets none of the overrides.
-if TYPE_CHECKING or is_tested():
-    BaseTextArea = KeptWrapTextArea
-else:
-    BaseTextArea = TextArea
-"""The base class of text areas: with the override where the installed Textual was tested."""

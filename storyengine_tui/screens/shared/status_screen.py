@@ -6,14 +6,14 @@ from textual.message import Message
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
-from storyengine_tui.textual_ext.batched_screen import BaseScreen
+from storyengine_tui.textual_ext.batched_screen import BatchedScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 
 STORAGE_FAILED = (ErrorCode.STORAGE_SAVE_FAILED, ErrorCode.STORAGE_LOAD_FAILED)
 
 
-class StatusScreen(BaseScreen[None]):
+class StatusScreen(BatchedScreen[None]):
     """A screen that shows in the flow of the page what is in progress and what failed."""
 
     class StartRequested(Message):

@@ -13,7 +13,7 @@ from textual.widgets.text_area import Edit, EditResult
 
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
-from storyengine_tui.textual_ext.text_wrap import BaseTextArea
+from storyengine_tui.textual_ext.text_wrap import KeptWrapTextArea
 from storyengine_tui.widgets.fields.immediate_keys import run_binding_now
 
 
@@ -25,7 +25,7 @@ def fitting(text: str, room: int) -> str:
     return part if is_safe_cut(text, len(part)) else ""
 
 
-class CappedTextArea(BaseTextArea):
+class CappedTextArea(KeptWrapTextArea):
     """A text area for at most `limit` characters of clean text.
 
     What does not fit is not taken: the bell rings and `LimitReached` says how much stayed outside. The
