@@ -27,7 +27,7 @@ from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import read_last_panel
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.shell.engine_lifecycle import EngineFailed, EngineReady, Runtime
+from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.palette import StoryPalette, commands_of
 from storyengine_tui.shell.terminal_window import Terminal
@@ -111,7 +111,7 @@ class StoryEngineApp(OverlayApp):
             self.unread = configuration
         else:
             self._apply_configuration(configuration)
-        self._terminal = Terminal(self, partial(self.leave, is_forced=True))
+        self._terminal = Terminal(self, partial(self.action_leave, is_forced=True))
         self._is_leaving = False
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
@@ -186,22 +186,19 @@ class StoryEngineApp(OverlayApp):
         self.chapter.show_progress("Starting the database …")
         self.chapter.early.recover(self.workspace.paths.early_text)
         self.chapter.show_early_panel(read_last_panel(self.workspace.paths))
-        match await self._runtime.start():
-            case EngineFailed(error):
-                self.chapter.show_start_failure(error)
-            case EngineReady() if self._is_leaving:
-                pass
-            case EngineReady(engine):
-                self.workspace.engine = engine
-                try:
-                    is_newcomer = await self.workspace.open_last()
-                except StoryEngineError as error:
-                    self.chapter.show_start_failure(error)
-                    return
-                if self._after is not None:
-                    self.show_bug(self._after)
-                elif is_newcomer and not self.chapter.early.has_come:
-                    self.action_welcome()
+        try:
+            engine = await self._runtime.start()
+            if self._is_leaving:
+                return
+            self.workspace.engine = engine
+            is_newcomer = await self.workspace.open_last()
+        except StoryEngineError as error:
+            self.chapter.show_start_failure(error)
+            return
+        if self._after is not None:
+            self.show_bug(self._after)
+        elif is_newcomer and not self.chapter.early.has_come:
+            self.action_welcome()
 
     @on(OverlayApp.Reconfigured)
     def _handle_settings(self, event: OverlayApp.Reconfigured) -> None:
@@ -245,7 +242,7 @@ class StoryEngineApp(OverlayApp):
 
     @on(ChapterScreen.LeaveAnywayRequested)
     def _leave_anyway(self) -> None:
-        self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
+        self.action_leave(is_forced=True)
 
     def watch_app_focus(self, has_focus: bool) -> None:
         """Restore focus to a dialog that was opened while the terminal was unfocused."""
@@ -260,16 +257,16 @@ class StoryEngineApp(OverlayApp):
         if first is not None:
             self.screen.set_focus(first)
 
-    def action_leave(self) -> None:
-        """Store everything and end; when something cannot be stored, say so and stay."""
-        self.run_worker(self.leave(), group="leave", exit_on_error=False)
+    def action_leave(self, *, is_forced: bool = False) -> None:
+        """Store everything and end; when something cannot be stored, say so and stay, unless it is forced."""
+        self.run_worker(self.leave(is_forced=is_forced), group="leave", exit_on_error=False)
 
     @on(ExitApp)
     def _store_before_the_end(self, event: ExitApp) -> None:
         """Store everything before an end from outside: a browser's page was closed."""
         if not (self.has_exited or self._is_leaving):
             event.prevent_default()
-            self.run_worker(self.leave(is_forced=True), group="leave", exit_on_error=False)
+            self.action_leave(is_forced=True)
 
     async def leave(self, *, is_forced: bool = False) -> None:
         """Store everything and end. Forced, as by a dropped line, it ends whatever cannot be stored."""
@@ -324,29 +321,24 @@ class StoryEngineApp(OverlayApp):
             return False
         self.bug = self.bug or error
         if self._ending is None:
-            self._ending = asyncio.create_task(self._end_for_bug())
+            self._ending = asyncio.create_task(self._close_and_exit())
         return True
 
     def _note_bug(self, error: Exception) -> None:
         log.error("a bug", exc_info=error)
         self.record_exception(error)
 
-    async def _end_for_bug(self) -> None:
-        self._is_leaving = True
-        await self.close_in_time()
-        self.exit()
-
     def panic(self, *renderables: RenderableType) -> None:
         """Store everything, then end as Textual would at once: nothing more can be read from the terminal."""
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
             super().panic(*renderables)
         elif self._ending is None:
-            self._ending = asyncio.create_task(self._end_in_panic(renderables))
+            self._ending = asyncio.create_task(self._close_and_exit(1, Group(*renderables)))
 
-    async def _end_in_panic(self, renderables: Iterable[RenderableType]) -> None:
+    async def _close_and_exit(self, return_code: int = 0, message: RenderableType | None = None) -> None:
         self._is_leaving = True
         await self.close_in_time()
-        self.exit(return_code=1, message=Group(*renderables))
+        self.exit(return_code=return_code, message=message)
 
     async def close_in_time(self) -> None:
         """As `close_everything`, though parts of this app may not answer any more."""

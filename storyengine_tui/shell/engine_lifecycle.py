@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.domain.errors import StoryEngineError
@@ -20,20 +19,6 @@ STOP_TIMEOUT = 30.0
 """Seconds that stopping the engine and the private server may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineReady:
-    """The engine runs."""
-
-    engine: "Engine"
-
-
-@dataclass(frozen=True, slots=True)
-class EngineFailed:
-    """The engine could not be started; the sentence says why, the hint what to do."""
-
-    error: StoryEngineError
-
-
 class Runtime:
     """Owns the task in which the engine lives: its database and provider end where they began."""
 
@@ -42,11 +27,14 @@ class Runtime:
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    async def start(self) -> EngineReady | EngineFailed:
-        """Start the engine and return once it runs, or has failed to; may be called again then."""
+    async def start(self) -> "Engine":
+        """Start the engine and return it once it runs.
+
+        Raises StoryEngineError when it cannot be started; it may be tried again then.
+        """
         await self.stop()
         self._stop = asyncio.Event()
-        outcome: asyncio.Future[EngineReady | EngineFailed] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[Engine] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live(outcome), name="engine")
         return await outcome
 
@@ -63,17 +51,17 @@ class Runtime:
             log.error("the engine ended with an error", exc_info=error)
         self._task = None
 
-    async def _live(self, outcome: "asyncio.Future[EngineReady | EngineFailed]") -> None:
+    async def _live(self, outcome: "asyncio.Future[Engine]") -> None:
         try:
             async with self._start() as engine:
-                # Whoever waited for it may have been stopped meanwhile; `stop` ends the engine all the same.
+                # The caller of `start` may be cancelled by now; `stop` ends the engine all the same.
                 if not outcome.done():
-                    outcome.set_result(EngineReady(engine))
+                    outcome.set_result(engine)
                 await self._stop.wait()
         except StoryEngineError as error:
             if outcome.done():
                 raise
-            outcome.set_result(EngineFailed(error))
+            outcome.set_exception(error)
         finally:
             if not outcome.done():
                 outcome.cancel()

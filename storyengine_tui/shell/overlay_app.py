@@ -130,17 +130,14 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         """Do this in the background; errors that the GM can fix are shown on the page."""
 
         async def done() -> None:
-            await self._done(work)
+            try:
+                await work
+            except StoryEngineError as error:
+                self.chapter.show_trouble(error)
 
         worker: Worker[None] = self.run_worker(done, group=group, exit_on_error=False)
         # Quitting may end a worker before it has begun; Python would complain of `work` on the terminal.
         finalize(worker, work.close)
-
-    async def _done(self, work: Coroutine[object, object, object]) -> None:
-        try:
-            await work
-        except StoryEngineError as error:
-            self.chapter.show_trouble(error)
 
     def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
         """Write a version of the chapter. By its name: `@on` would have the page imported too soon."""

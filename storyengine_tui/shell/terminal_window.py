@@ -4,7 +4,7 @@ import asyncio
 import select
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 
 from textual.app import App
@@ -17,11 +17,11 @@ WATCH_SECONDS = 2.0
 
 
 class Terminal:
-    """The window's title, and the end of the line."""
+    """The window's title, and the end of the program when the connection to the terminal is lost."""
 
-    def __init__(self, app: App[None], leave: Callable[[], Coroutine[object, object, object]]) -> None:
+    def __init__(self, app: App[None], leave: Callable[[], None]) -> None:
         self._app = app
-        self._end = leave
+        self._leave = leave
 
     def tell_of_reply(self, replier: str, title: str, *, rings: bool) -> None:
         """Say in the window's frame who has answered, and ring when the GM wants that."""
@@ -48,9 +48,6 @@ class Terminal:
         """End at the end of file: without a hang-up signal nothing else detects it."""
         if self._is_gone():
             self._leave()
-
-    def _leave(self) -> None:
-        self._app.run_worker(self._end(), group="leave", exit_on_error=False)
 
     def _is_gone(self) -> bool:
         if sys.platform == "win32" or sys.__stdin__ is None:

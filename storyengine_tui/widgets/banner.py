@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from textual import on
@@ -10,13 +10,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.css.query import NoMatches
-from textual.message import Message
 from textual.reactive import reactive
 from textual.timer import Timer
 from textual.widgets import Button, Static
 
 from core.text.cleaning import clean
 from storyengine_tui.widgets.elapsed import elapsed_text
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 class Tone(StrEnum):
@@ -37,6 +37,11 @@ class BannerAction:
     name: str
     label: str
     key_label: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text on the button."""
+        return f"{self.label} ({self.key_label})" if self.key_label else self.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +74,10 @@ class Banner(Vertical):
     """What it says; set through `show` and `hide`."""
 
     @dataclass
-    class ActionChosen(Message):
+    class ActionChosen(WidgetMessage["Banner"]):
         """The user pressed the button of this action."""
 
-        banner: "Banner"
         action: str
-
-        @property
-        def control(self) -> "Banner":
-            """The banner that sent this."""
-            return self.banner
 
     def __init__(
         self,
@@ -120,11 +119,6 @@ class Banner(Vertical):
         """Say nothing."""
         self.content = None
 
-    def stop_countdown(self) -> None:
-        """Go on without counting, as when the retry has begun."""
-        if self.content is not None:
-            self.content = replace(self.content, retry_at=None)
-
     def compose(self) -> ComposeResult:
         """Compose sentence, hint, and a row of buttons and count-down."""
         if self.content is None:
@@ -136,7 +130,7 @@ class Banner(Vertical):
         if text.actions or text.retry_at is not None:
             with Horizontal(classes="banner--actions"):
                 for action in text.actions:
-                    yield Button(Content(_button_label(action)), name=action.name, compact=True)
+                    yield Button(Content(action.text), name=action.name, compact=True)
                 yield _PlainText(self._countdown_text(), classes="banner--countdown")
 
     def watch_content(self, content: BannerText | None) -> None:
@@ -172,7 +166,3 @@ class Banner(Vertical):
 
 class _PlainText(Static):
     ALLOW_SELECT = False
-
-
-def _button_label(action: BannerAction) -> str:
-    return f"{action.label} ({action.key_label})" if action.key_label else action.label

@@ -2,17 +2,16 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.elapsed import elapsed_text
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 _SEPARATOR = " · "
 LEAST_WHAT = 24
@@ -25,16 +24,8 @@ class BusyLine(Widget):
     ALLOW_SELECT = False
     DEFAULT_CSS = "BusyLine { height: 1; }"
 
-    @dataclass
-    class CancelRequested(Message):
+    class CancelRequested(WidgetMessage["BusyLine"]):
         """The user clicked on the words about cancelling."""
-
-        busy_line: "BusyLine"
-
-        @property
-        def control(self) -> "BusyLine":
-            """The line that sent this."""
-            return self.busy_line
 
     def __init__(
         self,

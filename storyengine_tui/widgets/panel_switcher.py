@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from core.text.cleaning import clean_line
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 _AROUND = 2
 """Cells that an entry takes beside its label: brackets when it is the active one, else spaces."""
@@ -95,16 +96,10 @@ class PanelSwitcher(Widget, can_focus=True):
     """The key of the active entry; setting it sends no message."""
 
     @dataclass
-    class Picked(Message):
+    class Picked(WidgetMessage["PanelSwitcher"]):
         """The user picked the entry with this key; it is active now."""
 
-        switcher: "PanelSwitcher"
         key: str
-
-        @property
-        def control(self) -> "PanelSwitcher":
-            """The switcher that sent this."""
-            return self.switcher
 
     def __init__(
         self,
@@ -179,3 +174,33 @@ class PanelSwitcher(Widget, can_focus=True):
 
     def _labels(self) -> list[str]:
         return entry_labels(self._entries, self.content_size.width)
+
+
+class SlotEntries(PanelSwitcher):
+    """Entries of panels to write in. Digits, the mouse and Enter lead into the panel, arrows stay here."""
+
+    HELP = "Digits and clicks pick a character and go to its panel; arrows only show the panels."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,down", "enter", "To the panel")]
+
+    is_stepping = False
+
+    class Entered(Message):
+        """The GM goes on to the panel that shows."""
+
+    def action_enter(self) -> None:
+        """Go to the panel that shows."""
+        self.post_message(self.Entered())
+
+    def action_step(self, step: int) -> None:
+        """Pick the entry `step` places on, and stay here."""
+        self.is_stepping = self.has_focus
+        super().action_step(step)
+
+    def action_pick_number(self, number: int) -> None:
+        """Pick the entry with this number."""
+        self.is_stepping = False
+        super().action_pick_number(number)
+
+    def on_mouse_down(self) -> None:
+        """A click picks and goes on."""
+        self.is_stepping = False

@@ -21,8 +21,8 @@ from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
+from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop, make_active, opened, until
 from tests.tui.one_page import Gate as Gate
 from tests.tui.one_page import PageApp, styles_of

@@ -92,4 +92,4 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
     @on(Banner.ActionChosen)
     def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
         event.stop()
-        event.banner.hide()
+        event.sender.hide()

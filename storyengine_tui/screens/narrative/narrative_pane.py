@@ -308,7 +308,7 @@ class NarrativePane(SessionTab):
     @on(Banner.ActionChosen, "#build-banner")
     def _perform(self, event: Banner.ActionChosen) -> None:
         event.stop()
-        event.banner.hide()
+        event.sender.hide()
         if event.action == "retry":
             self.action_retry()
 

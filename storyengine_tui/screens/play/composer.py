@@ -14,8 +14,7 @@ from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.panel_switcher import PanelSwitcher
-from storyengine_tui.widgets.slot_entries import SlotEntries
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
 
 class Composer(Vertical):
@@ -133,8 +132,8 @@ class Composer(Vertical):
 
     @on(CappedTextArea.Edited)
     def _handle_text(self, event: CappedTextArea.Edited) -> None:
-        if isinstance(event.text_area, PromptArea):
-            event.text_area.show_length()
+        if isinstance(event.sender, PromptArea):
+            event.sender.show_length()
         self._show_entries()
         self.post_message(self.Typed())
 

@@ -27,8 +27,7 @@ from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from storyengine_tui.widgets.panel_switcher import PanelSwitcher
-from storyengine_tui.widgets.slot_entries import SlotEntries
+from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle

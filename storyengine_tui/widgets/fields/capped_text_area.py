@@ -6,7 +6,6 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset, Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets.text_area import Edit, EditResult
@@ -15,6 +14,7 @@ from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
 from storyengine_tui.textual_ext.text_wrap import KeptWrapTextArea
 from storyengine_tui.widgets.fields.immediate_keys import run_binding_now
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 def fitting(text: str, room: int) -> str:
@@ -40,29 +40,17 @@ class CappedTextArea(KeptWrapTextArea):
     ]
 
     @dataclass
-    class Edited(Message):
+    class Edited(WidgetMessage["CappedTextArea"]):
         """The user changed the text; loading one is not an edit. The owner decides when to store it."""
 
-        text_area: "CappedTextArea"
         text: str
 
-        @property
-        def control(self) -> "CappedTextArea":
-            """The text area that sent this."""
-            return self.text_area
-
     @dataclass
-    class LimitReached(Message):
+    class LimitReached(WidgetMessage["CappedTextArea"]):
         """`refused` characters were not taken, for there are at most `limit`."""
 
-        text_area: "CappedTextArea"
         limit: int
         refused: int
-
-        @property
-        def control(self) -> "CappedTextArea":
-            """The text area that sent this."""
-            return self.text_area
 
     def __init__(
         self,
@@ -71,20 +59,16 @@ class CappedTextArea(KeptWrapTextArea):
         limit: int,
         placeholder: str = "",
         read_only: bool = False,
-        name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
-        disabled: bool = False,
     ) -> None:
         super().__init__(
             fitting(clean(text), limit),
             placeholder=placeholder,
             read_only=read_only,
             highlight_cursor_line=False,
-            name=name,
             id=id,
             classes=classes,
-            disabled=disabled,
         )
         self.limit = limit
         self.full_sentence = ""
@@ -214,16 +198,10 @@ class ComposerTextArea(CappedTextArea):
     ]
 
     @dataclass
-    class Submitted(Message):
+    class Submitted(WidgetMessage["ComposerTextArea"]):
         """The user sends `text`; it stays in the text area until the owner takes it away."""
 
-        text_area: "ComposerTextArea"
         text: str
-
-        @property
-        def control(self) -> "ComposerTextArea":
-            """The text area that sent this."""
-            return self.text_area
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what is possible: nothing is sent from a text that is only read."""

@@ -18,28 +18,18 @@ class CharCounter(Static):
     def __init__(
         self, limit: int, *, length: int = 0, id: str | None = None, classes: str | None = None
     ) -> None:
-        super().__init__(Content(counter_text(length, limit)), id=id, classes=classes)
-        self._shown = (length, limit)
-        self.set_class(length >= limit, "-full")
-        self._fit()
-
-    @property
-    def length(self) -> int:
-        """The number that is shown."""
-        return self._shown[0]
+        super().__init__(id=id, classes=classes)
+        self._shown = (0, 0)
+        self.show(length, limit)
 
     def show(self, length: int, limit: int | None = None) -> None:
         """Show `length` characters of `limit`, which stays as it was when it is not given."""
-        shown = (length, self._shown[1] if limit is None else limit)
-        if shown == self._shown:
+        shown_limit = self._shown[1]
+        limit = shown_limit if limit is None else limit
+        if (length, limit) == self._shown:
             return
-        has_new_limit = shown[1] != self._shown[1]
-        self._shown = shown
-        self.update(Content(counter_text(*shown)), layout=False)
-        if has_new_limit:
-            self._fit()
-        self.set_class(length >= shown[1], "-full")
-
-    def _fit(self) -> None:
-        limit = self._shown[1]
-        self.styles.width = len(counter_text(limit, limit))
+        self._shown = (length, limit)
+        self.update(Content(counter_text(length, limit)), layout=False)
+        if limit != shown_limit:
+            self.styles.width = len(counter_text(limit, limit))
+        self.set_class(length >= limit, "-full")

@@ -7,7 +7,6 @@ from typing import ClassVar, Final, Self
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Region, Size
-from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -22,6 +21,7 @@ from storyengine_tui.widgets.reading.transcript_lines import (
     TranscriptLines,
 )
 from storyengine_tui.widgets.reading.wrap import Span, fragments
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 WIDEST: Final = 100
 """Cells of a line at most: the eye does not find the next line back from the end of a longer one."""
@@ -45,16 +45,10 @@ class LineView(ScrollView):
     """Whether the end is out of sight."""
 
     @dataclass
-    class MoreBelowChanged(Message):
+    class MoreBelowChanged(WidgetMessage["LineView"]):
         """The end went out of sight, or came back."""
 
-        view: "LineView"
         has_more_below: bool
-
-        @property
-        def control(self) -> "LineView":
-            """The view that sent this."""
-            return self.view
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

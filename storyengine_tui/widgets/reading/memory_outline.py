@@ -137,69 +137,37 @@ def _joined(*parts: tuple[str, str]) -> str:
     return "".join(before + text for before, text in parts if text and text != "unknown")
 
 
-def _told(key: str, tell: Callable[[Payload], str]) -> Lines:
-    """Return a reader of a list of objects, one bullet each."""
+def _records_of(key: str, *parts: tuple[str, str | Callable[[Payload], str]]) -> Lines:
+    """Return a reader of a list of objects, one bullet each.
+
+    A part is the words that stand before a text, and the key of that text or what reads it from the object.
+    """
 
     def lines(payload: Payload) -> Iterator[str]:
         for record in _records(payload, key):
-            text = tell(record)
-            if text:
+            texts = [
+                (before, _text(record.get(read)) if isinstance(read, str) else read(record))
+                for before, read in parts
+            ]
+            if text := _joined(*texts).removeprefix(": "):
                 yield BULLET + text
 
     return lines
 
 
-def _event(record: Payload) -> str:
-    return _joined(
-        ("", _text(record.get("event"))),
-        (" — because: ", _text(record.get("cause"))),
-        (" — so: ", _text(record.get("effect"))),
-    ) + _among(_phrases(record, "participants"))
-
-
-def _among(names: Sequence[str]) -> str:
+def _participants(event: Payload) -> str:
+    names = _phrases(event, "participants")
     return f" ({', '.join(names)})" if names else ""
 
 
-def _action(record: Payload) -> str:
-    name = _text(record.get("name")) or f"Agent {_text(record.get('agent_slot'))}"
-    return _joined(
-        (f"{name}: ", _text(record.get("did"))),
-        (" — meaning to: ", _text(record.get("intent"))),
-        (" — result: ", _text(record.get("result"))),
-    )
+def _action(action: Payload) -> str:
+    name = _text(action.get("name")) or f"Agent {_text(action.get('agent_slot'))}"
+    return _joined((f"{name}: ", _text(action.get("did"))))
 
 
-def _change(record: Payload) -> str:
-    before, after = _text(record.get("before")), _text(record.get("after"))
-    change = f"{before or '?'} → {after or '?'}" if before or after else ""
-    return _joined(
-        ("", _text(record.get("key"))), (": ", change), (" — ", _text(record.get("notes")))
-    ).removeprefix(": ")
-
-
-def _shift(record: Payload) -> str:
-    return _joined(
-        ("", " and ".join(_phrases(record, "between"))),
-        (": ", _text(record.get("change"))),
-        (" — seen in: ", _text(record.get("evidence"))),
-    ).removeprefix(": ")
-
-
-def _discovery(record: Payload) -> str:
-    return _joined(
-        ("", _text(record.get("thing"))),
-        (" — found by ", _text(record.get("who_found"))),
-        (" — ", _text(record.get("why_it_matters"))),
-    )
-
-
-def _thread(record: Payload) -> str:
-    return _joined(
-        ("", _text(record.get("thread"))),
-        (" — at stake: ", _text(record.get("stakes"))),
-        (" — next: ", _text(record.get("next_likely_trigger"))),
-    )
+def _before_and_after(change: Payload) -> str:
+    before, after = _text(change.get("before")), _text(change.get("after"))
+    return f"{before or '?'} → {after or '?'}" if before or after else ""
 
 
 LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
@@ -221,7 +189,7 @@ LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
         _fields(
             "chapter",
             ("premise", "Premise"),
-            ("location", "SourcePos"),
+            ("location", "Place"),
             ("time", "Time"),
             ("environment", "Surroundings"),
             ("active_threats", "Threats"),
@@ -239,12 +207,53 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
         "Where",
         _fields("location_updates", ("where", "Now"), ("notable_environment_changes", "Surroundings")),
     ),
-    ("What happened", _told("major_events", _event)),
-    ("Who did what", _told("character_actions", _action)),
-    ("What changed", _told("state_changes", _change)),
-    ("Between them", _told("relationship_shifts", _shift)),
-    ("Found", _told("items_clues_discovered", _discovery)),
-    ("Still open", _told("unresolved_threads", _thread)),
+    (
+        "What happened",
+        _records_of(
+            "major_events",
+            ("", "event"),
+            (" — because: ", "cause"),
+            (" — so: ", "effect"),
+            ("", _participants),
+        ),
+    ),
+    (
+        "Who did what",
+        _records_of(
+            "character_actions", ("", _action), (" — meaning to: ", "intent"), (" — result: ", "result")
+        ),
+    ),
+    (
+        "What changed",
+        _records_of("state_changes", ("", "key"), (": ", _before_and_after), (" — ", "notes")),
+    ),
+    (
+        "Between them",
+        _records_of(
+            "relationship_shifts",
+            ("", lambda shift: " and ".join(_phrases(shift, "between"))),
+            (": ", "change"),
+            (" — seen in: ", "evidence"),
+        ),
+    ),
+    (
+        "Found",
+        _records_of(
+            "items_clues_discovered",
+            ("", "thing"),
+            (" — found by ", "who_found"),
+            (" — ", "why_it_matters"),
+        ),
+    ),
+    (
+        "Still open",
+        _records_of(
+            "unresolved_threads",
+            ("", "thread"),
+            (" — at stake: ", "stakes"),
+            (" — next: ", "next_likely_trigger"),
+        ),
+    ),
     ("Canon", _bullets("canon_locks")),
     ("Questions", _bullets("contradictions_or_questions")),
 )

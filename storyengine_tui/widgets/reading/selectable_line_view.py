@@ -9,13 +9,13 @@ from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset
-from textual.message import Message
 from textual.reactive import var
 from textual.selection import Selection
 
 from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourceAnchor, SourcePos
 from storyengine_tui.widgets.reading.wrap import Span
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 class SelectableLineView(LineView, can_focus=True):
@@ -43,21 +43,13 @@ class SelectableLineView(LineView, can_focus=True):
     """Whether movement keys move the cursor of a selection instead of scrolling."""
 
     @dataclass
-    class Copied(Message):
+    class Copied(WidgetMessage["SelectableLineView"]):
         """The user copied so many characters."""
 
-        view: "SelectableLineView"
         length: int
 
-        @property
-        def control(self) -> "SelectableLineView":
-            """The view that sent this."""
-            return self.view
-
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
-        self._anchor: SourcePos | None = None
-        self._cursor: SourcePos | None = None
+    _anchor: SourcePos | None = None
+    _cursor: SourcePos | None = None
 
     # Scrolling, or moving the cursor while marking
 

@@ -57,12 +57,11 @@ class TranscriptView(SelectableLineView):
             self._forget_session()
         self._session_id = window.session_id
         self._stored = [paragraph_of(piece) for piece in window.pieces]
-        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+        self._show_all()
 
     def _forget_session(self) -> None:
         """Keep nothing of the session that was shown; the next one is shown from its end."""
-        self._forget_pending()
-        self._live = []
+        self._drop_reply()
         if self.is_attached:
             self.stop_marking()
         self._is_following = True
@@ -73,7 +72,7 @@ class TranscriptView(SelectableLineView):
         self._prefix = f"{clean_line(name)}: "
         self._live = [Paragraph(PieceKind.GM, None, clean(gm_line), "live gm")] if gm_line else []
         self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, "live reply"))
-        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+        self._show_all()
 
     def stream(self, text: str) -> None:
         """Add to the reply; without one, do nothing."""
@@ -90,19 +89,24 @@ class TranscriptView(SelectableLineView):
             self._forget_pending()
             reply = self._live[-1]
             self._live[-1] = Paragraph(reply.kind, reply.slot, self._prefix, reply.key)
-            self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+            self._show_all()
 
     def settle(self, window: Window) -> None:
         """Show `window`, which holds the reply that streamed."""
-        self._forget_pending()
-        self._live = []
+        self._drop_reply()
         self.show_window(window)
 
     def discard_reply(self) -> None:
         """Show only what is stored; the reply failed or was cancelled."""
+        self._drop_reply()
+        self._show_all()
+
+    def _show_all(self) -> None:
+        self.rearrange(lambda: self.lines.show([*self._stored, *self._live]))
+
+    def _drop_reply(self) -> None:
         self._forget_pending()
         self._live = []
-        self.rearrange(lambda: self.lines.show(self._stored))
 
     def _frame_over(self) -> None:
         self._frame_timer = None

@@ -12,8 +12,8 @@ from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.overlay_app import BURST
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm
-from storyengine_tui.widgets.slot_entries import SlotEntries
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import Table, at_window
 

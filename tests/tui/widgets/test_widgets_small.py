@@ -208,9 +208,6 @@ async def test_a_banner_counts_down_on_its_clock() -> None:
         banner._tick()
         await pilot.pause()
         assert "Trying again now" in row_of(app, 1)
-        banner.stop_countdown()
-        await pilot.pause()
-        assert row_of(app, 1) == ""
 
 
 async def test_what_a_banner_says_is_never_markup() -> None:

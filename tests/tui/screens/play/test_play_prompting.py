@@ -5,7 +5,7 @@ from textual import events
 from textual.widgets import Button
 
 from core.domain.slot import Slot
-from storyengine_tui.widgets.slot_entries import SlotEntries
+from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import Gate, at_table, at_window
 from tests.tui.play_table import gate as gate

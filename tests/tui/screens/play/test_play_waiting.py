@@ -11,7 +11,7 @@ from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.widgets.banner import Banner
-from storyengine_tui.widgets.slot_entries import SlotEntries
+from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop
 from tests.tui.play_table import Gate, Table, at_table
 from tests.tui.play_table import gate as gate

@@ -17,7 +17,7 @@ from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
-from storyengine_tui.widgets.slot_entries import SlotEntries
+from storyengine_tui.widgets.panel_switcher import SlotEntries
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
