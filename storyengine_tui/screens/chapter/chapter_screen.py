@@ -241,6 +241,7 @@ class ChapterScreen(StatusScreen):
                 await self._handle(notification)
                 for page in self._pages:
                     page.on_notification(notification)
+            # Once, after all notices of a commit.
             if not all(isinstance(notification, TextArrived) for notification in batch):
                 for page in self._pages:
                     page.refresh_view()
