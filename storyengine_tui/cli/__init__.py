@@ -9,12 +9,12 @@ from core.config.private_files import OTHERS
 
 def main() -> None:
     """Run the command line."""
-    _open_what_is_closed()
-    # Also for new logs and folders: nothing that we write is readable by others.
+    _reopen_closed_streams()
+    # Before the log is made: other users can read nothing that we write.
     os.umask(OTHERS)
     if not sys.argv[1:]:
-        # The screen alone, which is to show at once: no command is imported, and no garbage looked for among
-        # what stays anyway. The app turns that on again when all is made.
+        # Only the screen, which must appear at once: import no command, and do not collect garbage among
+        # objects that stay anyway. The app turns that on again after its start.
         gc.disable()
         from storyengine_tui.cli.commands.open_app import open_app
 
@@ -35,7 +35,7 @@ def main() -> None:
         raise
 
 
-def _open_what_is_closed() -> None:
+def _reopen_closed_streams() -> None:
     """Reopen standard streams that were closed (`>&-`), so that no socket gets their number."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:

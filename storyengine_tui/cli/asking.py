@@ -1,4 +1,4 @@
-"""Questions at a terminal: without a terminal the command fails with a sentence instead."""
+"""Asks questions at a terminal; without a terminal the command fails with a sentence."""
 
 import sys
 
@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 def ask_hidden(what: str, *, otherwise: str, is_asked_twice: bool = False) -> SecretStr:
     """Read a secret without showing it; `otherwise` says how to give it where there is no terminal.
 
-    Raises StoryEngineError when standard input is no terminal: the prompt would show what is typed.
+    Raises StoryEngineError when standard input is not a terminal: the prompt would show what is typed.
     """
     _require_terminal(f"{what} is read at a terminal only", otherwise)
     again = f"{what}, once more" if is_asked_twice else False

@@ -1,4 +1,4 @@
-"""How long a command waits for a database that takes nothing, and what it says meanwhile."""
+"""Limits how long a command waits for a database that is away, and reports the wait."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from core.config.password import in_words
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 
 STORAGE_WAIT = 600.0
-"""Seconds: long enough to make room on a disk or to start a server again, and no script hangs for a night."""
+"""Seconds: long enough to make room on a disk or to restart a server; a script must not hang all night."""
 
 
 class Outage:
@@ -35,7 +35,7 @@ class Outage:
         self._say("The database is back, and the play goes on.")
 
     def close(self) -> None:
-        """Wait no longer."""
+        """End the wait."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

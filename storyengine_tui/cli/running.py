@@ -55,7 +55,7 @@ def command(app: typer.Typer, name: str | None = None) -> Callable[[Command], Co
 def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> None:
     """Run `command` to its end; raise typer.Exit with a documented code when it fails.
 
-    `is_debug` shows the traceback of what failed as well; the code stays the same.
+    `is_debug` prints the traceback of a failure as well; the code stays the same.
     """
     paths = find_paths()
     start_log(paths)
@@ -65,7 +65,7 @@ def run(command: Coroutine[object, object, None], *, is_debug: bool = False) -> 
     except typer.Exit:
         raise
     except BrokenPipeError as closed:
-        # The reader closed the pipe; there is nowhere to report to.
+        # The reader closed the pipe: nothing can be reported.
         _drop_output()
         raise typer.Exit(ExitCode.OK) from closed
     except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
@@ -86,7 +86,7 @@ def _tell(error: BaseException, paths: Paths) -> ExitCode:
         case OSError() if _is_output_broken():
             return _tell(_cannot_print(error), paths)
         case _:
-            log.error("a command failed by a bug", exc_info=error)
+            log.error("a command failed because of a bug", exc_info=error)
             say_wrong(
                 f"Something in the program went wrong ({type(error).__name__}). What was stored is safe."
             )
@@ -95,7 +95,7 @@ def _tell(error: BaseException, paths: Paths) -> ExitCode:
 
 
 def code_of_broken_output(error: OSError) -> ExitCode | None:
-    """Say that standard output takes nothing, and return the exit code; None when it was a file instead."""
+    """Report that standard output cannot be written; return the exit code, or None if it was a file."""
     if error.filename is not None:
         return None
     fault = _cannot_print(error)
@@ -128,7 +128,7 @@ def _flush_output() -> None:
 
 
 def _is_output_broken() -> bool:
-    """Whether standard output takes nothing: what could not be written is still there, and fails again."""
+    """Whether standard output cannot be written: what is still buffered fails again."""
     try:
         _flush_output()
     except OSError:
@@ -137,7 +137,7 @@ def _is_output_broken() -> bool:
 
 
 def _drop_output() -> None:
-    """Let what is left of the output go nowhere: Python writes it at its end, and would fail once more."""
+    """Discard the rest of the output: Python flushes it at exit, and would fail once more."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

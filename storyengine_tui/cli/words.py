@@ -1,4 +1,4 @@
-"""What commands print, and where the log is; light, for the screen's first paint waits for it."""
+"""Printing for commands, and the log file; few imports, since the screen's first paint waits for them."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ LOG_NAME = "storyengine.log"
 
 
 class Console(RichConsole):
-    """Prints as rich does, and leaves it to `running` what a reader that is gone means."""
+    """Prints as rich does; `running` decides what a closed pipe means."""
 
     def on_broken_pipe(self) -> None:
         """Called while the BrokenPipeError is handled; rich would end the program with status 1."""
@@ -30,7 +30,7 @@ errors = Console(stderr=True, highlight=False)
 
 
 def shown(line: str) -> str:
-    """Return what is printed of a line: no escape, and a mark for what is no text in the name of a file."""
+    """Return a line as it is printed: no escapes, and a mark for undecodable bytes in a file's name."""
     return clean(_NO_TEXT.sub("\N{REPLACEMENT CHARACTER}", line))
 
 
@@ -52,7 +52,7 @@ def say_error(error: StoryEngineError) -> None:
 
 
 def start_log(paths: Paths) -> None:
-    """Write the log to a file that this user alone can read; where that is impossible there is none."""
+    """Write the log to a file that only this user can read; without one where that is impossible."""
     handler: logging.Handler
     try:
         make_directory(paths.logs)

@@ -1,4 +1,4 @@
-"""The application: what is on screen before there is an engine, and what opens over the chapter."""
+"""The application: its start, its commands, and its end."""
 
 import asyncio
 import gc
@@ -42,10 +42,10 @@ log = logging.getLogger(__name__)
 
 FUNCTION_KEY = re.compile(r"f\d+")
 CLOSE_TIMEOUT_SECONDS = 5.0
-"""Seconds that may be spent on closing what a bug has left."""
+"""Seconds to close what is open after a bug."""
 
-STARTING = 5.0
-"""Seconds in which nearly all is made that stays until the end."""
+COLLECT_AFTER_SECONDS = 5.0
+"""Seconds after which nearly every object that stays until the end exists."""
 
 STYLES = Path(__file__).parents[1]
 LATER_STYLES = (
@@ -54,13 +54,13 @@ LATER_STYLES = (
     "screens/play/play_pane.tcss",
     "screens/narrative/narrative_pane.tcss",
 )
-"""Looks of what no first paint shows; to parse them takes as long as a fifth of that paint."""
+"""Style sheets that the first paint does not need; parsing them takes a fifth of its time."""
 
 StartEngine = Callable[[Configuration], AbstractAsyncContextManager["Engine"]]
 
 
 class StoryEngineApp(OverlayApp):
-    """Paints at once; the engine comes up behind the first paint."""
+    """Paints at once, and starts the engine behind the first paint."""
 
     TITLE = "Story Engine"
     CSS_PATH: ClassVar[CSSPathType] = [
@@ -73,7 +73,7 @@ class StoryEngineApp(OverlayApp):
         Binding("f5", "chapters", "Chapters"),
         Binding("f6", "model", "Model", show=False, priority=True),
         Binding("f7", "provenance", "Calls", show=False, priority=True),
-        # In front of everything: a dialog cuts off what is not.
+        # With priority: a dialog cuts off all other keys of the app.
         Binding("f1", "help", "Help", priority=True),
         Binding("question_mark", "explain", "Help", show=False, priority=True),
         Binding("ctrl+q", "leave", "Quit", priority=True),
@@ -82,26 +82,26 @@ class StoryEngineApp(OverlayApp):
     def __init__(
         self, start: StartEngine, configuration: Configuration | Unread, *, after: Exception | None = None
     ) -> None:
-        """Make an app; `after` is the bug that ended the one before it, which is said once all is there."""
+        """Make an app; `after` is the bug that ended the app before it, and is reported after the start."""
         super().__init__()
         if is_enabled(Part.STYLE_CACHE):
             # Imported here: another version may lack the private parts that it uses.
             from storyengine_tui.textual_ext.style_cache import CachingStylesheet
 
             self.stylesheet = CachingStylesheet()
-        # A stripe that slides below the tabs for half a second is half a second of painting.
+        # The line that slides below the tabs would be painted for half a second.
         self.animation_level = "none"
-        # Before anything is styled: a theme that comes later has every style parsed twice more.
+        # Before anything is styled: a later theme parses every style sheet twice more.
         self.register_theme(STORY_THEME)
         self.theme = STORY_THEME.name
         self._styled_with = self.get_css_variables()
         self.stylesheet.set_variables(self._styled_with)
         self.bug: Exception | None = None
-        """The bug that ended this app, after which another should go on."""
+        """The bug that ended this app; another app continues."""
         self.refusal: StoryEngineError | None = None
-        """Why the settings cannot be used, which ended this app."""
+        """Why the settings are not valid, where that ended this app."""
         self.unread: Unread | None = None
-        """How the settings are read; None once they are."""
+        """Reads the settings; None once they are read."""
         self._after = after
         self._ending: asyncio.Task[None] | None = None
         self.chapter = ChapterScreen()
@@ -115,35 +115,35 @@ class StoryEngineApp(OverlayApp):
         self._is_leaving = False
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Give every theme our own variables, in colours that the terminal has."""
+        """Return our variables for every theme, in colours that the terminal supports."""
         return theme_variables(self.console.color_system, has_colour=not self.no_color)
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the platform's driver, which outlives its terminal."""
+        """Return the platform's driver, made to survive the loss of its terminal."""
         return resilient(super().get_driver_class())
 
     def get_default_screen(self) -> Screen[None]:
-        """Return the chapter, over which everything else lies."""
+        """Return the chapter: all other screens open over it."""
         return self.chapter
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Offer what can be done now in the command palette."""
+        """Yield what the command palette offers now."""
         return commands_of(self, self.action_leave)
 
     def action_command_palette(self) -> None:
         """Open the command palette; `check_action` has checked that it is not open."""
-        # Without an id: the one before may still be on its way out, and two cannot have the same.
+        # Without an id: the palette before may still be closing, and ids are unique.
         self.push_screen(StoryPalette())
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Restyle everything after a change of colours; Textual reports one at the start as well."""
+        """Restyle everything if colours changed; Textual calls this at the start as well."""
         variables = self.get_css_variables()
         if variables != self._styled_with:
             self._styled_with = variables
             super().refresh_css(animate)
 
     def get_key_display(self, binding: Binding) -> str:
-        """Return a key as our texts call it: F3, not f3."""
+        """Return a key as our texts name it: F3, not f3."""
         shown = super().get_key_display(binding)
         return shown.upper() if FUNCTION_KEY.fullmatch(shown) else shown
 
@@ -151,7 +151,7 @@ class StoryEngineApp(OverlayApp):
         """Paint, then start the engine."""
         self._terminal.note_hang_up()
         self.call_after_refresh(self._read_later_styles)
-        self.set_timer(STARTING, _look_for_garbage)
+        self.set_timer(COLLECT_AFTER_SECONDS, _start_collecting)
         if self.unread is None:
             self.pass_gate(self.start_engine)
         else:
@@ -205,7 +205,7 @@ class StoryEngineApp(OverlayApp):
         self.do(self.reconfigure(event.configuration), group="engine")
 
     async def reconfigure(self, configuration: Configuration) -> None:
-        """Apply new settings: everything is stored, and the engine restarts."""
+        """Store everything, apply new settings, and restart the engine."""
         await self.workspace.close(insists=True)
         self.workspace.engine = None
         await self._runtime.stop()
@@ -226,12 +226,12 @@ class StoryEngineApp(OverlayApp):
         self._terminal.tell_of_reply(event.replier, event.title, rings=self.configuration.settings.bell)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Dim what needs an engine or a session until there is one, and what already shows."""
+        """Dim what needs an engine or a session while there is none, and what is open already."""
         needed = {"chapters": self.engine, "model": self.engine, "provenance": self.session}
         if action in needed:
             return True if needed[action] is not None and self.screen is self.chapter else None
         if action == "command_palette":
-            # From a question, it would lead away from what the question is about.
+            # From a dialog it would lead away from what the dialog asks about.
             return not self.screen.is_modal
         if action == "help":
             return not isinstance(self.screen, CommandPalette)
@@ -258,18 +258,18 @@ class StoryEngineApp(OverlayApp):
             self.screen.set_focus(first)
 
     def action_leave(self, *, is_forced: bool = False) -> None:
-        """Store everything and end; when something cannot be stored, say so and stay, unless it is forced."""
+        """Store everything and quit; unless forced, stay and say so when something cannot be stored."""
         self.run_worker(self.leave(is_forced=is_forced), group="leave", exit_on_error=False)
 
     @on(ExitApp)
     def _store_before_the_end(self, event: ExitApp) -> None:
-        """Store everything before an end from outside: a browser's page was closed."""
+        """Store everything when the app is ended from outside: a browser's page was closed."""
         if not (self.has_exited or self._is_leaving):
             event.prevent_default()
             self.action_leave(is_forced=True)
 
     async def leave(self, *, is_forced: bool = False) -> None:
-        """Store everything and end. Forced, as by a dropped line, it ends whatever cannot be stored."""
+        """Store everything and quit; forced, as by a lost connection, quit even if that fails."""
         from storyengine_tui.shell.quit_messages import STORING, stopped_by_leaving
 
         if self._is_leaving:
@@ -284,24 +284,24 @@ class StoryEngineApp(OverlayApp):
                 self._is_leaving = False
                 self.chapter.show_leave_failure(error)
                 return
-            log.error("something typed could not be stored at the end: %s", error)
+            log.error("typed text could not be stored before quitting: %s", error)
         except BaseException:  # a bug; the GM can go on, and leave again
             self._is_leaving = False
             raise
         self.chapter.early.keep()
         await self._runtime.stop()
-        # After the screen is gone, for it may close faster than it can be read.
+        # Printed after the screen has closed, which may be faster than it can be read.
         self.exit(message=Text(kept) if kept else None)
 
     async def close_everything(self) -> None:
-        """Store what is typed, settle what runs, stop the engine; doing it again does nothing."""
+        """Store what is typed, settle what runs, stop the engine; a second call does nothing."""
         try:
             await self.workspace.close_for_good()
         finally:
             await self._runtime.stop()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A worker that failed is a bug."""
+        """Report a worker that failed: it is a bug."""
         if event.state is WorkerState.ERROR and isinstance(event.worker.error, Exception):
             self._note_bug(event.worker.error)
             self.show_bug(event.worker.error)
@@ -313,8 +313,8 @@ class StoryEngineApp(OverlayApp):
         this app can be used any more.
         """
         if self.has_exited and not self.chapter.is_mounted:
-            # Quit before the first paint: what is half composed is removed, which raises errors of its own.
-            log.info("the end came before the first paint", exc_info=error)
+            # Quit before the first paint: removing what is half composed raises errors of its own.
+            log.info("the app ended before the first paint", exc_info=error)
             return True
         self._note_bug(error)
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
@@ -325,11 +325,11 @@ class StoryEngineApp(OverlayApp):
         return True
 
     def _note_bug(self, error: Exception) -> None:
-        log.error("a bug", exc_info=error)
+        log.error("an unexpected error in the app", exc_info=error)
         self.record_exception(error)
 
     def panic(self, *renderables: RenderableType) -> None:
-        """Store everything, then end as Textual would at once: nothing more can be read from the terminal."""
+        """Store everything before Textual's panic ends the app: the terminal cannot be read any more."""
         if self._is_leaving or not self.is_running or not self.chapter.is_mounted:
             super().panic(*renderables)
         elif self._ending is None:
@@ -341,18 +341,18 @@ class StoryEngineApp(OverlayApp):
         self.exit(return_code=return_code, message=message)
 
     async def close_in_time(self) -> None:
-        """As `close_everything`, though parts of this app may not answer any more."""
+        """Call `close_everything` with a time-out: parts of this app may hang."""
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                 await self.close_everything()
         except (StoryEngineError, TimeoutError) as error:
-            log.error("after a bug something could not be closed: %s", error)
+            log.error("not everything could be closed after a bug: %s", error)
 
 
-def _look_for_garbage() -> None:
-    """Turn the collector on, where the start turned it off (`storyengine_tui.cli`).
+def _start_collecting() -> None:
+    """Turn garbage collection on where the start turned it off (`storyengine_tui.cli`).
 
-    It never looks through what the start has made, which would stop keys and streams now and then.
+    What the start has made is never scanned: that would delay keys and streams.
     """
     if not gc.isenabled():
         gc.freeze()

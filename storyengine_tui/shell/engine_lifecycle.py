@@ -1,4 +1,4 @@
-"""The engine behind the first paint: started, watched, started again, and stopped in one place."""
+"""Starts, restarts and stops the engine behind the first paint."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ STOP_TIMEOUT = 30.0
 
 
 class Runtime:
-    """Owns the task in which the engine lives: its database and provider end where they began."""
+    """Owns the task of the engine: its database and provider are closed in the task that opened them."""
 
     def __init__(self, start: StartEngine) -> None:
         self._start = start

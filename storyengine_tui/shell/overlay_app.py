@@ -1,4 +1,4 @@
-"""What opens over the chapter; every screen is imported when it is first wanted."""
+"""Opens screens over the chapter; each is imported when it is first needed."""
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 BURST = 0.5
-"""Seconds between two letters of one text that is typed quickly."""
+"""Most seconds between two letters of a text that is typed quickly."""
 
 
 class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     """An app with a chapter, over which lists, dialogs and help can be opened."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # At once: a key that waits until it has bubbled up is overtaken by what is typed or pasted after it.
+        # With priority: a key that bubbles up first is overtaken by what is typed or pasted after it.
         Binding("tab", "go_on(1)", "Next field", show=False, priority=True),
         Binding("shift+tab", "go_on(-1)", "Previous field", show=False, priority=True),
     ]
@@ -55,7 +55,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     _key_letter_at = 0.0
 
     async def on_event(self, event: events.Event) -> None:
-        """Tell a letter from a letter with Alt, and keep what is typed before there is a field."""
+        """Type nothing for a key with Alt, and keep what is typed before there is a field."""
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             event.character = None
         is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
@@ -65,16 +65,16 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
             self.chapter.show_early_text()
             return
         if isinstance(event, events.Key | events.Paste) and is_new and self._is_on_chapter:
-            self._lead_to_field(event)
+            self._focus_field_for(event)
         await super().on_event(event)
 
-    def _lead_to_field(self, event: events.Key | events.Paste) -> None:
-        """Move the focus to the field where a text belongs that is typed or pasted beside it.
+    def _focus_field_for(self, event: events.Key | events.Paste) -> None:
+        """Focus the field for a text that is typed or pasted while another widget has the focus.
 
-        A paste is text, and so is a letter that is no key of what has the focus. Where it is one (`v` and `y`
-        of a reader, `1` of the strip of panels) acts at once; none of them changes what is stored. It may
-        also be the first letter of a text, typed or sent in one write by a slow line. So it is kept for a
-        moment, and goes to the field before a letter that is no key and follows within that moment.
+        A paste is text, and so is a letter that is not bound to an action. A letter that is bound (`v` and
+        `y` of a reader, `1` of the strip of panels) acts at once; none of them changes what is stored. It may
+        also be the first letter of a text, typed or sent in one write by a slow line. So it is kept, and
+        inserted into the field before a letter that is not bound and follows within `BURST`.
         """
         key_letters, self._key_letters = self._key_letters, ""
         focused = self.chapter.focused
@@ -101,11 +101,11 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     @property
     def _is_on_chapter(self) -> bool:
-        # At the very first and the very last moment there is no screen at all.
+        # There is no screen before the first one is pushed and after the last one is removed.
         return bool(self.screen_stack) and self.screen is self.chapter
 
     async def action_go_on(self, step: int) -> None:
-        """Go to the next field or the one before; a page may know where that is."""
+        """Focus the next field or the one before; a page may choose which."""
         focused = self.screen.focused
         pages = [node for node in focused.ancestors if isinstance(node, SessionTab)] if focused else []
         for page in pages:
@@ -127,7 +127,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         return self.workspace.session
 
     def do(self, work: Coroutine[object, object, object], *, group: str = "workspace") -> None:
-        """Do this in the background; errors that the GM can fix are shown on the page."""
+        """Run `work` in the background; errors that the GM can fix are shown on the page."""
 
         async def done() -> None:
             try:
@@ -136,11 +136,11 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
                 self.chapter.show_trouble(error)
 
         worker: Worker[None] = self.run_worker(done, group=group, exit_on_error=False)
-        # Quitting may end a worker before it has begun; Python would complain of `work` on the terminal.
+        # Quitting may end a worker before it has begun; Python would warn on the terminal about `work`.
         finalize(worker, work.close)
 
     def on_narrative_pane_download_wanted(self, event: "NarrativePane.DownloadWanted") -> None:
-        """Write a version of the chapter. By its name: `@on` would have the page imported too soon."""
+        """Write a version of the chapter. Bound by its name: `@on` would import the page too early."""
         self.do(self._deliver(event), group="download")
 
     async def _deliver(self, wanted: "NarrativePane.DownloadWanted") -> None:
@@ -151,7 +151,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         wanted.page.show_delivered(wanted.draft, path)
 
     def pass_gate(self, begin: Callable[[], object]) -> None:
-        """Begin, after the first paint; where a password is set, once it was given."""
+        """Call `begin` after the first paint, and after the password where one is set."""
         gate = self.configuration.gate
         if gate is None:
             self.call_after_refresh(begin)
@@ -164,7 +164,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         self.push_screen(PasswordScreen(gate), passed)
 
     def action_welcome(self) -> None:
-        """Lead a newcomer by hand."""
+        """Show a new user how to begin."""
         from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 
         self.push_screen(WelcomeModal(self.configuration), self._begin)
@@ -203,7 +203,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
             self.post_message(self.Reconfigured(configuration))
 
     def action_archive(self) -> None:
-        """Take the open chapter off the list, and go on with another."""
+        """Archive the open chapter and open another."""
         if self.session is not None:
             self.do(self.workspace.archive(self.session.id))
 
@@ -229,7 +229,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         self.action_help()
 
     def show_bug(self, error: Exception) -> None:
-        """Say that the program did something wrong, with a report to copy."""
+        """Report a bug of the program, with a text to copy."""
         from storyengine_tui.screens.system.bug_screen import BugScreen
 
         if not isinstance(self.screen, BugScreen):

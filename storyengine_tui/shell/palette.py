@@ -1,4 +1,4 @@
-"""What the command palette offers: every command by its name, when it is possible."""
+"""The commands of the palette: every one that is possible, by its name."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -30,7 +30,7 @@ TAB_ACTIONS: Final = (
     ("narrative", "retry", "Retry the narrative", "Try again to have the chapter written"),
     ("narrative", "download", "Download Chapter", "Write the version that shows into a text file"),
 )
-"""What is done on a tab: the tab, the action, how it is called, and what it does."""
+"""Commands of a tab: the tab, the action, its name, and what it does."""
 
 
 class StoryPalette(GuardedCommandPalette, OverlayScreen[None]):
@@ -59,7 +59,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             if app.chapter.may_do(tab, action):
                 yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
         if not app.session.is_read_only:
-            # Not by a name that would stand first: Enter alone is no wish to lose sight of a chapter.
+            # Not by a name that comes first: Enter alone must not archive a chapter.
             yield SystemCommand(
                 "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )

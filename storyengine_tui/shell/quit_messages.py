@@ -1,4 +1,4 @@
-"""What is said when the GM quits while something runs: what is stopped, and what is kept (promise 1)."""
+"""Messages for quitting while something runs: what is stopped, and what is kept (promise 1)."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ STORING = "Storing and closing …"
 
 
 def stopped_by_leaving(session: "SessionHandle") -> str:
-    """Return what becomes of the calls that run or wait here, in a sentence each; nothing when none does."""
+    """Return what quitting does to each call that runs or waits here; empty when there is no call."""
     snapshot = session.snapshot
     if session.is_read_only:
         return ""

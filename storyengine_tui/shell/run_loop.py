@@ -1,4 +1,4 @@
-"""The screen from its start to its end: after a bug another app goes on where the last one stored."""
+"""Runs the app until the GM quits: after a bug a new app continues from what is stored."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.shell.app import StoryEngineApp
 
 MOST_BUGS = 5
-"""After how many bugs a program is better ended."""
+"""Bugs after which the program ends."""
 
 MakeApp = Callable[[Configuration | Unread, Exception | None], StoryEngineApp]
 
@@ -14,7 +14,7 @@ MakeApp = Callable[[Configuration | Unread, Exception | None], StoryEngineApp]
 async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -> int:
     """Run apps made by `make` until the GM leaves one; return the exit code.
 
-    Raises the bug that is one too many, and StoryEngineError when the settings are not valid.
+    Raises the last of `MOST_BUGS` bugs, and StoryEngineError when the settings are not valid.
     """
     bug: Exception | None = None
     for _ in range(MOST_BUGS):
@@ -22,7 +22,7 @@ async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -
         try:
             await app.run_async()
         finally:
-            # However the screen ended: what is typed is stored, what runs is settled.
+            # However the app ended, store what is typed and settle what runs.
             await (app.close_everything() if app.bug is None else app.close_in_time())
         if app.refusal is not None:
             raise app.refusal

@@ -1,4 +1,4 @@
-"""What the program says to the terminal beside the screen, and what it does when the terminal is gone."""
+"""The title of the terminal window, its bell, and quitting when the terminal is gone."""
 
 import asyncio
 import select
@@ -13,7 +13,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.window_title import set_window_title
 
 WATCH_SECONDS = 2.0
-"""How often is looked whether the terminal is still there."""
+"""Seconds between two checks that the terminal is still there."""
 
 
 class Terminal:
@@ -24,17 +24,17 @@ class Terminal:
         self._leave = leave
 
     def tell_of_reply(self, replier: str, title: str, *, rings: bool) -> None:
-        """Say in the window's frame who has answered, and ring when the GM wants that."""
+        """Show in the window's title who has answered, and ring the bell if the GM wants that."""
         self.set_title(f"{replier} has answered · {title}")
         if rings:
             self._app.bell()
 
     def set_title(self, title: str) -> None:
-        """Show `title` in the window's frame, where the terminal has one."""
+        """Show `title` as the window's title, where the terminal has one."""
         set_window_title(self._app, clean_line(title)[:120])
 
     def note_hang_up(self) -> None:
-        """A dropped line or a polite kill ends the program as Ctrl+Q does: stored, settled, closed."""
+        """Quit as Ctrl+Q does when the connection is lost or the process is told to end."""
         if self._app.is_headless:
             return
         self._app.set_interval(WATCH_SECONDS, self._leave_when_gone)
@@ -45,7 +45,7 @@ class Terminal:
             loop.add_signal_handler(sent, self._leave)
 
     def _leave_when_gone(self) -> None:
-        """End at the end of file: without a hang-up signal nothing else detects it."""
+        """Quit at the end of file, which may come without a hang-up signal."""
         if self._is_gone():
             self._leave()
 

@@ -19,7 +19,7 @@ FRAME = 1 / 60
 
 
 class _Sizes(NamedTuple):
-    """What a layout tells a widget."""
+    """What a layout sets on a widget."""
 
     virtual: Size
     has_bars: tuple[bool, bool]
@@ -30,10 +30,10 @@ class _Sizes(NamedTuple):
         return cls(widget.virtual_size, bars)
 
 
-def _asks_for_what_it_was_given(before: _Sizes, after: _Sizes) -> bool:
-    """Whether a widget asks for a layout only because the one before told it how much it holds.
+def _repeats_last_layout(before: _Sizes, after: _Sizes) -> bool:
+    """Whether a widget requests a layout only because the last one changed its virtual size.
 
-    Textual's widgets do. A scroll bar that came or went is another matter: it takes room from the rest.
+    Textual's widgets do. A scroll bar that came or went is a real reason: it takes room from the rest.
     """
     return before.virtual != after.virtual and before.has_bars == after.has_bars
 
@@ -76,15 +76,15 @@ class BatchedScreen(Screen[ScreenResultType]):
             self._compositor = FrontCompositor()
 
     async def _on_update(self, message: Update) -> None:
-        # Asked for twice and painted once. Another turn would find nothing, and have what is typed next wait
-        # for Textual's timer, which lets up to two frames pass between one turn and the next.
+        # Requested twice, painted once. Another turn of Textual's timer would find nothing to paint, and
+        # delay what is typed next: up to two frames pass between two turns.
         if self._is_batching and not message.widget._repaint_regions:
             message.stop()
             message.prevent_default()
 
     async def _on_idle(self, event: events.Idle) -> None:
-        # What is typed is painted at once. While a reply streams, Textual's timer would have it wait for
-        # what is left of a frame that the last token began.
+        # Paint what is typed at once. While a reply streams, Textual's timer would wait for the rest of the
+        # frame that the last token began.
         is_asked = self._is_batching and self.focused in self._dirty_widgets
         may_paint = self.app.screen is self and not self._is_settling and not self.app._batch_count
         if is_asked and may_paint and monotonic() - self._painted_at >= FRAME:
@@ -100,7 +100,7 @@ class BatchedScreen(Screen[ScreenResultType]):
         before = {widget: _Sizes.of(widget) for widget in widgets if not widget._layout_required}
         super()._refresh_layout(size, scroll)
         for widget, known in before.items():
-            if widget._layout_required and _asks_for_what_it_was_given(known, _Sizes.of(widget)):
+            if widget._layout_required and _repeats_last_layout(known, _Sizes.of(widget)):
                 widget._layout_required = False
         if self._is_settling and not was_settling:
             self._layouts_left = MAX_LAYOUTS
@@ -109,18 +109,18 @@ class BatchedScreen(Screen[ScreenResultType]):
     def _laid_out(self) -> list[Widget]:
         widgets: list[Widget] = [self]
         for widget in widgets:
-            # What is not displayed is told nothing.
+            # Widgets that are not displayed receive no events.
             widgets += widget.displayed_children
             bars = widget._vertical_scrollbar, widget._horizontal_scrollbar
             widgets += [bar for bar in bars if bar is not None]
         return widgets
 
     def _screen_resized(self, size: Size) -> None:
-        # A size that the terminal no longer has: each layout tells the screen its size in a message, so two
-        # sizes on their way would follow each other without an end.
+        # Ignore a size that the terminal no longer has: each layout sends the screen its size in a message,
+        # so two sizes in the queue would cause layouts without end.
         if size != self.app.size:
             return
-        # Told its own size by the layout for it, Textual's screen lays out once more.
+        # Textual lays out once more for the Resize that the layout itself has sent to the screen.
         if not (self._is_settling and size == self._compositor.size):
             super()._screen_resized(size)
 
@@ -151,6 +151,6 @@ class BatchedScreen(Screen[ScreenResultType]):
             super()._compositor_refresh()
 
     async def _invoke_and_clear_callbacks(self) -> None:
-        # They wait for what is still to be painted.
+        # Callbacks after a refresh wait until it is painted.
         if not self._is_settling:
             await super()._invoke_and_clear_callbacks()

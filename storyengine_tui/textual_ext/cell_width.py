@@ -1,4 +1,4 @@
-"""Text that needs no measuring: every character takes one cell, and nothing joins what stands beside it."""
+"""Text that needs no measuring: every character takes one cell, and no two combine."""
 
 import re
 from typing import Final
@@ -18,6 +18,6 @@ _PLAIN: Final = re.compile(
 def is_plain(text: str) -> bool:
     """Whether `text` takes as many cells as it has characters and may be cut anywhere.
 
-    Prose nearly always does: to take it apart for its dashes and accents takes twenty times as long.
+    Prose nearly always does; splitting it into graphemes takes twenty times as long.
     """
     return _PLAIN.fullmatch(text) is not None

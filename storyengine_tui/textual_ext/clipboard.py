@@ -1,4 +1,4 @@
-"""Copies that reach the user's own clipboard: through OSC 52, and inside tmux through tmux as well."""
+"""Copies to the user's own clipboard: through OSC 52, and inside tmux through tmux as well."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ class ClipboardApp(App[None]):
     """An app whose copies also reach tmux, which swallows OSC 52 by default (`set-clipboard external`)."""
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy `text`; inside tmux hand it over in a thread, for tmux may be slow."""
+        """Copy `text`; inside tmux pass it on in a thread, since tmux may be slow."""
         super().copy_to_clipboard(text)
         if os.environ.get("TMUX"):
             self.run_worker(
@@ -29,7 +29,7 @@ class ClipboardApp(App[None]):
 
 
 def hand_to_tmux(text: str) -> bool:
-    """Give `text` to tmux, which passes it on to the terminal around it; return whether it took it."""
+    """Give `text` to tmux, which passes it on to the terminal; return whether tmux accepted it."""
     try:
         subprocess.run(
             ["tmux", "load-buffer", "-w", "-"],
@@ -40,6 +40,6 @@ def hand_to_tmux(text: str) -> bool:
             check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        log.info("tmux did not take the copy: %s", error)
+        log.info("tmux did not accept the copied text: %s", error)
         return False
     return True

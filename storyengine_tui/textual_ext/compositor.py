@@ -74,7 +74,7 @@ class FrontCompositor(Compositor):
     def __init__(self) -> None:
         super().__init__()
         self._told: dict[Widget, Size] = {}
-        """The sizes at the last layout: what was laid out since is still to hear of its own."""
+        """The sizes at the last layout, of which the widgets have received an event."""
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
         """Reflow, and mark the full map valid so that later look-ups do not reflow again.
@@ -94,8 +94,8 @@ class FrontCompositor(Compositor):
     def _for_listeners(self, result: ReflowResult) -> ReflowResult:
         """Return the widgets that handle Show, Hide or Resize, out of those that would get one.
 
-        Textual posts a message to each: more than a hundred for a change of tab. Every widget that hides
-        gives up the focus, and tells its scroll bars, which give up the mouse: those two are kept.
+        Textual posts a message to each: more than a hundred for a change of tab. At Hide every widget
+        gives up the focus, and its scroll bars release the mouse: widgets with either are kept.
         """
         focused = self.root.focused if isinstance(self.root, Screen) else None
         hidden = {
@@ -111,7 +111,7 @@ class FrontCompositor(Compositor):
         return ReflowResult(hidden, shown, resized)
 
     def update_widgets(self, widgets: set[Widget]) -> None:
-        """Note what changed; what is out of sight or on another page is no reason to arrange everything."""
+        """Note what changed; widgets that are out of view or on another page cause no new layout."""
         is_arranged = not self._full_map_invalidated
         super().update_widgets(widgets)
         if is_arranged and not any(map(is_displayed, widgets - self._full_map.keys())):
@@ -120,7 +120,7 @@ class FrontCompositor(Compositor):
     def render_update(
         self, full: bool = False, screen_stack: list[Screen[object]] | None = None, simplify: bool = False
     ) -> RenderableType | None:
-        """Return what changed since the last time; all of it as Textual does, for pictures."""
+        """Return what changed since the last call; with `full`, everything as Textual does."""
         if full:
             return super().render_update(full, screen_stack, simplify)
         visible_screen_stack.set([] if screen_stack is None else screen_stack)
@@ -154,7 +154,7 @@ class FrontCompositor(Compositor):
 
 @cache
 def _listens(kind: type[Widget], event: type[Event]) -> bool:
-    """Whether widgets of this kind do more at such an event than every widget does."""
+    """Whether widgets of this kind handle such an event beyond what every widget does."""
     names = {event.handler_name, f"_{event.handler_name}", "on_event"}
     own = [vars(base) for base in kind.__mro__ if base not in Widget.__mro__]
     decorated = (handled for base in own for handled in base.get("_decorated_handlers", ()))
@@ -191,7 +191,7 @@ class Painting(CompositorUpdate):
 
 
 def difference(rows: ScreenBuffer, update: object, colours: ColorSystem) -> str:
-    """Return what makes `rows` show `update`, and remember that they do."""
+    """Return the bytes that make `rows` show `update`, and remember them."""
     return rows.paint([RowPatch(y, x, cells_of(_runs(strip, colours))) for y, x, strip in _strips(update)])
 
 
@@ -231,6 +231,6 @@ def _runs(strip: Iterable[Segment], colours: ColorSystem) -> Iterator[StyledRun]
 def _look(style: Style, colours: ColorSystem) -> CellStyle:
     sgr = style._ansi
     if sgr is None:
-        # Without what it means: Textual remembers 16,384 styles here, and every line has one of its own.
+        # Without its metadata: Textual caches 16,384 styles here, and every line has metadata of its own.
         sgr = style._ansi = Strip.render_ansi(style.clear_meta_and_links(), colours)
     return CellStyle(sgr, style._link, style._link_id) if style._link else CellStyle(sgr)

@@ -7,13 +7,13 @@ from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
 
 
 class PlainApp(App[None]):
-    """An app that leaves after such an exception, as Textual does."""
+    """An app that ends after such an exception, as Textual's does."""
 
     has_exited = False
     """Whether `exit` was called."""
 
     def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
-        """Leave, and note that the app does."""
+        """Exit, and note that the app does."""
         self.has_exited = True
         super().exit(result, return_code, message)
 
@@ -27,7 +27,7 @@ class PlainApp(App[None]):
 
 @tested_or(PlainApp)
 class CrashRecoveryApp(PlainApp):
-    """Asks `survives` before Textual takes the app down.
+    """Asks `survives` before Textual ends the app.
 
     After an exception Textual stops the message pump of the widget, so anything that awaits it hangs: an app
     that survives closes in order and is replaced by another one.

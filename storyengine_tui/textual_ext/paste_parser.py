@@ -1,12 +1,12 @@
-"""What comes from the terminal: a paste is one text, however the line splits it and whatever it contains.
+"""Reads the terminal: a paste is one text, however the line splits it and whatever it contains.
 
 Textual looks for the end of a paste as it looks for keys. Where the mark of the end comes in two parts, a
-tenth of a second between them, the paste never ends and everything typed after it goes nowhere; and where
-the text has an escape character in it, some of the text is played as keys. Here the marks are looked for
-first, and Textual's parser is given only what lies outside of them.
+tenth of a second between them, the paste never ends and everything typed after it is lost; and where
+the text has an escape character in it, some of the text acts as keys. Here the marks are searched first,
+and Textual's parser is given only what is outside of them.
 
-Textual's parser also computes with whatever numbers a sequence has in it, and raises where they name no
-character, no place and no size. Such a sequence is ignored: it is no key of any terminal.
+Textual's parser also computes with any numbers in a sequence, and raises where they are not a valid
+character, position or size. Such a sequence is ignored: no terminal sends it.
 """
 
 import os
@@ -26,7 +26,7 @@ START: Final = "\x1b[200~"
 END: Final = "\x1b[201~"
 
 LONGEST_KEY: Final = 1.0
-"""Seconds after which what might have been the beginning of a paste is a key after all."""
+"""Seconds after which what may begin a paste is a key."""
 SILENCE: Final = 1.0
 """Seconds of silence after which as much of a paste as has come is handed on; the rest may still come."""
 LONGEST_READ: Final = 16_384
@@ -34,7 +34,7 @@ LONGEST_READ: Final = 16_384
 SPLIT_WAIT_SECONDS: Final = 0.1
 """Seconds after which the parser is asked whether something has waited long enough."""
 MOST_CELLS: Final = 2_000
-"""Columns or rows beyond which no terminal is: to lay out more takes all memory."""
+"""Columns or rows that no terminal exceeds: laying out more takes all memory."""
 
 
 class PasteParser(XTermParser):
@@ -45,13 +45,13 @@ class PasteParser(XTermParser):
         self._clock = clock
         self._came = clock()
         self._held = ""
-        """The end of what came, while it may be the beginning of a mark."""
+        """The end of the input, while it may be the beginning of a mark."""
         self._is_escape_given = False
-        """Whether Textual's parser has the first character of it already."""
+        """Whether Textual's parser was given its first character already."""
         self._paste: list[str] | None = None
 
     def feed(self, data: str) -> Iterable[Message]:
-        """Take what was read, in parts of any size."""
+        """Parse what was read, in parts of any size."""
         self._came = self._clock()
         data, self._held = self._held + data, ""
         while data:
@@ -70,12 +70,12 @@ class PasteParser(XTermParser):
                     yield from self._end_escape()
                     self._paste = []
         if self._held == ESCAPE and self._paste is None and not self._is_escape_given:
-            # A lone escape is a key that somebody waits for, if not the beginning of a paste.
+            # A lone escape is a key that must act at once, unless it begins a paste.
             yield from self._possible(super().feed(ESCAPE))
             self._is_escape_given = True
 
     def tick(self) -> Iterable[Message]:
-        """Hand on what has waited long enough; to be called when there is nothing to read."""
+        """Yield what has waited long enough; to be called when there is nothing to read."""
         waited = self._clock() - self._came
         if self._paste is not None:
             if waited >= SILENCE:
@@ -101,7 +101,7 @@ class PasteParser(XTermParser):
             yield from self._possible(super().feed(END.removeprefix(ESCAPE)))
 
     def _possible(self, messages: Iterable[Message]) -> Iterable[Message]:
-        """Drop what no terminal can mean; of a size, also what it would make of every click."""
+        """Drop what no terminal can mean; undo an impossible size, which would shift every click."""
         known = self.mouse_pixels, self.terminal_size, self.terminal_pixel_size
         for message in messages:
             if _is_possible(message):
@@ -118,10 +118,10 @@ class PasteParser(XTermParser):
             return [Key(Keys.Ignore, sequence)]
 
     def parse_mouse_code(self, code: str) -> Message | None:
-        """Return what a mouse did; nothing where that is not on any screen."""
+        """Return the event of a mouse; None where it is not on any screen."""
         try:
             return super().parse_mouse_code(code)
-        except (ZeroDivisionError, OverflowError):  # The terminal said that it has no columns, or no pixels.
+        except (ZeroDivisionError, OverflowError):  # The terminal reported no columns, or no pixels.
             return None
 
     def _pasted(self) -> Iterable[Message]:
@@ -133,7 +133,7 @@ class PasteParser(XTermParser):
 
 
 def _is_possible(message: Message) -> bool:
-    """Whether a terminal can mean this: no half of a character, no size and no place beyond all screens."""
+    """Whether a terminal can mean this: no lone surrogate, and no size or position beyond all screens."""
     match message:
         case Key(key=key, character=character):
             return not any("\ud800" <= one <= "\udfff" for one in key + (character or ""))
@@ -156,15 +156,15 @@ def _without_beginning_of(mark: str, text: str) -> tuple[str, str]:
 def read_terminal(
     descriptor: int, parser: PasteParser, take: Callable[[Message], object], is_over: Callable[[], bool]
 ) -> None:
-    """Read the terminal in a thread of its own until it is over; hand on what is typed, pasted and clicked.
+    """Read the terminal until `is_over`; pass what is typed, pasted and clicked to `take`.
 
-    The parser is asked for what has waited only when nothing is there to be read: on a busy machine the
-    second half of a key may be there long before anybody comes to read it.
+    The parser's `tick` is called only when there is nothing to read: on a busy machine the second half of a
+    key may wait in the buffer for long.
 
     Raises OSError when the terminal is gone.
     """
     decode = getincrementaldecoder("utf-8")(errors="replace").decode
-    # Not the default one: not every system lets a terminal be watched with that.
+    # Not the default selector: not every system supports terminals with it.
     with selectors.SelectSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         while not is_over():
@@ -173,9 +173,9 @@ def read_terminal(
             elif data := os.read(descriptor, LONGEST_READ):
                 messages = parser.feed(decode(data))
             else:
-                time.sleep(SPLIT_WAIT_SECONDS)  # Its other end is closed, which does not wait to be read.
+                time.sleep(SPLIT_WAIT_SECONDS)  # Its other end is closed, and `select` returns at once.
                 messages = parser.tick()
             for message in messages:
                 take(message)
-        if selector.select(SPLIT_WAIT_SECONDS):  # What is still on its way is not for the shell.
+        if selector.select(SPLIT_WAIT_SECONDS):  # The shell must not get what is still arriving.
             os.read(descriptor, LONGEST_READ)

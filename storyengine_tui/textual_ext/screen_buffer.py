@@ -1,8 +1,8 @@
-"""What a terminal shows now, and the fewest bytes that make it show something else.
+"""A copy of what a terminal shows, and the fewest bytes that make it show something else.
 
-Pure: it takes rows of cells and returns escape sequences. A cell holds what is seen as one character; the
-cells after a wide one are empty. Where terminals disagree about a character's width, what is behind it is
-placed again, so that no disagreement reaches further than that character.
+Pure: it takes rows of cells and returns escape sequences. A cell holds a grapheme; the cells after a wide one
+are empty. Where terminals disagree about a character's width, the cursor is positioned again behind it, so
+that the disagreement is limited to that character.
 """
 
 import re
@@ -53,7 +53,7 @@ Row = list[Cell | None]
 
 PLAIN: Final = CellStyle()
 _BRIDGE: Final = 6
-"""So many equal cells between two differing ones are sent again: moving the cursor costs as much."""
+"""This many equal cells between two different ones are sent again: moving the cursor costs as much."""
 _LEAST_BLOCK: Final = 6
 _LEAST_GAIN: Final = 3
 _NO_ACCENT: Final = (0, 9)  # 9 is a virama, which may join what follows.
@@ -81,7 +81,7 @@ def cells_of(runs: Iterable[StyledRun]) -> list[Cell]:
 
 
 class _KnownCells(dict[str, Cell]):
-    """The cells of one look, so that what looks the same is the same: thousands are compared for a page."""
+    """The cells of one style; equal cells are one object, since thousands are compared for a page."""
 
     def __init__(self, look: CellStyle) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def _known_cells(look: CellStyle) -> _KnownCells:
 
 
 def _join(cells: list[Cell], mark: str) -> None:
-    """Add what has no width of its own to the character before it, if there is one."""
+    """Add a character without width to the one before it, if there is one."""
     for index in range(len(cells) - 1, -1, -1):
         if cells[index].text:
             cells[index] = Cell(cells[index].look, cells[index].text + mark)
@@ -119,16 +119,16 @@ class ScreenBuffer:
         """Return what turns the terminal into what `patches` say, and remember it."""
         wanted: dict[int, Row] = {}
         for patch in patches:
-            # A page that was laid out for a larger terminal may still be on its way.
+            # A page that was laid out for a larger terminal may still arrive.
             if 0 <= patch.y < self.height and 0 <= patch.x < self.width:
                 row = wanted.setdefault(patch.y, self._rows[patch.y].copy())
                 _put(row, patch)
         pen = _AnsiWriter()
         self._scroll(wanted, pen)
         for y, row in sorted(wanted.items()):
-            has_surprises = _may_surprise(self._rows[y]) or _may_surprise(row)
-            for begin, end in _differences(self._rows[y], row, has_surprises=has_surprises):
-                write = pen.write if has_surprises else pen.write_plain
+            is_irregular = _is_irregular(self._rows[y]) or _is_irregular(row)
+            for begin, end in _differences(self._rows[y], row, is_irregular=is_irregular):
+                write = pen.write if is_irregular else pen.write_plain
                 write(y, begin, row[begin:end])
             self._rows[y] = row
         return pen.finished()
@@ -137,7 +137,7 @@ class ScreenBuffer:
         return [None] * self.width
 
     def _scroll(self, wanted: dict[int, Row], pen: "_AnsiWriter") -> None:
-        """Let the terminal itself move a block of rows, where that saves more than it costs."""
+        """Make the terminal scroll a block of rows, where that saves bytes."""
         move = _movement(self._rows, wanted)
         if move is None:
             return
@@ -152,7 +152,7 @@ class ScreenBuffer:
 
 
 def _put(row: Row, patch: RowPatch) -> None:
-    """Put `patch` into `row`. Nobody knows what a terminal shows of a wide character that lost a half."""
+    """Put `patch` into `row`. What a terminal shows of a wide character that lost a half is unknown."""
     width, begin = len(row), patch.x
     end = min(begin + len(patch.cells), width)
     if begin < width and _is_continuation(row[begin]):
@@ -164,17 +164,17 @@ def _put(row: Row, patch: RowPatch) -> None:
     row[begin:end] = patch.cells[: end - begin]
 
 
-def _differences(old: Row, new: Row, *, has_surprises: bool) -> list[tuple[int, int]]:
+def _differences(old: Row, new: Row, *, is_irregular: bool) -> list[tuple[int, int]]:
     """Return the ranges of cells to send, in order.
 
-    A range with a character of doubtful width goes to the end of the row: whatever the terminal makes of that
-    character, what is behind it is painted over.
+    A range with a character of doubtful width goes to the end of the row: whatever width the terminal gives
+    that character, what is behind it is painted again.
     """
     if old == new:
         return []
     pairs = enumerate(zip(old, new, strict=True))
     changed = [column for column, (before, after) in pairs if before is not after and before != after]
-    if not has_surprises and None not in new:
+    if not is_irregular and None not in new:
         return _joined(changed)
     ranges: list[tuple[int, int]] = []
     for column in changed:
@@ -191,7 +191,7 @@ def _differences(old: Row, new: Row, *, has_surprises: bool) -> list[tuple[int, 
 
 
 def _joined(changed: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the ranges that `changed` columns make, with what lies between them where that is short."""
+    """Return the ranges of the `changed` columns; ranges with a short gap between them are one."""
     ranges: list[tuple[int, int]] = []
     begin = end = changed[0]
     for column in changed:
@@ -202,8 +202,8 @@ def _joined(changed: Sequence[int]) -> list[tuple[int, int]]:
     return [*ranges, (begin, end)]
 
 
-def _may_surprise(row: Row) -> bool:
-    """Whether there is anything in it that is not plain: wide, joined, or of a doubtful width."""
+def _is_irregular(row: Row) -> bool:
+    """Whether a character in it is not plain: wide, combined, or of a doubtful width."""
     return not is_plain("".join([cell.text for cell in row if cell is not None]))
 
 
@@ -236,7 +236,7 @@ def _movement(rows: Sequence[Row], wanted: dict[int, Row]) -> tuple[int, int, in
     size = bottom - top + 1
     if size < _LEAST_BLOCK:
         return None
-    # Where equal cells are not the same, a movement is overlooked, and the rows are sent.
+    # By identity: where equal cells are different objects, a movement is missed and the rows are sent.
     old = [hash(tuple(map(id, row))) for row in rows[top : bottom + 1]]
     new = [hash(tuple(map(id, wanted[y]))) for y in range(top, bottom + 1)]
     equal = sum(before == after for before, after in zip(old, new, strict=True))
@@ -263,7 +263,7 @@ def _longest_run(changed: list[int], wanted: dict[int, Row]) -> tuple[int, int]:
 
 
 class _AnsiWriter:
-    """Writes cells, and changes its look only when that changes."""
+    """Writes cells, and sends a style only where it changes."""
 
     def __init__(self) -> None:
         self._out: list[str] = []
@@ -275,7 +275,7 @@ class _AnsiWriter:
         self._out.append(f"\x1b[{top + 1};{bottom + 1}r\x1b[{row + 1};1H{step}\x1b[r")
 
     def write(self, y: int, x: int, cells: Sequence[Cell | None]) -> None:
-        """Write `cells` from there on, with the cursor put right behind every doubtful one."""
+        """Write `cells` from there on, and position the cursor again behind every doubtful one."""
         out, pen, is_lost = self._out, self._look, True
         for column, cell in enumerate(cells, x):
             if cell is None:
@@ -310,7 +310,7 @@ class _AnsiWriter:
 
 
 def _change(old: CellStyle, new: CellStyle) -> str:
-    """Return what changes the pen from one look to another."""
+    """Return the sequence that changes one style to another."""
     link = ""
     if (old.link, old.link_id) != (new.link, new.link_id):
         link = f"\x1b]8;id={new.link_id};{new.link}\x1b\\" if new.link else "\x1b]8;;\x1b\\"

@@ -15,29 +15,29 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 MOST_STATES: Final = 8
-"""States of one widget that are remembered: with the focus and without, read only, under the mouse."""
+"""States of one widget that are cached: with the focus and without, read only, under the mouse."""
 
 _OF_PLACE: Final = frozenset(
     {"first-of-type", "last-of-type", "first-child", "last-child", "odd", "even", "empty"}
 )
-"""What depends on the widgets beside it, or in it; where a rule does, nothing is remembered."""
+"""Pseudo classes that depend on sibling or child widgets; where a rule does, nothing is cached."""
 
 State = tuple[object, ...]
-"""Classes and pseudo classes of a widget and of all that it lies in."""
+"""Classes and pseudo classes of a widget and of its ancestors."""
 
 
 class _Rules(NamedTuple):
-    """The rules that may concern widgets of some type, id and classes."""
+    """The rules that may match widgets of some type, id and classes."""
 
     rules: list[RuleSet]
     by_name: dict[str, list[RuleSet]]
     pseudo_classes: tuple[str, ...]
-    """Those that they ask for, of a widget or of what it lies in."""
+    """Those that the rules use, of a widget or of an ancestor."""
     depend_on_place: bool
 
 
 class _CachedStyles(NamedTuple):
-    """How a widget looked in some state."""
+    """The styles of a widget in some state."""
 
     rules: RulesMap
     components: dict[str, RenderStyles]
@@ -45,26 +45,26 @@ class _CachedStyles(NamedTuple):
 
 
 class CachingStylesheet(Stylesheet):
-    """Finds the same as Textual's style sheet; what it has found before, it does not look for again."""
+    """Computes the same styles as Textual's style sheet, from its caches where they are known."""
 
     def __init__(self, *, variables: dict[str, str] | None = None) -> None:
         super().__init__(variables=variables)
         self._known_for: list[RuleSet] | None = None
-        """The rules that all of this was found in; others are parsed when the theme changes."""
+        """The rules for which the caches are valid; a change of theme parses others."""
         self._narrow: _Rules | None = None
         self._narrowed: dict[frozenset[str], _Rules] = {}
         self._looks: WeakKeyDictionary[DOMNode, dict[State, _CachedStyles]] = WeakKeyDictionary()
         self._states: dict[tuple[DOMNode, tuple[str, ...]], State] | None = None
-        """States of what many widgets lie in, while many are styled at once."""
+        """States of ancestors, while many widgets are styled at once."""
 
     @property
     def rules(self) -> list[RuleSet]:
-        """All rules; while one widget is styled, those that may concern it."""
+        """All rules; while one widget is styled, those that may match it."""
         return super().rules if self._narrow is None else self._narrow.rules
 
     @property
     def rules_map(self) -> dict[str, list[RuleSet]]:
-        """The same by what they select."""
+        """The same rules by what they select."""
         return super().rules_map if self._narrow is None else self._narrow.by_name
 
     def update_nodes(self, nodes: Iterable[DOMNode], animate: bool = False) -> None:
@@ -78,12 +78,12 @@ class CachingStylesheet(Stylesheet):
     def apply(
         self, node: DOMNode, *, animate: bool = False, cache: dict[tuple[Any, ...], RulesMap] | None = None
     ) -> None:
-        """Style one widget, from memory where it has been in this state before."""
+        """Style one widget, from the cache where it was in this state before."""
         outer, self._narrow = self._narrow, None
         try:
             self._forget_other_rules()
             narrow = self._narrow_for(node)
-            if narrow.depend_on_place or not self._is_worth_remembering(node):
+            if narrow.depend_on_place or not self._is_worth_caching(node):
                 self._narrow = narrow
                 super().apply(node, animate=animate, cache=cache)
                 return
@@ -99,7 +99,7 @@ class CachingStylesheet(Stylesheet):
             self._narrow = outer
 
     @staticmethod
-    def _is_worth_remembering(node: DOMNode) -> bool:
+    def _is_worth_caching(node: DOMNode) -> bool:
         """Whether it is styled often, or at length; most widgets are styled once, when they are mounted."""
         return isinstance(node, Widget) and (node.is_mounted or bool(node._get_component_classes()))
 
@@ -117,7 +117,7 @@ class CachingStylesheet(Stylesheet):
             wanted = [rule for rule in super().rules if not names.isdisjoint(rule.selector_names)]
             by_name = {"*": wanted}
             if node.id is not None and f"#{node.id}" in super().rules_map:
-                # That there are rules for it says that others of its type may look different.
+                # Rules for its id say that others of its type may look different.
                 by_name[f"#{node.id}"] = []
             asked: set[str] = set().union(*(rule.pseudo_classes for rule in wanted))
             known = _Rules(wanted, by_name, tuple(sorted(asked)), not asked.isdisjoint(_OF_PLACE))
@@ -139,7 +139,7 @@ class CachingStylesheet(Stylesheet):
     def _remember(self, node: DOMNode, looks: dict[State, _CachedStyles], state: State) -> None:
         rules = node.styles.base._rules
         if "transitions" in rules:
-            return  # It may be on its way from one look to another.
+            return  # The styles may be in the middle of a transition.
         if len(looks) >= MOST_STATES:
             looks.clear()
         flags = node._has_hover_style, node._has_focus_within, node._has_order_style, node._has_odd_or_even
@@ -152,7 +152,7 @@ class CachingStylesheet(Stylesheet):
         if node.styles.base._rules != look.rules:
             self.replace_rules(node, look.rules, animate=animate)
         else:
-            # What it lies on may look different.
+            # The background may look different.
             node.notify_style_update()
         if node._component_styles.keys() != look.components.keys() or any(
             node._component_styles[name] != styles for name, styles in look.components.items()

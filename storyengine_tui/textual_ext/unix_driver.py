@@ -1,10 +1,11 @@
 """Textual's Unix driver with two repairs.
 
 `Part.RESILIENT_DRIVER`: output to a terminal that is gone is dropped, so that the program can end in order.
-Textual writes in a thread; when that thread dies of an error, its queue fills up and the program hangs with
-what was typed not stored. So the file that the thread writes to never raises.
+Textual writes in a thread; when that thread dies of an error, its queue fills up and the program hangs
+before it has stored what was typed. So the file that the thread writes to never raises.
 
-`Part.PASTE_PARSER`: a line that splits what is pasted, see `storyengine_tui.textual_ext.paste_parser`.
+`Part.PASTE_PARSER`: pastes that the line splits are read as one text, see
+`storyengine_tui.textual_ext.paste_parser`.
 """
 
 import os

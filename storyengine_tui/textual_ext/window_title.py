@@ -8,7 +8,7 @@ from storyengine_tui.textual_ext.parts import Part, is_enabled
 
 
 def set_window_title(app: App[Any], title: str) -> None:
-    """Show `title`, which has to be clean, in the window's frame where the terminal has one."""
+    """Show `title`, which must be clean, as the window's title where the terminal has one."""
     if app.is_headless or not is_enabled(Part.WINDOW_TITLE):
         return
     driver = app._driver

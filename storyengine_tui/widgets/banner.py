@@ -106,17 +106,17 @@ class Banner(Vertical):
         tone: Tone = Tone.ERROR,
         retry_in: float | None = None,
     ) -> None:
-        """Say this; with `retry_in` seconds, count them down."""
+        """Show this; with `retry_in` seconds, count them down."""
         retry_at = None if retry_in is None else self._clock() + retry_in
         self.content = BannerText(clean(sentence), clean(hint), tuple(actions), tone, retry_at)
 
     def on_resize(self) -> None:
-        """Scroll into view where that is wanted: only now it has its place on the page."""
+        """Scroll into view if it is to: its position on the page is known only now."""
         if self._scrolls_into_view and self.is_shown:
             self.scroll_visible(animate=False)
 
     def hide(self) -> None:
-        """Say nothing."""
+        """Show nothing, and take no room."""
         self.content = None
 
     def compose(self) -> ComposeResult:
@@ -134,7 +134,7 @@ class Banner(Vertical):
                 yield _PlainText(self._countdown_text(), classes="banner--countdown")
 
     def watch_content(self, content: BannerText | None) -> None:
-        """Take room or give it back, and tick while there is something to count."""
+        """Appear or disappear, and tick while there is a count-down."""
         self.set_class(content is not None, "-shown")
         for tone in Tone:
             self.set_class(content is not None and content.tone is tone, f"-{tone}")
@@ -148,7 +148,7 @@ class Banner(Vertical):
         try:
             line = self.query_one(".banner--countdown", _PlainText)
         except NoMatches:
-            return  # It is being composed again.
+            return  # It is being recomposed.
         line.update(self._countdown_text(), layout=False)
 
     def _countdown_text(self) -> Content:

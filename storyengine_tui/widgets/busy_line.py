@@ -15,7 +15,7 @@ from storyengine_tui.widgets.widget_message import WidgetMessage
 
 _SEPARATOR = " · "
 LEAST_WHAT = 24
-"""Cells of what goes on that stay in front of how long it may take."""
+"""Cells of the activity that are shown before the expected time is."""
 
 
 class BusyLine(Widget):
@@ -49,7 +49,7 @@ class BusyLine(Widget):
         return bool(self._what)
 
     def begin(self, what: str, *, style: str = "", cancel: str = "Esc cancels") -> None:
-        """Say `what` is going on from now; the time starts at nought. An empty `cancel` offers none."""
+        """Show `what` and start counting the time. An empty `cancel` offers no cancelling."""
         self._since = self._clock()
         self._what, self._style, self._cancel = clean_line(what), style, cancel
         self._expected = ""
@@ -57,17 +57,17 @@ class BusyLine(Widget):
         self.refresh()
 
     def say(self, what: str, *, style: str = "") -> None:
-        """Change the words and let the time go on."""
+        """Change the words; the time goes on."""
         self._what, self._style = clean_line(what), style
         self.refresh()
 
     def expect(self, expected: str) -> None:
-        """Say behind the time how long it may take; where there is no room it goes first."""
+        """Show how long it may take behind the time; it is dropped first where room is short."""
         self._expected = clean_line(expected)
         self.refresh()
 
     def end(self) -> None:
-        """Say nothing any more."""
+        """Show nothing."""
         self._what = ""
         if self._timer is not None:
             self._timer.stop()
@@ -75,7 +75,7 @@ class BusyLine(Widget):
         self.refresh()
 
     def on_mount(self) -> None:
-        """Tick from now on if it began before."""
+        """Tick, if it began before it was mounted."""
         self._tick_every_second()
 
     def _tick_every_second(self) -> None:
@@ -92,7 +92,7 @@ class BusyLine(Widget):
         return Content.assemble(*parts)
 
     def _shown_what(self) -> str:
-        """Return what goes on, cut where the time and the way to cancel would have no room."""
+        """Return the activity, cut to leave room for the time and the words about cancelling."""
         room = self.content_size.width - cell_len(self._before_cancel() + self._cancel)
         if room <= 0 or cell_len(self._what) <= room:
             return self._what
@@ -106,7 +106,7 @@ class BusyLine(Widget):
         return spent + (expected if room >= min(cell_len(self._what), LEAST_WHAT) else "") + end
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the end where it is offered."""
+        """Ask to cancel, if the words about it were clicked."""
         if self._what and self._cancel:
             start = Content(self._shown_what() + self._before_cancel()).cell_length
             if 0 <= event.x - self.gutter.left - start < Content(self._cancel).cell_length:

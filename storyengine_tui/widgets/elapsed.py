@@ -1,7 +1,7 @@
 """Durations as a person reads them: how long something has taken, and may take (design 10)."""
 
-WORTH_SAYING = 5.0
-"""Seconds from which on somebody who waits wants to know."""
+LEAST_SECONDS = 5.0
+"""Shorter durations are not worth showing."""
 
 
 def elapsed_text(seconds: float) -> str:
@@ -13,14 +13,14 @@ def elapsed_text(seconds: float) -> str:
 
 
 def expected_time(seconds: float | None, *, is_local: bool) -> str:
-    """Return what is known in a few words; `seconds` are those of last time, None where there was none."""
+    """Return the expected time in a few words; `seconds` is the last duration, None where it is unknown."""
     if seconds is None:
         return "can take minutes the first time" if is_local else ""
-    return f"{elapsed_text(seconds)} last time" if seconds >= WORTH_SAYING else ""
+    return f"{elapsed_text(seconds)} last time" if seconds >= LEAST_SECONDS else ""
 
 
 def expected_time_sentence(seconds: float | None, *, is_local: bool) -> str:
     """Return the same as a sentence."""
     if seconds is None:
         return "On this machine it can take a few minutes the first time." if is_local else ""
-    return f"Last time it took {elapsed_text(seconds)}." if seconds >= WORTH_SAYING else ""
+    return f"Last time it took {elapsed_text(seconds)}." if seconds >= LEAST_SECONDS else ""

@@ -19,7 +19,7 @@ from textual.widget import Widget
 
 @dataclass(frozen=True, slots=True)
 class FooterKey:
-    """One key, as it is shown and as it is pressed; a dim one does nothing now."""
+    """One key, as it is shown and as it is pressed; one that is not possible now is dim."""
 
     shown: str
     pressed: str
@@ -40,16 +40,16 @@ class KeyHint:
 
 
 MORE = " …"
-"""Stands where hints had no room; the help names them all."""
+"""Shown in place of hints that do not fit; the help lists them all."""
 PALETTE = "command_palette"
 GAP = 2
 LEAST_GAP = 1
 
 
 def fitting(hints: Sequence[KeyHint], last: Sequence[KeyHint], width: int) -> tuple[list[KeyHint], int, str]:
-    """Return what is shown in `width` cells, the gap between two hints, and what stands before `last`.
+    """Return what is shown in `width` cells, the gap between two hints, and the text before `last`.
 
-    The hints of `last` are always shown: they lead to all the others. Of the rest the first are.
+    The hints of `last` are always shown: they lead to all the others. Of the rest, the first that fit are.
     """
     for gap in (GAP, LEAST_GAP):
         if _width([*hints, *last], gap) <= width:
@@ -88,12 +88,12 @@ class KeyLine(Widget):
         """Columns from, columns to, and the key between them, as they are drawn."""
 
     def on_mount(self) -> None:
-        """Follow what is possible."""
+        """Redraw when other keys become possible."""
         self.screen.bindings_updated_signal.subscribe(self, self._handle)
         self.watch(self.screen, "stack_updates", self._look_up, init=False)
 
     def _look_up(self) -> None:
-        """A dialog in front has keys of its own; while it is there, those of the page do nothing."""
+        """Show the keys of a dialog in front: while it is open, those of the page do nothing."""
         front = self.app.screen
         if front is not self.screen and front.is_modal:
             front.bindings_updated_signal.subscribe(self, self._handle)
@@ -121,7 +121,7 @@ class KeyLine(Widget):
         return tuple(self._grouped(list(by_action.values()))), tuple(self._grouped(last))
 
     def _offered_everywhere(self) -> list[tuple[Binding, bool]]:
-        """Return what the app does in front of everything, of which a dialog knows nothing."""
+        """Return the priority keys of the app, which a dialog does not list."""
         return [
             (binding, True)
             for node, binding, is_possible, _ in self.screen.active_bindings.values()
@@ -167,12 +167,12 @@ class KeyLine(Widget):
         """Press the key that is under the mouse."""
         for start, end, key in self._places:
             if start <= event.x < end:
-                # A dim one too: what has the key says why it does nothing now.
+                # A dim one too: its action says why it does nothing now.
                 self.app.simulate_key(key.pressed)
                 if not key.is_possible:
                     self.app.bell()
 
 
 def _name(binding: Binding) -> str:
-    """Return the action without where it is, such as `app.`; two keys of one action are one hint."""
+    """Return the action without its namespace, such as `app.`; two keys of one action are one hint."""
     return binding.action.rpartition(".")[2] if "(" not in binding.action else binding.action

@@ -22,9 +22,9 @@ _AROUND = 2
 
 @dataclass(frozen=True, slots=True)
 class PanelEntry:
-    """One entry. The name is anybody's text; a mark, such as `✎`, stands behind it.
+    """One entry. The name is untrusted text; a mark, such as `✎`, follows it.
 
-    `style` is a colour or style such as `$slot-red`; without one the cell's own colour is taken.
+    `style` is a colour or style such as `$slot-red`; without one the cell's own colour is used.
     """
 
     key: str
@@ -37,8 +37,8 @@ class PanelEntry:
 def entry_labels(entries: Sequence[PanelEntry], width: int) -> list[str]:
     """Return the labels of `entries` so that all fit into `width` cells.
 
-    Where room is short, a first word that several names share goes, as in `Agent Red` and `Agent Orange`;
-    then the longest names are cut.
+    Where room is short, a first word that several names share is dropped, as in `Agent Red` and `Agent
+    Orange`; then the longest names are cut.
     """
     names = [clean_line(entry.name) for entry in entries]
     marks = [f" {entry.mark}" if entry.mark else "" for entry in entries]
@@ -78,9 +78,9 @@ def _shortened(name: str, cells: int) -> str:
 
 
 class PanelSwitcher(Widget, can_focus=True):
-    """One row of entries. Arrows, digits and the mouse pick one; `Picked` tells.
+    """One row of entries. Arrows, digits and the mouse pick one, which sends `Picked`.
 
-    The active entry stands in brackets and reversed, so it is seen without colour as well. Names get
+    The active entry is in brackets and reversed, so that it is seen without colour as well. Names get
     shorter where the row is narrow; the number always stays.
     """
 
@@ -134,7 +134,7 @@ class PanelSwitcher(Widget, can_focus=True):
             self.post_message(self.Picked(self, key))
 
     def action_step(self, step: int) -> None:
-        """Pick the entry `step` places on, around at the ends."""
+        """Pick the entry `step` places on, and wrap around at the ends."""
         keys = [entry.key for entry in self._entries]
         if keys:
             here = keys.index(self.active) if self.active in keys else 0
@@ -177,7 +177,7 @@ class PanelSwitcher(Widget, can_focus=True):
 
 
 class SlotEntries(PanelSwitcher):
-    """Entries of panels to write in. Digits, the mouse and Enter lead into the panel, arrows stay here."""
+    """Entries of panels to write in. Digits, the mouse and Enter go to the panel, arrows stay here."""
 
     HELP = "Digits and clicks pick a character and go to its panel; arrows only show the panels."
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,down", "enter", "To the panel")]
@@ -202,5 +202,5 @@ class SlotEntries(PanelSwitcher):
         super().action_pick_number(number)
 
     def on_mouse_down(self) -> None:
-        """A click picks and goes on."""
+        """Go on to the panel of the entry that is clicked."""
         self.is_stepping = False

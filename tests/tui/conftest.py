@@ -34,16 +34,16 @@ def _needed_parts(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def _still_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clear what changes colours or output behind a test's back."""
+    """Clear variables that change colours or output."""
     for name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_ANIMATIONS", "TMUX", "STORYENGINE_PLAIN_OUTPUT"):
         monkeypatch.delenv(name, raising=False)
-    # The terminal that the tests run in may have fewer, and the program takes those that there are.
+    # The terminal that runs the tests may support fewer colours, and the program would use those.
     monkeypatch.setattr("textual.constants.COLOR_SYSTEM", "truecolor")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _styles_parsed_once() -> Iterator[None]:
-    """Keep what a style sheet means from one app to the next: parsing is half of a start."""
+    """Parse each style sheet once for all apps: parsing is half of a start."""
     parse = Stylesheet._parse_rules
     parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 

@@ -54,13 +54,13 @@ class Desktop:
     """Seconds after which a summary that failed is tried again by itself."""
 
     def clock(self) -> datetime:
-        """A frozen time that goes on by a second with every look."""
+        """Return a frozen time that advances by a second with every call."""
         self.ticks += 1
         return datetime(2026, 1, 2, 15, 0, tzinfo=UTC) + timedelta(seconds=self.ticks)
 
     @asynccontextmanager
     async def engine(self, label: str = "test") -> AsyncIterator[Engine]:
-        """Have an engine without a screen."""
+        """Yield an engine without a screen."""
         engine = Engine(
             await self.open_store(),
             ScriptedProvider(self.script),
@@ -163,7 +163,7 @@ async def until(
 
 
 def screen_text(app: App[Any]) -> str:
-    """Return what stands on the screen, row by row, as a person reads it."""
+    """Return the text on the screen, row by row."""
     rows = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in row).rstrip() for row in rows)
 
@@ -173,7 +173,7 @@ async def opened(pilot: Pilot[Any]) -> StoryEngineApp:
     app = pilot.app
     assert isinstance(app, StoryEngineApp)
     await until(pilot, lambda: app.session is not None and app.chapter.is_open)
-    # The focus comes last; a key that is pressed before it would be taken by what has it then.
+    # The focus comes last; a key that is pressed before would go to another widget.
     await until(pilot, lambda: app.screen is not app.chapter or app.focused is not None)
     return app
 

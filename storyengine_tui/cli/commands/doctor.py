@@ -1,4 +1,4 @@
-"""`storyengine doctor`: looks at everything that play needs, and says how to fix what is wrong."""
+"""`storyengine doctor`: checks everything that playing needs, and says how to fix what is wrong."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.running import console, say
 from storyengine_tui.cli.words import shown
 
-_PATIENCE = 5.0
-"""Seconds that a server of this machine may take for a connection."""
+_CONNECT_TIMEOUT = 5.0
+"""Seconds to wait for a connection to a server of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def _examine() -> AsyncIterator[Finding]:
     try:
         configuration = configure()
     except NotPrivateError as error:
-        # Of a directory it is told above already.
+        # A directory is reported above already.
         if error.path not in (paths.data, paths.config, paths.logs):
             yield Finding("privacy", error.message, error.hint)
         return
@@ -143,13 +143,13 @@ async def _model(configuration: Configuration) -> Finding:
 
 
 async def _answers(base_url: str) -> bool:
-    """Return whether a server of this machine takes a connection; a service elsewhere is not asked."""
+    """Return whether a server of this machine accepts a connection; other services are not asked."""
     from urllib.parse import urlsplit
 
     address = urlsplit(base_url)
     port = address.port or (443 if address.scheme == "https" else 80)
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_CONNECT_TIMEOUT):
             _, writer = await asyncio.open_connection(address.hostname, port)
     except OSError:  # a time-out is one too
         return False
@@ -158,7 +158,7 @@ async def _answers(base_url: str) -> bool:
 
 
 async def _started(configuration: Configuration) -> str:
-    """Start the local model, which only a machine with the right processor and the weights can."""
+    """Start the local model, which needs the right processor and the weights; return what to say."""
     from core.providers.factory import make_provider
     from core.providers.local.provider import LocalProvider
     from core.providers.local.weights import find_weights

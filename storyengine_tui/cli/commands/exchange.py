@@ -20,7 +20,7 @@ from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, command, print_bytes, say
 
 LARGEST_IMPORT = 512 * 1024 * 1024
-"""Bytes; a larger file is no session of ours."""
+"""Bytes; no exported session is larger."""
 
 
 class ExportFormat(StrEnum):
@@ -114,7 +114,7 @@ async def import_(
 
 
 def read_file(file: Path) -> bytes:
-    """Return what is in a file to import; raise ImportRefusedError where it is unreadable or too large."""
+    """Return the content of a file to import; raise ImportRefusedError if it is unreadable or too large."""
     try:
         return read_bounded(file, LARGEST_IMPORT)
     except FileTooLargeError as error:

@@ -14,18 +14,18 @@ from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.shell.run_loop import run_until_left
 
 SWITCH_INTERVAL = 0.0005
-"""Seconds for which the event loop may keep a thread waiting: one of them writes to the terminal.
+"""Seconds for which the event loop may delay a thread: one of them writes to the terminal.
 
-With the 5 ms of Python a key that is painted while a reply streams goes out when the loop is next idle.
+With Python's 5 ms, a key that is painted while a reply streams is sent only when the loop is next idle.
 """
 
 
 def open_app() -> int:
-    """Open the screen; return the exit code when the GM has left it.
+    """Open the screen; return the exit code once the GM has quit.
 
-    At a terminal the settings are read behind the first paint, since that takes half as long as the paint:
-    when one is not valid, the screen closes again at once and the sentence stands below the command. In a
-    browser too, where the screen alone can ask for the password.
+    At a terminal the settings are read behind the first paint, since reading takes half as long as painting:
+    if one is not valid, the screen closes at once and the error is printed below the command. The same in a
+    browser, where only the screen can ask for the password.
     """
     start_log(find_paths())
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -52,7 +52,7 @@ def _app(configuration: Configuration | Unread, after: Exception | None) -> Stor
 
 
 async def _read() -> Configuration:
-    """Return the configuration, without its gate where the environment has the password."""
+    """Return the configuration; without its gate where the environment had the password."""
     configuration = await asyncio.to_thread(configure)
     if configuration.settings.password is None:
         return configuration

@@ -83,7 +83,7 @@ async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> Sessi
 
 
 async def play_and_report(session: SessionHandle, script: ChapterScript, reporter: "Reporter") -> None:
-    """Play to the stored draft and tell `reporter`; raises the error that stops it."""
+    """Play to the stored draft and report to `reporter`; raises the error that stops it."""
     with session.listen() as listener, reporter:
         playing = asyncio.create_task(ScriptPlayer(session, script, reporter.step).play())
         outage = Outage(playing, reporter.warn)
@@ -168,14 +168,14 @@ class Reporter:
             self.say(f"The characters are played by the provider {profile.provider}.")
 
     def step(self, step: Step) -> None:
-        """Show where the play stands."""
+        """Show the progress."""
         if self._progress is not None and self._bar is not None:
             self._progress.update(self._bar, description=step.text, completed=step.done, total=step.total)
         else:
             self.say(f"[{step.done}/{step.total}] {step.text}")
 
     def warn(self, line: str) -> None:
-        """Print one line about what is wrong, also where the rest is quiet."""
+        """Print one line about what is wrong, even when quiet."""
         if self._is_quiet:
             say_wrong(line)
         else:

@@ -1,4 +1,4 @@
-"""`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: looking at and after sessions."""
+"""`storyengine sessions`, `show`, `context`, `correct`, `archive`, `purge`: managing sessions."""
 
 import asyncio
 import json
@@ -73,7 +73,7 @@ async def sessions(
         return
     if not console.is_terminal:
         for summary in listed:
-            # Not through rich, which would make blanks of the tabs.
+            # Not through rich, which would turn the tabs into blanks.
             typer.echo("\t".join(_cells(summary, str(summary.id))))
     else:
         _print_table(listed)
@@ -81,7 +81,7 @@ async def sessions(
 
 
 def _print_table(listed: Sequence[SessionSummary]) -> None:
-    length = _told_apart_by([str(summary.id) for summary in listed])
+    length = _distinct_length([str(summary.id) for summary in listed])
     table = Table()
     for heading in ("Session", "Title", "State", "Prompts", "Drafts", "Last played"):
         # An id in two lines could not be copied.
@@ -95,15 +95,15 @@ def _print_table(listed: Sequence[SessionSummary]) -> None:
 
 
 def _report_unreadable(listed: Sequence[SessionSummary], *, is_archived: bool) -> None:
-    """Say what helps with a chapter that cannot be read; standard output has the list alone."""
+    """Say on standard error how to put away a chapter that cannot be read."""
     verb, effect = ("purge", "deletes it") if is_archived else ("archive", "puts it away")
     for line in listed:
         if not line.is_readable:
             typer.echo(f"{line.id} cannot be read; `storyengine {verb} {line.id}` {effect}.", err=True)
 
 
-def _told_apart_by(ids: Sequence[str]) -> int:
-    """Return how many characters of these ids tell them apart."""
+def _distinct_length(ids: Sequence[str]) -> int:
+    """Return how many characters of these ids make them distinct."""
     return next(
         length
         for length in range(SHORTEST_ID, LONGEST_ID + 1)
@@ -209,7 +209,7 @@ async def correct(
 
 
 def _standard_input() -> str:
-    """Return a correction from standard input; of one that is too long as much as shows that it is."""
+    """Return a correction from standard input; one that is too long is cut just beyond the limit."""
     most = LONGEST_CORRECTION * 4
     content = sys.stdin.buffer.read(most + 1)
     try:

@@ -1,4 +1,4 @@
-"""`storyengine slots`: where a chapter stood, listed, saved under a name, and restored."""
+"""`storyengine slots`: lists, makes, restores and deletes the save slots of a chapter."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -83,7 +83,7 @@ async def _slots_of(name: str) -> AsyncIterator[tuple[SavePoints, SessionId]]:
 
 
 async def _find(catalog: SessionCatalog, name: str) -> SessionId:
-    """Return the session; one that was reset is archived, and its slots are what one then looks for."""
+    """Return the session, also an archived one: after a reset its slots are still wanted."""
     try:
         return await find_session(catalog, name)
     except StoryEngineError as refused:

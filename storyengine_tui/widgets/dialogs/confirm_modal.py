@@ -14,9 +14,9 @@ from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
 
 
 class ConfirmModal(TextDialog):
-    """Ends with True when the user confirmed, else with False; Esc cancels.
+    """Returns True when the user confirmed, else False; Esc cancels.
 
-    `is_destructive` says that it cannot be undone: the button looks so. A long text scrolls, so that
+    `is_destructive` styles the button as one that cannot be undone. A long text scrolls, so that
     the buttons stay on the screen at any size.
     """
 

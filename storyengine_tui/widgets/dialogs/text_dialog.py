@@ -14,10 +14,10 @@ STEPS = {"up": -1, "down": 1, "page_up": -8, "page_down": 8}
 
 
 class TextDialog(OverlayModal[bool]):
-    """Ends with yes or no; its text scrolls before its buttons leave the screen.
+    """Returns yes or no; a long text scrolls, so that the buttons stay on the screen.
 
-    `IS_FINAL` says that a yes cannot be taken back. Such a question, which every question is unless it says
-    otherwise, opens with the focus on the button `#cancel`: an Enter too many changes nothing.
+    `IS_FINAL`, the default, says that a yes cannot be undone. Such a dialog opens with the focus on the
+    button `#cancel`, so that one Enter too many changes nothing.
     """
 
     IS_FINAL: ClassVar[bool] = True

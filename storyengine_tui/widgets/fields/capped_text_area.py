@@ -18,7 +18,7 @@ from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 def fitting(text: str, room: int) -> str:
-    """Return the beginning of `text` that has room for `room` characters, never half of one that is seen."""
+    """Return as much of the beginning of `text` as fits into `room` characters; no grapheme is split."""
     if room <= 0:
         return ""
     part = head(text, room)
@@ -28,14 +28,14 @@ def fitting(text: str, room: int) -> str:
 class CappedTextArea(KeptWrapTextArea):
     """A text area for at most `limit` characters of clean text.
 
-    What does not fit is not taken: the bell rings and `LimitReached` says how much stayed outside. The
-    cursor stands at the end of a text that was loaded. Read only, it can still be selected and copied.
+    Text beyond the limit is refused: the bell rings, and `LimitReached` says how much. Loading a text puts
+    the cursor at its end. A read-only text can still be selected and copied.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+home", "document_end(False)", "Beginning of the text", show=False),
         Binding("ctrl+end", "document_end(True)", "End of the text", show=False),
-        # Textual's F7 lists the calls here.
+        # Not by F7 as in Textual: that key lists the calls.
         Binding("ctrl+g", "select_all", "Select all", show=False),
     ]
 
@@ -47,7 +47,7 @@ class CappedTextArea(KeptWrapTextArea):
 
     @dataclass
     class LimitReached(WidgetMessage["CappedTextArea"]):
-        """`refused` characters were not taken, for there are at most `limit`."""
+        """`refused` characters were not taken, since `limit` of them are the most."""
 
         limit: int
         refused: int
@@ -86,13 +86,13 @@ class CappedTextArea(KeptWrapTextArea):
         return len(self.text)
 
     async def on_key(self, event: events.Key) -> None:
-        """Act on a key before the next one comes."""
+        """Run a key's binding before the next key is read."""
         await run_binding_now(self, event)
 
     async def on_paste(self, event: events.Paste) -> None:
         """Insert a paste, and leave the focus where it is.
 
-        In place of Textual's handler, which asks for the focus through the app's queue: that takes it back
+        Replaces Textual's handler, which requests the focus through the app's queue and so takes it back
         after a Tab that came directly behind the paste.
         """
         event.prevent_default()
@@ -101,7 +101,7 @@ class CappedTextArea(KeptWrapTextArea):
             self.move_cursor(result.end_location)
 
     def load_text(self, text: str) -> None:
-        """Show another text from its end, and forget what could be undone."""
+        """Show another text, with the cursor at its end and nothing to undo."""
         cleaned = clean(text)
         taken = fitting(cleaned, self.limit)
         super().load_text(taken)
@@ -128,15 +128,15 @@ class CappedTextArea(KeptWrapTextArea):
     def action_document_end(self, is_end: bool) -> None:
         """Go to the end of the text, or to its beginning."""
         self.move_cursor(self.document.end if is_end else (0, 0))
-        # Textual scrolls after the next refresh, by what is in view now: that of a text loaded just before
-        # is still to come.
+        # Textual scrolls after the next refresh, but by what is in view now; a text that was loaded just
+        # before is not in view yet.
         self.call_after_refresh(self.scroll_cursor_visible)
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Scroll to the cursor; in the middle of an edit it may stand where there is no text any more.
+        """Scroll to the cursor, unless it is beyond the text in the middle of an edit.
 
-        Textual measures the text again, which may take the scroll bar away and ask for this, before it
-        places the cursor; it asks again afterwards.
+        Textual measures the text again before it places the cursor, which may remove the scroll bar and
+        call this; it calls this again afterwards.
         """
         row, column = self.cursor_location
         if row >= self.document.line_count or column > len(self.document.get_line(row)):
@@ -147,7 +147,7 @@ class CappedTextArea(KeptWrapTextArea):
         return scrolled
 
     def bring_cursor_into_sight(self) -> None:
-        """Scroll the page around it to the cursor, so that the GM sees what is typed."""
+        """Scroll the page around the field to the cursor, so that the GM sees what is typed."""
         if not self.region:
             return
         for page in self.ancestors:
@@ -158,7 +158,7 @@ class CappedTextArea(KeptWrapTextArea):
                     page.scroll_to_region(line, animate=False, force=True, x_axis=False)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Paint nothing once removed: a screen behind a dialog is painted as it was laid out before."""
+        """Paint nothing once removed: a screen behind a dialog is painted in its last layout."""
         if not self.is_attached:
             return [Strip.blank(crop.width)] * crop.height
         return super().render_lines(crop)
@@ -170,7 +170,7 @@ class CappedTextArea(KeptWrapTextArea):
         self._tell_if_edited(before)
 
     def redo(self) -> None:
-        """Do again what was undone."""
+        """Redo the last undone edits."""
         before = self.text
         super().redo()
         self._tell_if_edited(before)
@@ -199,7 +199,7 @@ class ComposerTextArea(CappedTextArea):
 
     @dataclass
     class Submitted(WidgetMessage["ComposerTextArea"]):
-        """The user sends `text`; it stays in the text area until the owner takes it away."""
+        """The user sends `text`; it stays in the text area until the owner removes it."""
 
         text: str
 

@@ -1,4 +1,4 @@
-"""Fields of one line: a `LineField` holds a text with a limit, an `EntryField` what is submitted."""
+"""Fields of one line: `LineField` for a text with a limit, `EntryField` for an input that is submitted."""
 
 import re
 from typing import ClassVar
@@ -23,7 +23,7 @@ class EntryField(Input):
     ]
 
     async def on_key(self, event: events.Key) -> None:
-        """Act on a key before the next one comes."""
+        """Run a key's binding before the next key is read."""
         await run_binding_now(self, event)
 
 
@@ -31,7 +31,7 @@ class FormField(EntryField):
     """An input of one line among others; Enter goes to the next."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # At once: what is typed behind it is meant for the next field.
+        # With priority: what is typed after it is meant for the next field.
         Binding("enter", "leave", "Next field", show=False, priority=True),
     ]
 
@@ -44,7 +44,7 @@ class LineField(CappedTextArea):
     """A capped text area without line breaks: pasted ones become blanks, and Enter goes to the next field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        # At once: what is typed behind it is meant for the next field.
+        # With priority: what is typed after it is meant for the next field.
         Binding("enter", "leave", "Next field", show=False, priority=True),
     ]
     DEFAULT_CSS = """

@@ -1,4 +1,4 @@
-"""Paints the lines of a transcript, and keeps the place: at the end, or where the reader has scrolled to."""
+"""Paints the lines of a transcript, and keeps the scroll position of the reader, or the end in view."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from storyengine_tui.widgets.reading.wrap import Span, fragments
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 WIDEST: Final = 100
-"""Cells of a line at most: the eye does not find the next line back from the end of a longer one."""
+"""Most cells of a line: from the end of a longer one the eye does not find the next."""
 
 MOST_STRIPS: Final = 512
-"""Painted lines that are kept; each is some kilobytes, and an evening shows thousands of them."""
+"""Painted lines in the cache; each is some kilobytes, and an evening shows thousands of them."""
 
 
 class LineView(ScrollView):
-    """Shows `self.lines`. A token costs its last line, whatever is above it: all other strips are kept."""
+    """Shows `self.lines`. A streamed token repaints its line alone: all other strips are cached."""
 
     DEFAULT_CSS = """
     LineView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-horizontal: 0; }
@@ -42,11 +42,11 @@ class LineView(ScrollView):
     }
 
     has_more_below: reactive[bool] = reactive(False, repaint=False, init=False)
-    """Whether the end is out of sight."""
+    """Whether the end is out of view."""
 
     @dataclass
     class MoreBelowChanged(WidgetMessage["LineView"]):
-        """The end went out of sight, or came back."""
+        """The end went out of view, or came back."""
 
         has_more_below: bool
 
@@ -58,13 +58,13 @@ class LineView(ScrollView):
         self._top: list[tuple[int, SourceAnchor]] = []
         self._strips: dict[int, Strip] = {}
         self._framed: dict[int, Strip] = {}
-        """The same lines with what stands left and right of them, as they were painted last."""
+        """The same lines with their margins, as they were painted last."""
         self._framed_width = 0
         self._styles_of: dict[str, Style] = {}
 
     @property
     def is_following(self) -> bool:
-        """Whether new text is scrolled into sight."""
+        """Whether new text is scrolled into view."""
         return self._is_following
 
     def follow(self) -> None:
@@ -75,13 +75,13 @@ class LineView(ScrollView):
     # Changes
 
     def extend(self, change: Callable[[], int]) -> None:
-        """Do a change that only touches the end; it returns the first line that may look different."""
+        """Apply a change at the end; `change` returns the first line that may look different."""
         height = self.lines.height
         self._paint_from(change(), height)
         self._hold_place()
 
     def rearrange(self, change: Callable[[], int]) -> None:
-        """Do any other change, and keep what the reader looks at where it is."""
+        """Apply any other change, and keep the text that the reader looks at where it is."""
         height = self.lines.height
         top = self._top_marks()
         self._paint_from(change(), height)
@@ -106,10 +106,10 @@ class LineView(ScrollView):
         if first < last or not self.size:
             self.refresh(Region(0, first, self._width, last - first))
 
-    # Keeping the place
+    # Keeping the position
 
     def _hold_place(self) -> None:
-        """Follow the end, or remember what is at the top now."""
+        """Scroll to the end if it is followed, else remember what is at the top."""
         if not self._width:
             return
         if self._is_following:
@@ -119,7 +119,7 @@ class LineView(ScrollView):
         self.has_more_below = round(self.scroll_y) < self.max_scroll_y
 
     def _top_marks(self) -> list[tuple[int, SourceAnchor]]:
-        """Return marks for what is in sight, with their rows: the first one may be gone later."""
+        """Return anchors for what is in view, with their rows: the first may be gone later."""
         top = self.scroll_offset.y
         marks = []
         for row in range(self.size.height):
@@ -138,10 +138,10 @@ class LineView(ScrollView):
                 return
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow from now on where the end is in sight, and not where it is not."""
+        """Follow the end from now on if it is in view."""
         super().watch_scroll_y(old_value, new_value)
         if self.scrollable_content_region.width != self._width:
-            return  # In the middle of a resize; `on_resize` puts it right.
+            return  # In the middle of a resize; `on_resize` follows.
         self._is_following = round(new_value) >= self.max_scroll_y
         if not self._is_following:
             self._top = self._top_marks()
@@ -174,7 +174,7 @@ class LineView(ScrollView):
     # Painting
 
     def notify_style_update(self) -> None:
-        """Forget what was painted in other colours."""
+        """Drop what was painted in other colours."""
         super().notify_style_update()
         self._strips.clear()
         self._framed.clear()
@@ -183,10 +183,10 @@ class LineView(ScrollView):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """Repaint the named lines, or all, whatever was painted before.
+        """Repaint the given lines, or all.
 
-        A view on a hidden page has no place and no size, so that no region names what of it will be in sight.
-        Textual would keep the rows that it painted last, and show them again with the page.
+        A view on a hidden page has no size, so no region can say which of its lines will be visible. Textual
+        would keep the rows that it painted last, and show them again with the page.
         """
         if not self.size:
             regions = ()
@@ -195,7 +195,7 @@ class LineView(ScrollView):
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return rows of what is in sight. A line that has only moved is not rendered again."""
+        """Return the visible rows. A line that only moved is not rendered again."""
         width, top = self.outer_size.width, self.scroll_offset.y
         if self.gutter.height:
             return super().render_lines(crop)
@@ -214,7 +214,7 @@ class LineView(ScrollView):
         return [strip.crop(begin, end) for strip in rows if strip is not None]
 
     def render_line(self, y: int) -> Strip:
-        """Return row `y` of what is in sight."""
+        """Return visible row `y`."""
         line = y + self.scroll_offset.y
         parts = self.highlights(line)
         if parts:
@@ -228,7 +228,7 @@ class LineView(ScrollView):
         return strip
 
     def highlights(self, line: int) -> list[tuple[int, int, Style]]:
-        """Return the spans of a line that look different now, by offset in their paragraph, in order."""
+        """Return the highlighted spans of a line, by offset in their paragraph, in order."""
         return []
 
     def _painted(self, line: int, parts: list[tuple[int, int, Style]]) -> Strip:
@@ -248,7 +248,7 @@ class LineView(ScrollView):
 
     @property
     def _style_of_blanks(self) -> Style:
-        # Textual combines it again from all ancestors, for every line.
+        # Cached: Textual combines it again from all ancestors, for every line.
         style = self._styles_of.get("")
         if style is None:
             style = self._styles_of[""] = self.rich_style
@@ -265,7 +265,7 @@ class LineView(ScrollView):
         return style
 
     def place_in_sight(self, place: SourcePos) -> None:
-        """Scroll as little as needed to see `place`."""
+        """Scroll as little as needed to show `place`."""
         y = self.lines.spot(place).y
         top, height = self.scroll_offset.y, self.size.height
         if y < top:
@@ -275,7 +275,7 @@ class LineView(ScrollView):
 
 
 def _offset_style(x: int, y: int) -> Style:
-    """Return what tells Textual's selection where in the source a piece stands."""
+    """Return the style that tells Textual's selection the position of a piece in the source."""
     return Style.from_meta({"offset": (x, y)})
 
 

@@ -17,7 +17,7 @@ _HEADING = Style(bold=True)
 
 
 class FoundPassage(NamedTuple):
-    """Where the searched text stands: which paragraph, and from which character to which."""
+    """A match of the search: its paragraph, and its first and last character."""
 
     paragraph: int
     begin: int
@@ -26,20 +26,20 @@ class FoundPassage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A passage with what tells which one it is, when others are shown beside it later."""
+    """A passage with the key that identifies it when other passages are shown later."""
 
     key: object
     passage: Passage
 
 
 def pattern_of(needle: str) -> re.Pattern[str] | None:
-    """Return what finds `needle` whatever its case, and across line breaks; None for no text."""
+    """Return a pattern for `needle` in any case and across line breaks; None for an empty text."""
     words = needle.split()
     return re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
 
 class PassageView(PinnedView):
-    """Shows passages; what is searched for is marked, and one of its places is the current one."""
+    """Shows passages; matches of a search are marked, and one of them is the current one."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"passage-view--found", "passage-view--found-here"}
 
@@ -54,7 +54,7 @@ class PassageView(PinnedView):
         self._current: FoundPassage | None = None
 
     def show_passages(self, shown: Sequence[Keyed], names: Names = ()) -> None:
-        """Show these instead, and keep the place."""
+        """Show these instead, and keep the scroll position."""
         self.unpin()
         self._passages = [keyed.passage for keyed in shown]
         self._names = names
@@ -81,12 +81,12 @@ class PassageView(PinnedView):
 
     @property
     def matches(self) -> Sequence[FoundPassage]:
-        """Every place of the searched text, in order."""
+        """Every match of the search, in order."""
         return self._matches
 
     @property
     def current(self) -> int | None:
-        """The number of the current place, from 0."""
+        """The number of the current match, from 0; None without one."""
         return self._matches.index(self._current) if self._current in self._matches else None
 
     def search(self, needle: str) -> None:
@@ -96,16 +96,16 @@ class PassageView(PinnedView):
         self._search()
 
     def go_to_match(self, number: int) -> None:
-        """Make a place the current one, and have it in sight."""
+        """Make a match the current one, and scroll to it."""
         self.unpin()
         self._current = self._matches[number]
         self.place_in_sight(SourcePos(self._current.paragraph, self._current.begin))
         self.refresh()
 
     def next_match(self, step: int) -> int | None:
-        """Return the number of the next place (1) or the one before (-1); None beyond the last or first.
+        """Return the number of the next match (1) or the one before (-1); None beyond the last or first.
 
-        Without a current place it is the first one from the top of what is in sight.
+        Without a current match, count from the paragraph at the top.
         """
         here = self.current
         if here is None:
@@ -136,7 +136,7 @@ class PassageView(PinnedView):
     # Painting
 
     def highlights(self, line: int) -> list[tuple[int, int, Style]]:
-        """Return what is selected, what was found, headings and names, those before these."""
+        """Return what is selected, what was found, headings and names, in this order of precedence."""
         if self.lines.line(line) is None:
             return []
         parts = super().highlights(line)
@@ -162,7 +162,7 @@ class PassageView(PinnedView):
 
 
 def _without_overlap(parts: Iterable[tuple[int, int, Style]]) -> list[tuple[int, int, Style]]:
-    """Return the parts in order of their place; where two overlap, the one named first has it."""
+    """Return the parts sorted by position; where two overlap, the earlier in `parts` wins."""
     kept: list[tuple[int, int, Style]] = []
     for begin, end, style in parts:
         free = [(begin, end)]

@@ -21,9 +21,9 @@ from storyengine_tui.widgets.widget_message import WidgetMessage
 class SelectableLineView(LineView, can_focus=True):
     """Adds selection to a `LineView`.
 
-    The mouse selects as everywhere in Textual; a double click takes one paragraph, a triple click all. Shift
-    with movement keys extends. `v` starts marking, for terminals that keep Shift to themselves: movement keys
-    move a cursor then, and Space sets the other end. What is copied is the source text: prefixes and blank
+    The mouse selects as everywhere in Textual; a double click selects a paragraph, a triple click all. Shift
+    with movement keys extends. `v` starts marking, for terminals that do not pass Shift on: then movement
+    keys move a cursor, and Space sets the other end. What is copied is the source text: prefixes and blank
     lines as they are shown, no soft line breaks.
     """
 
@@ -147,7 +147,7 @@ class SelectableLineView(LineView, can_focus=True):
         """Return the moving end: the cursor, that of a mouse selection, or the last line in sight."""
         selection = self.text_selection
         if selection is None and not self.is_marking and self._anchor != self._cursor:
-            self._anchor = self._cursor = None  # Cleared elsewhere, as Esc does.
+            self._anchor = self._cursor = None  # Cleared elsewhere, as by Esc.
         if self._cursor is not None:
             return self._cursor
         if selection is not None:
@@ -170,7 +170,7 @@ class SelectableLineView(LineView, can_focus=True):
         step = {"up": -1, "down": 1, "pageup": -self._page, "pagedown": self._page}[way]
         y = spot.y + step
         if abs(step) == 1 and self.lines.line(y) is None:
-            y += step  # The blank line between two paragraphs is no place to stop.
+            y += step  # Skip the blank line between two paragraphs.
         if y < 0:
             return SourcePos(0, 0)
         return self.lines.end if y >= self.lines.height else self.lines.place(ScreenPos(spot.x, y))
@@ -219,7 +219,7 @@ class SelectableLineView(LineView, can_focus=True):
     # What is selected
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Paint it; Copy is possible only now."""
+        """Repaint, and update whether Copy is possible."""
         self.refresh()
         self.refresh_bindings()
 
@@ -291,7 +291,7 @@ class SelectableLineView(LineView, can_focus=True):
     # Keeping it while lines move
 
     def rearrange(self, change: Callable[[], int]) -> None:
-        """Do a change, and keep selected what was."""
+        """Apply a change, and keep what is selected."""
         kept = self._keep()
         super().rearrange(change)
         self._restore(kept)
@@ -326,7 +326,7 @@ def _not_ours() -> None:
 
 
 class _Kept(NamedTuple):
-    """What was selected, so that it is found again."""
+    """Anchors of a selection, to restore it."""
 
     anchor: SourceAnchor | None
     cursor: SourceAnchor | None

@@ -38,13 +38,13 @@ class Paragraph:
     slot: Slot | None
     text: str
     key: object
-    """Says which one it is when another window comes: the event's id, or what else it is."""
+    """Identifies it in the next window: the event's id, or the kind of the piece."""
     first: int = 0
     spans: list[Span] = field(default_factory=list)
 
 
 class SourceAnchor(NamedTuple):
-    """A place that is found again after the paragraphs have changed."""
+    """A place that can be found again after the paragraphs have changed."""
 
     key: object
     text: str
@@ -52,7 +52,7 @@ class SourceAnchor(NamedTuple):
 
 
 def paragraph_of(piece: TranscriptPiece) -> Paragraph:
-    """Return the paragraph for `piece`; control characters never get past here."""
+    """Return the paragraph for `piece`, without control characters."""
     key = piece.kind if piece.event is None else piece.event.id
     return Paragraph(piece.kind, piece.slot, clean(piece.text), key)
 
@@ -181,14 +181,14 @@ class TranscriptLines:
         return ScreenPos(min(place.offset, end) - begin, paragraph.first + row)
 
     def mark(self, place: SourcePos) -> SourceAnchor | None:
-        """Return what finds `place` again later."""
+        """Return an anchor, by which `recall` finds `place` again."""
         if not self._paragraphs:
             return None
         paragraph = self._paragraphs[place.paragraph]
         return SourceAnchor(paragraph.key, paragraph.text, place.offset)
 
     def recall(self, mark: SourceAnchor) -> SourcePos | None:
-        """Return where a mark is now: in the same piece, else in one that reads the same."""
+        """Return where an anchor is now: in the same piece, else in one of the same text."""
         found = self._index_of(lambda paragraph: paragraph.key == mark.key)
         if found is None:
             found = self._index_of(lambda paragraph: paragraph.text == mark.text)
@@ -217,7 +217,7 @@ class TranscriptLines:
         return SourcePos(index, offset)
 
     def snapped(self, start: SourcePos, end: SourcePos) -> tuple[SourcePos, SourcePos]:
-        """Widen a range so that nothing that is seen as one character is torn."""
+        """Widen a range so that it splits no grapheme."""
         if not self._paragraphs:
             return start, end
         first, last = self._paragraphs[start.paragraph].text, self._paragraphs[end.paragraph].text

@@ -21,11 +21,11 @@ class TranscriptView(SelectableLineView):
     holds it in its place. The first token is painted at once, the following ones at most `frames_per_second`
     times a second.
 
-    A window of another session than the one before is shown from its end. Nothing of that one stays: no reply
-    that streams, no place, no selection.
+    A window of another session is shown from its end. Nothing of the session before is kept: no reply that
+    streams, no scroll position, no selection.
     """
 
-    # Here and not for all that shows lines: each is restyled whenever the view gains or loses the focus.
+    # Not in `LineView`: each class is restyled whenever a view gains or loses the focus.
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript-view--{slot.colour}" for slot in Slot}
 
     def __init__(
@@ -60,7 +60,7 @@ class TranscriptView(SelectableLineView):
         self._show_all()
 
     def _forget_session(self) -> None:
-        """Keep nothing of the session that was shown; the next one is shown from its end."""
+        """Keep nothing of the session that was shown."""
         self._drop_reply()
         if self.is_attached:
             self.stop_marking()
@@ -84,7 +84,7 @@ class TranscriptView(SelectableLineView):
             self._frame_timer = self.set_timer(self._frame, self._frame_over)
 
     def restart_reply(self) -> None:
-        """Take back what streamed so far; another attempt begins."""
+        """Remove what streamed so far; another attempt begins."""
         if self._live:
             self._forget_pending()
             reply = self._live[-1]

@@ -1,4 +1,4 @@
-"""Breaking text into lines of so many cells, and lines into what a terminal is sent.
+"""Breaks text into lines of at most some cells, and lines into the fragments that are painted.
 
 Positions are indices into the source text, which is never changed: a line is a span of it, and what is
 painted knows where in the source it came from. So a copy has no soft breaks and no expanded tabs.
@@ -65,7 +65,7 @@ def _wrap_one(text: str, begin: int, end: int, width: int, spans: list[Span]) ->
 def _fitting_end(text: str, begin: int, end: int, width: int) -> int:
     """Return how far `text` from `begin` on fits into `width` cells; one character always does."""
     near = min(end, begin + width)
-    # What follows may belong to the last character, as a combining accent does.
+    # The next character may combine with the last, as an accent does.
     if is_plain(text[begin:near]) and (near == end or is_plain(text[near])):
         return near
     return _measured_end(text, begin, end, width)
@@ -86,7 +86,7 @@ def _measured_end(text: str, begin: int, end: int, width: int) -> int:
 
 
 def _safe(text: str, begin: int, cut: int) -> int:
-    """Move `cut` back to where nothing that is seen as one character is torn, and never up to `begin`."""
+    """Move `cut` back to where it splits no grapheme, but never to `begin`."""
     position = cut
     while position > begin and not is_safe_cut(text, position):
         position -= 1
@@ -113,8 +113,8 @@ def _is_wide(char: str) -> bool:
 def fragments(text: str, span: Span, column: int = 0) -> list[Fragment]:
     """Return what to paint for `span` of `text`, from `column` on, each piece with the place it came from.
 
-    Tabs become spaces up to the next stop. What is several code points but one character stands alone, so
-    that a click finds its beginning.
+    Tabs become spaces up to the next stop. A grapheme of several code points is a fragment of its own,
+    so that a click finds its beginning.
     """
     begin, end = span
     line = text[begin:end]
@@ -135,7 +135,7 @@ def fragments(text: str, span: Span, column: int = 0) -> list[Fragment]:
 
 
 class _Cluster(NamedTuple):
-    """What takes its cells as one: `begin` and `end` are indices into the measured text."""
+    """A grapheme or a tab: `begin` and `end` are indices into the measured text."""
 
     begin: int
     end: int
@@ -144,7 +144,7 @@ class _Cluster(NamedTuple):
 
 
 def _clusters(text: str, column: int = 0) -> Iterator[_Cluster]:
-    """Yield the characters of one line as they are seen, with tabs as wide as they are there."""
+    """Yield the graphemes of one line, and its tabs with their width at their column."""
     position = 0
     for number, part in enumerate(text.split("\t")):
         if number:

@@ -9,13 +9,13 @@ from core.domain.ids import new_uuid
 from core.domain.session import SessionState
 from storyengine_tui.cli.commands.doctor import _directory
 from storyengine_tui.cli.commands.exchange import ExportFormat, _format
-from storyengine_tui.cli.commands.sessions import SHORTEST_ID, _told_apart_by
+from storyengine_tui.cli.commands.sessions import SHORTEST_ID, _distinct_length
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 
 def test_ids_are_shown_as_long_as_they_must_be_to_differ() -> None:
-    assert _told_apart_by([str(new_uuid())]) == SHORTEST_ID
-    assert _told_apart_by(["01a205bd-e6f1-7000", "01a205bd-e6f1-7b00"]) == 16
+    assert _distinct_length([str(new_uuid())]) == SHORTEST_ID
+    assert _distinct_length(["01a205bd-e6f1-7000", "01a205bd-e6f1-7b00"]) == 16
 
 
 def test_a_format_that_there_is_not_is_refused_in_our_words() -> None:
