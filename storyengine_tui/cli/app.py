@@ -18,15 +18,16 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for work in (play, doctor, password):
+for work in (play, doctor, password, database.backup):
     command(app)(work)
-database.register(app)
+command(app, "restore")(database.restore_any)
 app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")
 app.add_typer(slots.app, name="slots")
-sessions.register(app)
-exchange.register(app)
+for session_work in (*sessions.COMMANDS, exchange.export):
+    command(app)(session_work)
+command(app, "import")(exchange.import_)
 
 
 def _version(is_wanted: bool) -> None:

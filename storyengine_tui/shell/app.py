@@ -155,14 +155,12 @@ class StoryEngineApp(OverlayApp):
         if self.unread is None:
             self.pass_gate(self.start_engine)
         else:
-            self.call_after_refresh(self._begin_reading, self.unread)
+            read = partial(self._read_settings, self.unread)
+            self.call_after_refresh(lambda: self.do(read(), group="settings"))
 
     def _read_later_styles(self) -> None:
         for path in LATER_STYLES:
             self.stylesheet.read(STYLES / path)
-
-    def _begin_reading(self, unread: Unread) -> None:
-        self.do(self._read_settings(unread), group="settings")
 
     def _apply_configuration(self, configuration: Configuration) -> None:
         self.configuration = self.chapter.configuration = configuration

@@ -58,14 +58,13 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         """Type nothing for a key with Alt, and keep what is typed before there is a field."""
         if isinstance(event, events.Key) and event.key.startswith("alt+"):
             event.character = None
-        is_new = isinstance(event, events.Key | events.Paste) and not event.is_forwarded
-        if is_new:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self.chapter.touch()
-        if is_new and self._has_no_field_yet() and self.chapter.early.capture(event):
-            self.chapter.show_early_text()
-            return
-        if isinstance(event, events.Key | events.Paste) and is_new and self._is_on_chapter:
-            self._focus_field_for(event)
+            if self._is_on_chapter:
+                if self.chapter.has_no_field_yet and self.chapter.early.capture(event):
+                    self.chapter.show_early_text()
+                    return
+                self._focus_field_for(event)
         await super().on_event(event)
 
     def _focus_field_for(self, event: events.Key | events.Paste) -> None:
@@ -95,9 +94,6 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
                 self.chapter.set_focus(field, scroll_visible=False)
                 if key_letters:
                     field.insert(key_letters)
-
-    def _has_no_field_yet(self) -> bool:
-        return self._is_on_chapter and self.chapter.has_no_field_yet
 
     @property
     def _is_on_chapter(self) -> bool:

@@ -46,14 +46,11 @@ class Terminal:
 
     def _leave_when_gone(self) -> None:
         """Quit at the end of file, which may come without a hang-up signal."""
-        if self._is_gone():
-            self._leave()
-
-    def _is_gone(self) -> bool:
         if sys.platform == "win32" or sys.__stdin__ is None:
-            return False
+            return
         with suppress(OSError, ValueError):
             watch = select.poll()
             watch.register(sys.__stdin__.fileno(), 0)
-            return bool(watch.poll(0))
-        return True
+            if not watch.poll(0):
+                return
+        self._leave()

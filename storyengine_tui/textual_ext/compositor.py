@@ -138,7 +138,7 @@ class FrontCompositor(Compositor):
         for widget, (region, clip) in self.visible_widgets.items():
             x, top, columns, rows = region.intersection(clip)
             span = x, x + columns
-            asked = [y for y in range(top, top + rows) if y in wanted and _meets(wanted[y], span)]
+            asked = [y for y in range(top, top + rows) if y in wanted and _within(wanted[y], span)]
             if not asked or not columns:
                 continue
             first = asked[0]
@@ -161,10 +161,6 @@ def _listens(kind: type[Widget], event: type[Event]) -> bool:
     return any(names & base.keys() for base in own) or any(
         issubclass(event, handled) for handled in decorated
     )
-
-
-def _meets(spans: Iterable[Span], span: Span) -> bool:
-    return any(begin < span[1] and end > span[0] for begin, end in spans)
 
 
 def _within(spans: Iterable[Span], span: Span) -> list[Span]:

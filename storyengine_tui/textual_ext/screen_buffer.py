@@ -113,7 +113,7 @@ class ScreenBuffer:
     def __init__(self, width: int, height: int) -> None:
         self.width = width
         self.height = height
-        self._rows: list[Row] = [self._unknown() for _ in range(height)]
+        self._rows: list[Row] = [[None] * width for _ in range(height)]
 
     def paint(self, patches: Sequence[RowPatch]) -> str:
         """Return what turns the terminal into what `patches` say, and remember it."""
@@ -133,9 +133,6 @@ class ScreenBuffer:
             self._rows[y] = row
         return pen.finished()
 
-    def _unknown(self) -> Row:
-        return [None] * self.width
-
     def _scroll(self, wanted: dict[int, Row], pen: "_AnsiWriter") -> None:
         """Make the terminal scroll a block of rows, where that saves bytes."""
         move = _movement(self._rows, wanted)
@@ -145,7 +142,7 @@ class ScreenBuffer:
         for y in range(top, bottom + 1):
             wanted.setdefault(y, self._rows[y])
         block = self._rows[top : bottom + 1]
-        fresh = [self._unknown() for _ in range(abs(up))]
+        fresh: list[Row] = [[None] * self.width for _ in range(abs(up))]
         moved = block[up:] + fresh if up > 0 else fresh + block[:up]
         self._rows[top : bottom + 1] = moved
         pen.scroll(top, bottom, up)

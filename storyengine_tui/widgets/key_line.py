@@ -131,15 +131,15 @@ class KeyLine(Widget):
     def _grouped(self, bindings: Sequence[tuple[Binding, bool]]) -> list[KeyHint]:
         hints: list[KeyHint] = []
         for group, members in groupby(bindings, key=lambda one: one[0].group):
-            keys = [(self._key(binding, is_possible), binding) for binding, is_possible in members]
+            keys = [
+                (FooterKey(self.app.get_key_display(binding), binding.key, is_possible), binding)
+                for binding, is_possible in members
+            ]
             if group is None:
                 hints += [KeyHint((key,), binding.description) for key, binding in keys]
             else:
                 hints.append(KeyHint(tuple(key for key, _ in keys), group.description))
         return hints
-
-    def _key(self, binding: Binding, is_possible: bool) -> FooterKey:
-        return FooterKey(self.app.get_key_display(binding), binding.key, is_possible)
 
     def render(self) -> Content:
         """Draw what fits."""

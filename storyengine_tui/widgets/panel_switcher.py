@@ -110,46 +110,41 @@ class PanelSwitcher(Widget, can_focus=True):
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
-        self._entries = tuple(entries)
+        self.entries = tuple(entries)
         self.set_reactive(PanelSwitcher.active, active or (entries[0].key if entries else ""))
-
-    @property
-    def entries(self) -> tuple[PanelEntry, ...]:
-        """The entries, in order."""
-        return self._entries
 
     def set_entries(self, entries: Sequence[PanelEntry]) -> None:
         """Show other entries; the active one stays active if it is among them."""
-        if tuple(entries) == self._entries:
+        if tuple(entries) == self.entries:
             return
-        self._entries = tuple(entries)
-        if self._entries and self.active not in {entry.key for entry in self._entries}:
-            self.active = self._entries[0].key
+        self.entries = tuple(entries)
+        if self.entries and self.active not in {entry.key for entry in self.entries}:
+            self.active = self.entries[0].key
         self.refresh()
 
     def pick(self, key: str) -> None:
         """Pick this entry as the user would; do nothing when it does not exist."""
-        if key in {entry.key for entry in self._entries}:
+        if key in {entry.key for entry in self.entries}:
             self.active = key
             self.post_message(self.Picked(self, key))
 
     def action_step(self, step: int) -> None:
         """Pick the entry `step` places on, and wrap around at the ends."""
-        keys = [entry.key for entry in self._entries]
+        keys = [entry.key for entry in self.entries]
         if keys:
             here = keys.index(self.active) if self.active in keys else 0
             self.pick(keys[(here + step) % len(keys)])
 
     def action_pick_number(self, number: int) -> None:
         """Pick the entry with this number, if there is one."""
-        for entry in self._entries:
+        for entry in self.entries:
             if entry.number == number:
                 self.pick(entry.key)
 
     def key_at(self, x: int) -> str | None:
         """Return the key of the entry in column `x` of the content, or None beside all of them."""
         end = 0
-        for entry, label in zip(self._entries, self._labels(), strict=True):
+        for entry, label in zip(self.entries, self._labels(), strict=True):
             end += cell_len(label) + _AROUND
             if x < end:
                 return entry.key if x >= 0 else None
@@ -165,7 +160,7 @@ class PanelSwitcher(Widget, can_focus=True):
     def render(self) -> Content:
         """Return the row."""
         parts: list[tuple[str, str]] = []
-        for entry, label in zip(self._entries, self._labels(), strict=True):
+        for entry, label in zip(self.entries, self._labels(), strict=True):
             if entry.key == self.active:
                 parts.append((f"[{label}]", f"{entry.style} bold reverse".strip()))
             else:
@@ -173,7 +168,7 @@ class PanelSwitcher(Widget, can_focus=True):
         return Content.assemble(*parts)
 
     def _labels(self) -> list[str]:
-        return entry_labels(self._entries, self.content_size.width)
+        return entry_labels(self.entries, self.content_size.width)
 
 
 class SlotEntries(PanelSwitcher):

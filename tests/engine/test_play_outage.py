@@ -54,7 +54,7 @@ async def test_a_play_says_that_it_waits_and_for_how_long_and_goes_on_when_there
 async def test_a_play_ends_with_the_code_of_the_database_when_the_wait_is_over_and_goes_on_when_run_again(
     store: PostgresStore, script: ChapterScript, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storyengine_tui.cli.outage.STORAGE_WAIT", 0.05)
+    monkeypatch.setattr("storyengine_tui.cli.commands.play.STORAGE_WAIT", 0.05)
     monkeypatch.setattr("core.engine.queue.worker.SETTLE_TIMEOUT_SECONDS", 0.05)
     outage = Outage(store)
     outage.trouble = lambda changes: FULL if with_second_reply(changes) else None

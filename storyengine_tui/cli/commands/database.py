@@ -26,12 +26,6 @@ BACKUPS_KEPT = 14
 """How many backups a directory keeps, unless told otherwise: two weeks of daily ones."""
 
 
-def register(commands: typer.Typer) -> None:
-    """Add the commands that are also found at the top of the command line."""
-    command(commands)(backup)
-    command(commands, "restore")(restore_any)
-
-
 @command(app)
 async def upgrade() -> None:
     """Bring the schema up to date. Every start does this too."""

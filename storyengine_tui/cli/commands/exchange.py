@@ -17,7 +17,7 @@ from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import cannot_write, command, print_bytes, say
+from storyengine_tui.cli.running import cannot_write, print_bytes, say
 
 LARGEST_IMPORT = 512 * 1024 * 1024
 """Bytes; no exported session is larger."""
@@ -29,12 +29,6 @@ class ExportFormat(StrEnum):
     TRANSCRIPT = "transcript"
     CHAPTER = "chapter"
     JSON = "json"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    command(app)(export)
-    command(app, "import")(import_)
 
 
 def _format(name: str) -> ExportFormat:

@@ -1,7 +1,7 @@
 """`storyengine play FILE`: a chapter script from set-up to the chapter's text on disk."""
 
 import asyncio
-from contextlib import nullcontext
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,9 +9,9 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from core.config.password import in_words
 from core.config.settings import ProviderName
-from core.domain.errors import SessionLockedError
-from core.domain.event import Event
+from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.memory import BlockType
 from core.domain.session import title_from
 from core.engine.engine import Engine
@@ -28,11 +28,14 @@ from core.engine.sync.notifications import (
 from core.engine.sync.subscriptions import Listener
 from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.text.cleaning import word_count
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.model import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.outage import Outage
 from storyengine_tui.cli.running import cannot_write, console, say, say_wrong
+
+STORAGE_WAIT = 600.0
+"""Seconds: long enough to make room on a disk or to restart a server; a script must not hang all night."""
 
 
 async def play(
@@ -95,11 +98,12 @@ async def play_and_report(session: SessionHandle, script: ChapterScript, reporte
             await asyncio.wait({telling})
 
 
-async def _tell(listener: Listener, reporter: "Reporter", outage: Outage) -> None:
+async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> None:
     async for notification in listener:
         match notification:
             case EventsAppended(events):
-                reporter.say(f"{events[0].prompt_index}) stored, {_words(events)} words in reply")
+                words = sum(word_count(event.text) for event in events[1:])
+                reporter.say(f"{events[0].prompt_index}) stored, {words} words in reply")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
                 reporter.say(f"Memory: prompts {block.first}–{block.last} summarised")
             case RequestFailed(_, error):
@@ -110,12 +114,6 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: Outage) -> Non
                 outage.end()
             case CallStarted(left_out=left_out) if left_out:
                 reporter.say("Left out of the input: " + "; ".join(left_out))
-            case _:
-                pass
-
-
-def _words(events: tuple[Event, ...]) -> int:
-    return sum(len(event.text.split()) for event in events[1:])
 
 
 async def _write(session: SessionHandle, out: Path) -> Path:
@@ -149,7 +147,8 @@ class Reporter:
         self._bar = self._progress.add_task("Starting", total=None) if self._progress else None
 
     def __enter__(self) -> "Reporter":
-        (self._progress or nullcontext()).__enter__()
+        if self._progress is not None:
+            self._progress.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -185,3 +184,54 @@ class Reporter:
         """Print one line above the progress."""
         if not self._is_quiet:
             say(line)
+
+
+class Outage:
+    """Bounds the wait of one task; the engine tries again by itself for as long as it lasts."""
+
+    def __init__(self, task: asyncio.Task[None], say: Callable[[str], None]) -> None:
+        self._task = task
+        self._say = say
+        self._timer: asyncio.TimerHandle | None = None
+        self._trouble: StoryEngineError | None = None
+        self._is_over = False
+
+    def begin(self, trouble: StoryEngineError) -> None:
+        """Say what is wrong and how long the task waits at most."""
+        if self._timer is not None:
+            return
+        self._trouble = trouble
+        self._say(f"{trouble.message} {trouble.hint}".strip())
+        self._say(f"The play waits for it, {in_words(STORAGE_WAIT)} at most.")
+        self._timer = asyncio.get_running_loop().call_later(STORAGE_WAIT, self._give_up)
+
+    def end(self) -> None:
+        """Say that the database is back."""
+        self.close()
+        self._say("The database is back, and the play goes on.")
+
+    def close(self) -> None:
+        """End the wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def bounded(self) -> None:
+        """Return when the task has ended; raise StorageError when the database was away for too long."""
+        try:
+            await self._task
+        except asyncio.CancelledError:
+            if not self._is_over:
+                raise
+            raise StorageError(
+                ErrorCode.STORAGE_SAVE_FAILED,
+                f"The database took nothing for {in_words(STORAGE_WAIT)}; what it had stored before is safe.",
+                f"{self._trouble.hint if self._trouble else ''} Then run the same command: it goes on there, "
+                "and asks again for a reply that could not be stored.".strip(),
+            ) from self._trouble
+        finally:
+            self.close()
+
+    def _give_up(self) -> None:
+        self._is_over = True
+        self._task.cancel()

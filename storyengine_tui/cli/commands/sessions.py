@@ -24,7 +24,7 @@ from core.engine.catalog import SessionCatalog
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
-from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.cli.running import console, say
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS, shortened_title
 
@@ -36,12 +36,6 @@ WIDTH_OF_THE_REST = 64
 SessionArgument = Annotated[
     str, typer.Argument(metavar="SESSION", help="Its id, the beginning of its id, or `last`.")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    for work in (sessions, show, context, correct, archive, purge):
-        command(app)(work)
 
 
 async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool = False) -> SessionId:
@@ -252,3 +246,6 @@ async def purge(
         await catalog.purge(session_id)
         KeptText.correction_of(session_id, configuration.paths.data).forget()
     say(f"Deleted {session_id}.")
+
+
+COMMANDS = (sessions, show, context, correct, archive, purge)

@@ -4,7 +4,7 @@ from textual.timer import Timer
 
 from core.domain.transcript import SEPARATOR, PieceKind
 from core.text.cleaning import clean
-from storyengine_tui.widgets.reading.pinned_view import PinnedView
+from storyengine_tui.widgets.reading.selectable_line_view import PinnedView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph
 
 FRAMES_PER_SECOND = 30

@@ -177,10 +177,8 @@ class TranscriptPanel(Vertical):
     def go(self, way: str) -> None:
         """Scroll `page_up`, `page_down`, or to the `end` and follow new text."""
         match way:
-            case "page_up":
-                self.transcript.action_page_up()
-            case "page_down":
-                self.transcript.action_page_down()
+            case "page_up" | "page_down":
+                self.transcript.action_scroll_by_key(way.replace("_", ""))
             case _:
                 self.transcript.follow()
 

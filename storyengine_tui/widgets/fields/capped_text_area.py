@@ -1,6 +1,8 @@
 """A text area that stops at a limit: typing, paste, drop and load alike (design 10)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from textual import events
@@ -13,7 +15,6 @@ from textual.widgets.text_area import Edit, EditResult
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
 from storyengine_tui.textual_ext.text_wrap import KeptWrapTextArea
-from storyengine_tui.widgets.fields.immediate_keys import run_binding_now
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
@@ -23,6 +24,32 @@ def fitting(text: str, room: int) -> str:
         return ""
     part = head(text, room)
     return part if is_safe_cut(text, len(part)) else ""
+
+
+async def run_binding_now(field: Widget, event: events.Key) -> None:
+    """Run the binding that the class of `field` has for a key, if there is one.
+
+    Textual runs bindings after the key has bubbled up, and keys typed next overtake it: a slow line brings
+    many keys in one packet, and a Backspace among them would delete a later character. A text area would
+    also insert a line at Enter before a binding of Enter is asked.
+    """
+    for binding in _bindings_of(type(field)).get(event.key, ()):
+        if await field.app.run_action(binding.action, field):
+            event.stop()
+            event.prevent_default()
+            return
+
+
+@cache
+def _bindings_of(kind: type[Widget]) -> Mapping[str, tuple[Binding, ...]]:
+    """Return the bindings of a class of widgets by key; for one key those of the class nearest to `kind`."""
+    found: dict[str, tuple[Binding, ...]] = {}
+    for base in reversed(kind.__mro__):
+        own: dict[str, tuple[Binding, ...]] = {}
+        for binding in Binding.make_bindings(base.__dict__.get("BINDINGS", ())):
+            own[binding.key] = (*own.get(binding.key, ()), binding)
+        found |= own
+    return found
 
 
 class CappedTextArea(KeptWrapTextArea):

@@ -8,8 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 from textual.widgets.text_area import Edit, EditResult
 
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from storyengine_tui.widgets.fields.immediate_keys import run_binding_now
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 
 _BREAK = re.compile(r"\s*[\r\n]+\s*")
 

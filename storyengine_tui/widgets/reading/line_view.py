@@ -54,7 +54,8 @@ class LineView(ScrollView):
         super().__init__(id=id, classes=classes)
         self.lines = TranscriptLines()
         self._width = 0
-        self._is_following = True
+        self.is_following = True
+        """Whether new text is scrolled into view."""
         self._top: list[tuple[int, SourceAnchor]] = []
         self._strips: dict[int, Strip] = {}
         self._framed: dict[int, Strip] = {}
@@ -62,14 +63,9 @@ class LineView(ScrollView):
         self._framed_width = 0
         self._styles_of: dict[str, Style] = {}
 
-    @property
-    def is_following(self) -> bool:
-        """Whether new text is scrolled into view."""
-        return self._is_following
-
     def follow(self) -> None:
         """Go to the end and stay there while it grows."""
-        self._is_following = True
+        self.is_following = True
         self._hold_place()
 
     # Changes
@@ -85,7 +81,7 @@ class LineView(ScrollView):
         height = self.lines.height
         top = self._top_marks()
         self._paint_from(change(), height)
-        if not self._is_following:
+        if not self.is_following:
             self._return_to(top)
         self._hold_place()
 
@@ -112,7 +108,7 @@ class LineView(ScrollView):
         """Scroll to the end if it is followed, else remember what is at the top."""
         if not self._width:
             return
-        if self._is_following:
+        if self.is_following:
             self.scroll_to(y=self.max_scroll_y, animate=False)
         else:
             self._top = self._top_marks()
@@ -142,10 +138,10 @@ class LineView(ScrollView):
         super().watch_scroll_y(old_value, new_value)
         if self.scrollable_content_region.width != self._width:
             return  # In the middle of a resize; `on_resize` follows.
-        self._is_following = round(new_value) >= self.max_scroll_y
-        if not self._is_following:
+        self.is_following = round(new_value) >= self.max_scroll_y
+        if not self.is_following:
             self._top = self._top_marks()
-        self.has_more_below = not self._is_following
+        self.has_more_below = not self.is_following
 
     def watch_has_more_below(self, has_more_below: bool) -> None:
         """Tell the owner."""
@@ -157,11 +153,11 @@ class LineView(ScrollView):
         if width <= 0:
             return
         if width != self._width:
-            top, was_following = self._top, self._is_following
+            top, was_following = self._top, self.is_following
             self.rewrap(width)
             if not was_following:
                 self._return_to(top)
-            self._is_following = was_following
+            self.is_following = was_following
         self._hold_place()
 
     def rewrap(self, width: int) -> None:

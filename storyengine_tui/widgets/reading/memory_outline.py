@@ -40,9 +40,8 @@ def passages_of(block: MemoryBlock, form: MemoryForm) -> list[Passage]:
     if form is MemoryForm.JSON:
         return [Passage(clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))]
     title = title_of(block)
-    sections = SECTIONS[block.type]
-    told = [(heading, list(lines(block.payload))) for heading, lines in sections]
-    found = [_section(heading, lines) for heading, lines in told if lines]
+    sections = [(heading, list(lines(block.payload))) for heading, lines in SECTIONS[block.type]]
+    found = [Passage("\n".join((heading, *lines)), len(heading)) for heading, lines in sections if lines]
     return [Passage(title, len(title), is_title=True), *(found or [Passage("Nothing new.")])]
 
 
@@ -62,10 +61,6 @@ def all_text(blocks: Sequence[MemoryBlock], form: MemoryForm) -> str:
     if form is MemoryForm.JSON:
         return clean(json.dumps([block.payload for block in blocks], indent=2, ensure_ascii=False)) + "\n"
     return "\n\n".join(passage.text for block in blocks for passage in passages_of(block, form)) + "\n"
-
-
-def _section(heading: str, lines: Sequence[str]) -> Passage:
-    return Passage("\n".join((heading, *lines)), len(heading))
 
 
 # Reading a payload. Every reader returns nothing where there is nothing of the kind that it wants.
@@ -280,12 +275,8 @@ def find_names(text: str, names: Names) -> Iterator[tuple[int, int, Slot]]:
         if found is None:
             return
         begin, end = found[0], found[0] - found[1]
-        if _is_whole(text, begin, end):
+        if text[begin - 1 : begin].isalnum() or text[end : end + 1].isalnum():
+            position = begin + 1  # It is a part of a word.
+        else:
             yield begin, end, found[2]
             position = end
-        else:
-            position = begin + 1
-
-
-def _is_whole(text: str, begin: int, end: int) -> bool:
-    return not (text[begin - 1 : begin].isalnum() or text[end : end + 1].isalnum())

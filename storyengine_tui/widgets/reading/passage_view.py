@@ -10,7 +10,7 @@ from rich.style import Style
 from core.domain.slot import Slot
 from core.domain.transcript import PieceKind
 from storyengine_tui.widgets.reading.memory_outline import Names, Passage, find_names
-from storyengine_tui.widgets.reading.pinned_view import PinnedView
+from storyengine_tui.widgets.reading.selectable_line_view import PinnedView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, ScreenPos, SourcePos
 
 _HEADING = Style(bold=True)
@@ -110,28 +110,21 @@ class PassageView(PinnedView):
         here = self.current
         if here is None:
             top = self.top_passage
-            after = [number for number, match in enumerate(self._matches) if match.paragraph >= top]
-            return next(iter(after), None) if step > 0 else self._before(top)
+            first = sum(match.paragraph < top for match in self._matches)
+            here = first - 1 if step > 0 else first
         number = here + step
         return number if 0 <= number < len(self._matches) else None
 
-    def _before(self, top: int) -> int | None:
-        before = [number for number, match in enumerate(self._matches) if match.paragraph < top]
-        return before[-1] if before else None
-
     def _search(self) -> None:
-        self._matches = list(self._all_matches())
+        self._matches = [
+            FoundPassage(index, hit.start(), hit.end())
+            for index, paragraph in enumerate(self.lines.paragraphs)
+            for hit in (self._pattern.finditer(paragraph.text) if self._pattern else ())
+        ]
         self._found = {}
         for match in self._matches:
             self._found.setdefault(match.paragraph, []).append(match)
         self.refresh()
-
-    def _all_matches(self) -> Iterable[FoundPassage]:
-        if self._pattern is None:
-            return
-        for index, paragraph in enumerate(self.lines.paragraphs):
-            for hit in self._pattern.finditer(paragraph.text):
-                yield FoundPassage(index, hit.start(), hit.end())
 
     # Painting
 

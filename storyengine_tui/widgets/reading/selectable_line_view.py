@@ -5,17 +5,25 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.style import Style
-from textual import events
+from textual import events, on
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.geometry import Offset
 from textual.reactive import var
+from textual.scrollbar import ScrollDown, ScrollTo, ScrollUp
 from textual.selection import Selection
 
 from storyengine_tui.widgets.reading.line_view import LineView
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos, SourceAnchor, SourcePos
 from storyengine_tui.widgets.reading.wrap import Span
 from storyengine_tui.widgets.widget_message import WidgetMessage
+
+MOVEMENTS = {
+    **{key: f"Scroll {key.title()}" for key in ("up", "down", "left", "right", "home", "end")},
+    "pageup": "Page Up",
+    "pagedown": "Page Down",
+}
+"""Movement keys, and what the help calls them."""
 
 
 class SelectableLineView(LineView, can_focus=True):
@@ -33,10 +41,8 @@ class SelectableLineView(LineView, can_focus=True):
         Binding("space", "drop_anchor", "Select from here"),
         Binding("escape", "unmark", "Stop selecting"),
         Binding("ctrl+a", "select_all", "Select all", show=False),
-        *(
-            Binding(f"shift+{key}", f"extend_selection('{key}')", show=False)
-            for key in ("up", "down", "left", "right", "home", "end", "pageup", "pagedown")
-        ),
+        *(Binding(key, f"scroll_by_key('{key}')", what, show=False) for key, what in MOVEMENTS.items()),
+        *(Binding(f"shift+{key}", f"extend_selection('{key}')", show=False) for key in MOVEMENTS),
     ]
 
     is_marking: var[bool] = var(False, bindings=True)
@@ -51,50 +57,25 @@ class SelectableLineView(LineView, can_focus=True):
     _anchor: SourcePos | None = None
     _cursor: SourcePos | None = None
 
-    # Scrolling, or moving the cursor while marking
-
-    def action_scroll_up(self) -> None:
-        """Go up a line."""
-        self._go("up", lambda: self.scroll_relative(y=-1, animate=False))
-
-    def action_scroll_down(self) -> None:
-        """Go down a line."""
-        self._go("down", lambda: self.scroll_relative(y=1, animate=False))
-
-    def action_page_up(self) -> None:
-        """Go up a page."""
-        self._go("pageup", lambda: self.scroll_relative(y=-self._page, animate=False))
-
-    def action_page_down(self) -> None:
-        """Go down a page."""
-        self._go("pagedown", lambda: self.scroll_relative(y=self._page, animate=False))
-
-    def action_scroll_home(self) -> None:
-        """Go to the beginning, or of the line while marking."""
-        self._go("home", lambda: self.scroll_to(y=0, animate=False))
-
-    def action_scroll_end(self) -> None:
-        """Go to the end and follow it, or to that of the line while marking."""
-        self._go("end", self.follow)
-
-    def action_scroll_left(self) -> None:
-        """Go left while marking."""
-        self._go("left", _not_ours)
-
-    def action_scroll_right(self) -> None:
-        """Go right while marking."""
-        self._go("right", _not_ours)
-
-    @property
-    def _page(self) -> int:
-        return max(1, self.size.height - 1)
-
-    def _go(self, way: str, scroll: Callable[[], None]) -> None:
-        if not self.is_marking:
-            scroll()
+    def action_scroll_by_key(self, key: str) -> None:
+        """Scroll as a movement key says; while marking, move the cursor instead."""
+        if self.is_marking:
+            self._cursor = self._moved(self._start(), key)
+            self._show_selection()
             return
-        self._cursor = self._moved(self._start(), way)
-        self._show_selection()
+        match key:
+            case "home":
+                self.scroll_to(y=0, animate=False)
+            case "end":
+                self.follow()
+            case "left" | "right":
+                raise SkipAction
+            case _:
+                self.scroll_relative(y=self._rows_of(key), animate=False)
+
+    def _rows_of(self, key: str) -> int:
+        page = max(1, self.size.height - 1)
+        return {"up": -1, "down": 1, "pageup": -page, "pagedown": page}[key]
 
     # Selecting by keyboard
 
@@ -167,7 +148,7 @@ class SelectableLineView(LineView, can_focus=True):
                 return self.lines.place(ScreenPos(0, spot.y))
             case "end":
                 return self.lines.place(ScreenPos(len(self._text_of(spot.y)), spot.y))
-        step = {"up": -1, "down": 1, "pageup": -self._page, "pagedown": self._page}[way]
+        step = self._rows_of(way)
         y = spot.y + step
         if abs(step) == 1 and self.lines.line(y) is None:
             y += step  # Skip the blank line between two paragraphs.
@@ -321,8 +302,44 @@ class SelectableLineView(LineView, can_focus=True):
         self._select(Selection(*(Offset(*self.lines.spot(place)) for place in (start, end))))
 
 
-def _not_ours() -> None:
-    raise SkipAction
+class PinnedView(SelectableLineView):
+    """Keeps a paragraph at the top until the reader scrolls."""
+
+    pinned: int | None = None
+    """The paragraph at the top; None while the reader or the growing end decides."""
+
+    def pin(self, paragraph: int) -> None:
+        """Keep this paragraph at the top, now and after every resize."""
+        self.pinned = paragraph
+        self._hold_place()
+
+    @on(events.MouseScrollUp)
+    @on(events.MouseScrollDown)
+    @on(ScrollTo)
+    @on(ScrollUp)
+    @on(ScrollDown)
+    def unpin(self) -> None:
+        """Leave the position to the reader, or to the end that grows."""
+        self.pinned = None
+
+    def follow(self) -> None:
+        """Go to the end and stay there while it grows."""
+        self.unpin()
+        super().follow()
+
+    def action_scroll_by_key(self, key: str) -> None:
+        """Scroll as a movement key says."""
+        self.unpin()
+        super().action_scroll_by_key(key)
+
+    def _hold_place(self) -> None:
+        if self.pinned is None or not self._width or self.pinned >= len(self.lines.paragraphs):
+            super()._hold_place()
+            return
+        self.is_following = False
+        self.scroll_to(y=self.lines.spot(SourcePos(self.pinned, 0)).y, animate=False)
+        self._top = self._top_marks()
+        self.has_more_below = round(self.scroll_y) < self.max_scroll_y
 
 
 class _Kept(NamedTuple):

@@ -64,7 +64,7 @@ class TranscriptView(SelectableLineView):
         self._drop_reply()
         if self.is_attached:
             self.stop_marking()
-        self._is_following = True
+        self.is_following = True
 
     def begin_reply(self, slot: Slot, name: str, gm_line: str = "") -> None:
         """Show the GM's line, such as `8) Who is there?`, and the beginning of a reply to it."""
