@@ -20,16 +20,16 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+_CODES = {
+    ErrorCode.CONSENT_REQUIRED: ExitCode.CONSENT_REQUIRED,
+    ErrorCode.SESSION_LOCKED: ExitCode.SESSION_LOCKED,
+    ErrorCode.ILLEGAL_COMMAND: ExitCode.REFUSED,
+    ErrorCode.LIMIT_EXCEEDED: ExitCode.REFUSED,
+    ErrorCode.STORAGE_LOAD_FAILED: ExitCode.STORAGE_FAILED,
+    ErrorCode.STORAGE_SAVE_FAILED: ExitCode.STORAGE_FAILED,
+}
+
+
 def exit_code_of(code: ErrorCode) -> ExitCode:
     """Return the exit code for an error that the GM was told of."""
-    match code:
-        case ErrorCode.CONSENT_REQUIRED:
-            return ExitCode.CONSENT_REQUIRED
-        case ErrorCode.SESSION_LOCKED:
-            return ExitCode.SESSION_LOCKED
-        case ErrorCode.ILLEGAL_COMMAND | ErrorCode.LIMIT_EXCEEDED:
-            return ExitCode.REFUSED
-        case ErrorCode.STORAGE_LOAD_FAILED | ErrorCode.STORAGE_SAVE_FAILED:
-            return ExitCode.STORAGE_FAILED
-        case _:
-            return ExitCode.MODEL_FAILED
+    return _CODES.get(code, ExitCode.MODEL_FAILED)

@@ -305,7 +305,7 @@ class StoryEngineApp(OverlayApp):
             self.show_bug(event.worker.error)
 
     def survives(self, error: Exception) -> bool:
-        """Close in order after a bug, so that another app can go on (`storyengine_tui.shell.run_loop`).
+        """Close in order after a bug, so that `run_until_left` can start another app.
 
         After an exception Textual stops a widget's message pump, so anything that awaits it hangs: no page of
         this app can be used any more.

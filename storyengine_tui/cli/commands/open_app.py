@@ -1,8 +1,9 @@
-"""`storyengine` without a command: the screen."""
+"""`storyengine` without a command: the screen, and after a bug a new one from what is stored."""
 
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 
 from core.config.paths import find_paths
 from core.config.private_files import NotPrivateError
@@ -11,13 +12,17 @@ from storyengine_tui.bootstrap import Configuration, Unread, configure, find_pri
 from storyengine_tui.cli.exit_codes import ExitCode
 from storyengine_tui.cli.words import say_error, start_log
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.run_loop import run_until_left
 
 SWITCH_INTERVAL = 0.0005
 """Seconds for which the event loop may delay a thread: one of them writes to the terminal.
 
 With Python's 5 ms, a key that is painted while a reply streams is sent only when the loop is next idle.
 """
+
+MOST_BUGS = 5
+"""Bugs after which the program ends."""
+
+MakeApp = Callable[[Configuration | Unread, Exception | None], StoryEngineApp]
 
 
 def open_app() -> int:
@@ -61,3 +66,26 @@ async def _read() -> Configuration:
     await open_gate(configuration)
     settings = configuration.settings.model_copy(update={"password_hash": None})
     return Configuration(configuration.paths, settings)
+
+
+async def run_until_left(make: MakeApp, configuration: Configuration | Unread) -> int:
+    """Run apps made by `make` until the GM leaves one; return the exit code.
+
+    Raises the last of `MOST_BUGS` bugs, and StoryEngineError when the settings are not valid.
+    """
+    bug: Exception | None = None
+    for _ in range(MOST_BUGS):
+        app = make(configuration, bug)
+        try:
+            await app.run_async()
+        finally:
+            # However the app ended, store what is typed and settle what runs.
+            await (app.close_everything() if app.bug is None else app.close_in_time())
+        if app.refusal is not None:
+            raise app.refusal
+        if app.bug is None:
+            return app.return_code or 0
+        bug, configuration = app.bug, app.unread or app.configuration
+    if bug is None:
+        raise AssertionError("only a bug ends an app that the user did not quit")
+    raise bug

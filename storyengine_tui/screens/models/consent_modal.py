@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from core.text.cleaning import clean_line
-from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
+from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
 WHAT_IS_SENT = (
     "What is sent there, and only when you lock, prompt, end or build a chapter:\n"

@@ -14,7 +14,7 @@ from core.config.paths import Paths
 from core.domain.errors import StoryEngineError
 from storyengine_tui.screens.models.local_weights import fetch, megabytes
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
+from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 
 QUESTION = "Fetch the small local model?"
 WHY = (

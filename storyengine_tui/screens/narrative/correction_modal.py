@@ -15,7 +15,7 @@ from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
+from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 

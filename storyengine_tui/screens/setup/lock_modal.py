@@ -19,7 +19,7 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.model_labels import model_label_for, models_named
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
-from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
+from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from storyengine_tui.widgets.elapsed import expected_time_sentence
 
 WAITING = "Everything is stored. When this is done, tab 2 opens."

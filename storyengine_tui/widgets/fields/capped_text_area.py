@@ -217,27 +217,19 @@ class CappedTextArea(KeptWrapTextArea):
 
 
 class ComposerTextArea(CappedTextArea):
-    """A capped text area where Enter sends and Ctrl+J, or Shift+Enter where it arrives, is a new line."""
+    """A capped text area where Enter sends and Ctrl+J, or Shift+Enter where it arrives, is a new line.
+
+    A subclass sends, in `action_submit`.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "Send"),
         Binding("ctrl+j,shift+enter", "new_line", "New line", key_display="^j"),
     ]
 
-    @dataclass
-    class Submitted(WidgetMessage["ComposerTextArea"]):
-        """The user sends `text`; it stays in the text area until the owner removes it."""
-
-        text: str
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer what is possible: nothing is sent from a text that is only read."""
         return not (self.read_only and action in ("submit", "new_line"))
-
-    def action_submit(self) -> None:
-        """Hand the text to the owner."""
-        if not self.read_only:
-            self.post_message(self.Submitted(self, self.text))
 
     def action_new_line(self) -> None:
         """Break the line at the cursor, or in place of what is selected."""

@@ -232,7 +232,7 @@ class LineView(ScrollView):
         found = self.lines.line(line)
         if found is None:
             # The blank lines between paragraphs can be selected through as well.
-            return Strip([Segment(" " * width, self._style_of_blanks + _offset_style(0, line))], width)
+            return Strip([Segment(" " * width, self._style_of(None) + _offset_style(0, line))], width)
         paragraph, span = found
         style = self._style_of(paragraph)
         segments: list[Segment] = []
@@ -240,25 +240,23 @@ class LineView(ScrollView):
             column = sum(segment.cell_length for segment in segments)
             for text, offset in fragments(paragraph.text, part, column):
                 segments.append(Segment(text, part_style + _offset_style(offset - span.begin, line)))
-        return Strip(segments).adjust_cell_length(width, self._style_of_blanks)
+        return Strip(segments).adjust_cell_length(width, self._style_of(None))
 
-    @property
-    def _style_of_blanks(self) -> Style:
-        # Cached: Textual combines it again from all ancestors, for every line.
-        style = self._styles_of.get("")
-        if style is None:
-            style = self._styles_of[""] = self.rich_style
-        return style
+    def _style_of(self, paragraph: Paragraph | None) -> Style:
+        """Return the style of a paragraph, or of what is blank.
 
-    def _style_of(self, paragraph: Paragraph) -> Style:
-        if paragraph.kind is PieceKind.REPLY and paragraph.slot is not None:
+        Cached: Textual combines it again from all ancestors, for every line.
+        """
+        if paragraph is None:
+            name = ""
+        elif paragraph.kind is PieceKind.REPLY and paragraph.slot is not None:
             name = paragraph.slot.colour
         else:
             name = "gm" if paragraph.kind is PieceKind.GM else "aside"
-        style = self._styles_of.get(name)
-        if style is None:
-            style = self._styles_of[name] = self.get_component_rich_style(f"transcript-view--{name}")
-        return style
+        if name not in self._styles_of:
+            component = f"transcript-view--{name}"
+            self._styles_of[name] = self.get_component_rich_style(component) if name else self.rich_style
+        return self._styles_of[name]
 
     def place_in_sight(self, place: SourcePos) -> None:
         """Scroll as little as needed to show `place`."""

@@ -49,7 +49,8 @@ class PassageView(PinnedView):
         self._names: Names = ()
         self._named: dict[int, list[tuple[int, int, Style]]] = {}
         self._pattern: re.Pattern[str] | None = None
-        self._matches: list[FoundPassage] = []
+        self.matches: list[FoundPassage] = []
+        """Every match of the search, in order."""
         self._found: dict[int, list[FoundPassage]] = {}
         self._current: FoundPassage | None = None
 
@@ -80,14 +81,9 @@ class PassageView(PinnedView):
     # Searching
 
     @property
-    def matches(self) -> Sequence[FoundPassage]:
-        """Every match of the search, in order."""
-        return self._matches
-
-    @property
     def current(self) -> int | None:
         """The number of the current match, from 0; None without one."""
-        return self._matches.index(self._current) if self._current in self._matches else None
+        return self.matches.index(self._current) if self._current in self.matches else None
 
     def search(self, needle: str) -> None:
         """Mark every match of `needle`; no match is current yet."""
@@ -98,7 +94,7 @@ class PassageView(PinnedView):
     def go_to_match(self, number: int) -> None:
         """Make a match the current one, and scroll to it."""
         self.unpin()
-        self._current = self._matches[number]
+        self._current = self.matches[number]
         self.place_in_sight(SourcePos(self._current.paragraph, self._current.begin))
         self.refresh()
 
@@ -110,19 +106,19 @@ class PassageView(PinnedView):
         here = self.current
         if here is None:
             top = self.top_passage
-            first = sum(match.paragraph < top for match in self._matches)
+            first = sum(match.paragraph < top for match in self.matches)
             here = first - 1 if step > 0 else first
         number = here + step
-        return number if 0 <= number < len(self._matches) else None
+        return number if 0 <= number < len(self.matches) else None
 
     def _search(self) -> None:
-        self._matches = [
+        self.matches = [
             FoundPassage(index, hit.start(), hit.end())
             for index, paragraph in enumerate(self.lines.paragraphs)
             for hit in (self._pattern.finditer(paragraph.text) if self._pattern else ())
         ]
         self._found = {}
-        for match in self._matches:
+        for match in self.matches:
             self._found.setdefault(match.paragraph, []).append(match)
         self.refresh()
 

@@ -100,10 +100,6 @@ class SelectableLineView(LineView, can_focus=True):
         self._anchor = self._cursor
         self._show_selection()
 
-    def action_unmark(self) -> None:
-        """Scroll again, with nothing selected."""
-        self.stop_marking()
-
     def action_select_all(self) -> None:
         """Select the whole transcript."""
         self._anchor, self._cursor = SourcePos(0, 0), self.lines.end
@@ -117,7 +113,7 @@ class SelectableLineView(LineView, can_focus=True):
         self._cursor = self._moved(start, way)
         self._show_selection()
 
-    def stop_marking(self) -> None:
+    def action_unmark(self) -> None:
         """Select nothing and stop marking."""
         self._anchor = self._cursor = None
         self.is_marking = False
@@ -220,7 +216,7 @@ class SelectableLineView(LineView, can_focus=True):
             self.app.copy_to_clipboard(text)
             self.post_message(self.Copied(self, len(text)))
         if self.is_marking:
-            self.stop_marking()
+            self.action_unmark()
 
     def _range(self, selection: Selection) -> tuple[SourcePos, SourcePos]:
         start = SourcePos(0, 0) if selection.start is None else self.lines.place(ScreenPos(*selection.start))
@@ -297,7 +293,7 @@ class SelectableLineView(LineView, can_focus=True):
             return
         start, end = kept.start and recall(kept.start), kept.end and recall(kept.end)
         if start is None or end is None:
-            self.stop_marking()
+            self.action_unmark()
             return
         self._select(Selection(*(Offset(*self.lines.spot(place)) for place in (start, end))))
 

@@ -63,7 +63,7 @@ class TranscriptView(SelectableLineView):
         """Keep nothing of the session that was shown."""
         self._drop_reply()
         if self.is_attached:
-            self.stop_marking()
+            self.action_unmark()
         self.is_following = True
 
     def begin_reply(self, slot: Slot, name: str, gm_line: str = "") -> None:

@@ -17,13 +17,13 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import SessionState
 from core.engine.engine import Engine
 from storyengine_tui.bootstrap import Configuration, Unread
+from storyengine_tui.cli.commands.open_app import MOST_BUGS, run_until_left
 from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.system.bug_screen import BugScreen
 from storyengine_tui.screens.system.help_screen import HelpScreen
 from storyengine_tui.screens.system.welcome_modal import WelcomeModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.run_loop import MOST_BUGS, run_until_left
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -162,7 +162,7 @@ async def test_what_is_kept_of_lines_shows_what_painting_all_of_it_anew_shows() 
             view.action_mark,
             lambda: view.action_extend_selection("up"),
             lambda: view.scroll_relative(y=4, animate=False),
-            view.stop_marking,
+            view.action_unmark,
             lambda: app.screen.set_focus(None),
             view.follow,
             lambda: view.settle(chapter.window(LONG)),

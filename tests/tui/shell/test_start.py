@@ -21,6 +21,7 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Pace, Script
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.cli.commands import open_app
+from storyengine_tui.cli.commands.open_app import run_until_left
 from storyengine_tui.screens.chapter.early_input import EarlyPanel
 from storyengine_tui.screens.chapter.last_session import (
     LastPanel,
@@ -30,7 +31,6 @@ from storyengine_tui.screens.chapter.last_session import (
 )
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.shell.run_loop import run_until_left
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.key_line import KeyLine
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until

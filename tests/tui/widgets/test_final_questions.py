@@ -18,7 +18,7 @@ from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.dialogs.text_dialog import TextDialog
+from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
 pytestmark = pytest.mark.anyio
