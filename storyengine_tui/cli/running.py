@@ -21,7 +21,6 @@ from core.exchange.session_export import ImportRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from storyengine_tui.cli.words import LOG_NAME as LOG_NAME
 from storyengine_tui.cli.words import console as console
-from storyengine_tui.cli.words import errors as errors
 from storyengine_tui.cli.words import say as say
 from storyengine_tui.cli.words import say_error as say_error
 from storyengine_tui.cli.words import say_wrong as say_wrong

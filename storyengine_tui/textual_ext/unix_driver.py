@@ -1,4 +1,4 @@
-"""Textual's Unix driver with two repairs.
+"""Textual's Unix driver with two repairs, and the title of the terminal window (`Part.WINDOW_TITLE`).
 
 `Part.RESILIENT_DRIVER`: output to a terminal that is gone is dropped, so that the program can end in order.
 Textual writes in a thread; when that thread dies of an error, its queue fills up and the program hangs
@@ -14,6 +14,7 @@ from contextlib import suppress
 from threading import current_thread
 from typing import Any, TextIO, cast
 
+from textual.app import App
 from textual.driver import Driver
 
 from storyengine_tui.textual_ext.parts import Part, is_enabled
@@ -78,3 +79,12 @@ def resilient(driver_class: type[Driver]) -> type[Driver]:
             )
 
     return ResilientDriver
+
+
+def set_window_title(app: App[Any], title: str) -> None:
+    """Show `title`, which must be clean, as the window's title where the terminal has one."""
+    if app.is_headless or not is_enabled(Part.WINDOW_TITLE):
+        return
+    driver = app._driver
+    if driver is not None:
+        driver.write(f"\x1b]2;{title}\x07")
