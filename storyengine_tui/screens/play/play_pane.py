@@ -26,8 +26,8 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.panel_switcher import SlotEntries
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
-from storyengine_tui.widgets.slot_entries import SlotEntries
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
@@ -293,7 +293,7 @@ class PlayPane(SessionTab):
             return
         reply = next(iter(self.view.failed_replies), None)
         if event.action == "edit" and reply is not None:
-            event.banner.hide()
+            event.sender.hide()
             self.sender.has_picked = True
             self.composer.show(reply.slot, takes_focus=True)
         elif request := (self.view.failed_summary if event.action == "retry-summary" else reply):
