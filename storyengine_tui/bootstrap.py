@@ -19,6 +19,7 @@ from core.config.paths import ENV_FILE, Paths, find_paths
 from core.config.private_files import refuse_open_places
 
 if TYPE_CHECKING:
+    from core.config.accounts import Accounts
     from core.config.consent import Consent
     from core.config.models import ModelAssignments
     from core.config.password import PasswordGate
@@ -44,11 +45,18 @@ class Configuration:
     settings: "Settings"
 
     @property
+    def accounts(self) -> "Accounts":
+        """The services that can be called."""
+        from core.config.accounts import accounts_of
+
+        return accounts_of(self.settings.active(), self.settings.profile, self.settings.accounts)
+
+    @property
     def choices(self) -> "ModelAssignments":
-        """Which model serves which agent."""
+        """Which model serves which agent; raises StoryEngineError for an account that cannot answer."""
         from core.config.models import choose_models
 
-        return choose_models(self.settings.active())
+        return choose_models(self.settings.active(), self.accounts)
 
     @property
     def gate(self) -> "PasswordGate | None":
@@ -96,7 +104,9 @@ def configure(*, provider: "ProviderName | None" = None, script: Path | None = N
         changes["provider"] = provider
     if script is not None:
         changes["script"] = script
-    return Configuration(paths, settings.model_copy(update=changes))
+    configuration = Configuration(paths, settings.model_copy(update=changes))
+    _ = configuration.choices  # An account that cannot answer is said at once, and not at the first call.
+    return configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,21 +239,23 @@ async def _engine_on(
 ) -> AsyncIterator["Engine"]:
     await imported
     from core.engine.engine import Engine
-    from core.providers.factory import make_provider
+    from core.gateway.lanes import lanes_of
+    from core.providers.factory import make_provider_of
 
-    provider = make_provider(
-        configuration.settings.active(),
-        configuration.paths,
-        profile_name=configuration.settings.profile,
-    )
+    accounts, paths, choices = configuration.accounts, configuration.paths, configuration.choices
+    provider = make_provider_of(accounts.own, paths, choices)
+    lanes = lanes_of(accounts, paths, choices)
     try:
         yield Engine(
             store,
             provider,
-            configuration.choices,
+            choices,
             label=_label(),
+            lanes=lanes,
             consent=configuration.consent,
             summary_backoff=configuration.settings.summary_backoff,
         )
     finally:
         await provider.aclose()
+        for lane in lanes.values():
+            await lane.aclose()

@@ -6,9 +6,10 @@ from typing import Literal
 
 from pydantic import SecretStr
 
+from core.config.accounts import OWN, Account, setting_of_account
 from core.config.consent import InvalidAddressError, normalise_base_url
 from core.config.paths import ENV_FILE
-from core.config.settings import OPENAI_BASE_URL, ProfileSettings
+from core.config.settings import OPENAI_BASE_URL
 from core.domain.errors import ErrorCode, StoryEngineError
 
 KEYRING_SERVICE = "storyengine"
@@ -29,46 +30,59 @@ class FoundKey:
     name: str
 
 
-def find_api_key(profile: ProfileSettings, profile_name: str) -> FoundKey | None:
-    """Return the key for `profile`, or None when there is none; services on this machine often need no key.
+def find_api_key(account: Account) -> FoundKey | None:
+    """Return the key for `account`, or None when there is none; services on this machine often need no key.
 
-    `OPENAI_API_KEY` counts only for OpenAI's own address: no other service is handed that key. May wait
-    for the keyring to be unlocked, so call it outside the event loop.
+    `OPENAI_API_KEY` counts only for OpenAI's own address: no other service is handed that key. An account
+    with a name is handed it only when it has no key of its own. May wait for the keyring to be unlocked, so
+    call it outside the event loop.
     """
-    if profile.api_key is not None and profile.api_key.get_secret_value().strip():
-        return FoundKey(profile.api_key, "environment or settings", _named(profile.api_key, profile_name))
-    ambient = os.environ.get("OPENAI_API_KEY", "").strip()
-    if ambient and _is_openai(profile.base_url):
-        return FoundKey(SecretStr(ambient), "environment or settings", _VARIABLE.format("OPENAI_API_KEY"))
-    stored = _from_keyring(profile_name)
-    return FoundKey(SecretStr(stored), "keyring", keyring_entry(profile_name)) if stored else None
+    if account.api_key is not None and account.api_key.get_secret_value().strip():
+        return FoundKey(account.api_key, "environment or settings", _named(account.api_key, account))
+    finders = (_ambient, _stored) if account.name == OWN else (_stored, _ambient)
+    return next((found for find in finders if (found := find(account)) is not None), None)
 
 
-def keyring_entry(profile_name: str) -> str:
-    """Return what the key of a profile is called in the keyring, as part of a sentence."""
-    return f"the entry {KEYRING_SERVICE}/{profile_name} of the system's keyring"
+def _ambient(account: Account) -> FoundKey | None:
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    if not key or not _is_openai(account.base_url):
+        return None
+    return FoundKey(SecretStr(key), "environment or settings", _VARIABLE.format("OPENAI_API_KEY"))
 
 
-def _named(key: SecretStr, profile_name: str) -> str:
+def _stored(account: Account) -> FoundKey | None:
+    key = _from_keyring(account.keyring_name)
+    return FoundKey(SecretStr(key), "keyring", keyring_entry(account.keyring_name)) if key else None
+
+
+def keyring_entry(name: str) -> str:
+    """Return what the key of an account is called in the keyring, as part of a sentence."""
+    return f"the entry {KEYRING_SERVICE}/{name} of the system's keyring"
+
+
+def _named(key: SecretStr, account: Account) -> str:
     """Return where a key of the settings stands: a variable if one holds just that, else a file."""
-    for variable in ("STORYENGINE_API_KEY", f"STORYENGINE_PROFILES__{profile_name.upper()}__API_KEY"):
+    variables = [setting_of_account(account.name, "api_key")]
+    if account.name == OWN:
+        variables.append(f"STORYENGINE_PROFILES__{account.keyring_name.upper()}__API_KEY")
+    for variable in variables:
         if os.environ.get(variable) == key.get_secret_value():
             return _VARIABLE.format(variable)
     return f"the api_key in {ENV_FILE} or config.toml"
 
 
-def store_api_key(profile_name: str, key: SecretStr) -> None:
-    """Put the key of a profile into the keyring; raise StoryEngineError when there is no usable one."""
+def store_api_key(account: Account, key: SecretStr) -> None:
+    """Put the key of an account into the keyring; raise StoryEngineError when there is no usable one."""
     import keyring
     from keyring.errors import KeyringError
 
     try:
-        keyring.set_password(KEYRING_SERVICE, profile_name, key.get_secret_value())
+        keyring.set_password(KEYRING_SERVICE, account.keyring_name, key.get_secret_value())
     except (KeyringError, OSError):
         raise StoryEngineError(
             ErrorCode.STORAGE_SAVE_FAILED,
             "This system has no keyring that can be written; the key was not stored.",
-            "Set STORYENGINE_API_KEY in the environment instead.",
+            f"Set {setting_of_account(account.name, 'api_key')} in the environment instead.",
         ) from None
 
 
@@ -79,11 +93,11 @@ def _is_openai(base_url: str) -> bool:
         return False
 
 
-def _from_keyring(profile_name: str) -> str | None:
+def _from_keyring(name: str) -> str | None:
     import keyring
     from keyring.errors import KeyringError
 
     try:
-        return keyring.get_password(KEYRING_SERVICE, profile_name)
+        return keyring.get_password(KEYRING_SERVICE, name)
     except (KeyringError, OSError):
         return None

@@ -3,11 +3,14 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
+from core.config.accounts import OWN, Account, Accounts, accounts_of, labelled
 from core.config.model_size import is_small_by_name, is_small_file
 from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING, Sampling
 from core.config.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 
 CHARACTERS_PER_TOKEN: Final = 10
@@ -37,6 +40,9 @@ class ModelConfig:
     """How one role is called. Tokens are the service's; before a call they are estimated."""
 
     model: str
+    """The model, as its service knows it."""
+    account: str = OWN
+    """Name of the account that answers."""
     context_window: int
     max_input_tokens: int
     max_output_tokens: int
@@ -63,6 +69,11 @@ class ModelConfig:
         return replace(self, sampling=replace(self.sampling, presence_penalty=0.6))
 
     @property
+    def label(self) -> str:
+        """How the model is named beside those of other accounts."""
+        return labelled(self.account, self.model)
+
+    @property
     def max_answer_characters(self) -> int:
         """How long an answer may be; a longer one was not written under `max_output_tokens`."""
         return max(LEAST_ANSWER, self.max_output_tokens * CHARACTERS_PER_TOKEN)
@@ -84,6 +95,13 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
 
     def __len__(self) -> int:
         return len(self.roles)
+
+    @property
+    def account_names(self) -> tuple[str, ...]:
+        """The accounts that are called, each once."""
+        return tuple(
+            dict.fromkeys(choice.account for choice in (*self.roles.values(), *self.characters.values()))
+        )
 
     def of(self, role: AgentRole, agent_id: int) -> ModelConfig:
         """Return the choice for one of the ten agents; a character's id is its slot."""
@@ -171,24 +189,83 @@ _OWN_WEIGHTS_OUTPUT = {
 """Tokens of output for any other GGUF, within the context that the local server has by default."""
 
 
-def choose_model(profile: ProfileSettings, role: AgentRole) -> ModelConfig:
-    """Return the choice for `role`: the provider's default with the profile's settings on top.
+def choose_model(profile: ProfileSettings, role: AgentRole, accounts: Accounts | None = None) -> ModelConfig:
+    """Return the choice for `role`: the defaults of its account with the profile's settings on top.
 
     Unless it is set, the input cap is what the window leaves beside the output; for a model whose window
-    is not known it is a cautious one.
+    is not known it is a cautious one. Raises StoryEngineError for an account that cannot answer.
     """
-    base = _with_own_weights(profile, role) or defaults_for(profile.provider)[role]
-    return _with(profile, role, base, _own(profile, getattr(profile, role.value)))
+    accounts = accounts or accounts_of(profile)
+    own: AgentSettings = getattr(profile, role.value)
+    account, model = _named(accounts, own.model or "", role.value)
+    return _with(profile, account, role, _defaults_of(account, role), _at(account, own, model))
 
 
-def choose_models(profile: ProfileSettings) -> ModelAssignments:
-    """Return the choice for every role, and for every character that the profile names."""
-    roles = {role: choose_model(profile, role) for role in AgentRole}
+def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) -> ModelAssignments:
+    """Return the choice for every role, and for every character that the profile names; as `choose_model`."""
+    accounts = accounts or accounts_of(profile)
+    roles = {role: choose_model(profile, role, accounts) for role in AgentRole}
+    shared = roles[AgentRole.CHARACTER]
     characters = {
-        Slot(slot): _with(profile, AgentRole.CHARACTER, roles[AgentRole.CHARACTER], _own(profile, own))
+        Slot(slot): _of_character(profile, accounts, own, slot, shared)
         for slot, own in profile.characters.items()
     }
-    return ModelAssignments(roles, characters, profile.recent_context or _recent_context(profile.provider))
+    answers = accounts.of(shared.account).provider
+    return ModelAssignments(roles, characters, profile.recent_context or _recent_context(answers))
+
+
+def _of_character(
+    profile: ProfileSettings, accounts: Accounts, own: AgentSettings, slot: int, shared: ModelConfig
+) -> ModelConfig:
+    """Return the choice for a character: what it has of its own over what all characters have.
+
+    At another account than the others' it takes over how they write, and not what belongs to their model.
+    """
+    if not own.model:
+        return _with(profile, accounts.of(shared.account), AgentRole.CHARACTER, shared, own)
+    account, model = _named(accounts, own.model, f"character {slot}")
+    if account.name == shared.account:
+        return _with(profile, account, AgentRole.CHARACTER, shared, _at(account, own, model))
+    base = _defaults_of(account, AgentRole.CHARACTER)
+    style = {
+        name: getattr(profile.character, name)
+        for name in ("max_output_tokens", "temperature")
+        if getattr(own, name) is None
+    }
+    own = own.model_copy(update=style)
+    return _with(profile, account, AgentRole.CHARACTER, base, _at(account, own, model))
+
+
+def _named(accounts: Accounts, text: str, agent: str) -> tuple[Account, str]:
+    """Return the account and the model of `agent`; raise StoryEngineError for one that cannot answer."""
+    account, model = accounts.split(text)
+    if not account.is_enabled:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            f"The account {account.name}, which {agent} is set to use, is switched off.",
+            f"Set `enabled = true` under [accounts.{account.name}] in config.toml, or choose another model.",
+        )
+    if account.provider == "openai" and account.name != OWN and not (model or account.model):
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            f"The account {account.name}, which {agent} is set to use, has no default model.",
+            f"Name one as {account.name}:MODEL, or set `model` under [accounts.{account.name}].",
+        )
+    return account, model
+
+
+def _defaults_of(account: Account, role: AgentRole) -> ModelConfig:
+    base = _with_own_weights(account.model_path, role) if account.provider == "local" else None
+    return replace(base or defaults_for(account.provider)[role], account=account.name)
+
+
+def _at(account: Account, own: AgentSettings, model: str) -> AgentSettings:
+    """Return the settings of an agent with the model and the window that they mean at `account`.
+
+    Names of models mean nothing to the one file of weights that the local provider has.
+    """
+    name = None if account.provider == "local" else model or account.model
+    return own.model_copy(update={"model": name, "context_window": own.context_window or account.token_limit})
 
 
 def _recent_context(provider: ProviderName) -> RecentContext:
@@ -199,17 +276,15 @@ def _recent_context(provider: ProviderName) -> RecentContext:
     return "stable" if provider == "local" else "exact"
 
 
-def _own(profile: ProfileSettings, own: AgentSettings) -> AgentSettings:
-    """Names of models mean nothing to the one file of weights that the local provider has."""
-    return own.model_copy(update={"model": None}) if profile.provider == "local" else own
-
-
-def _with(profile: ProfileSettings, role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig:
-    base = _in_style(profile, role, base, own)
+def _with(
+    profile: ProfileSettings, account: Account, role: AgentRole, base: ModelConfig, own: AgentSettings
+) -> ModelConfig:
+    base = _in_style(account, role, base, own)
     window = own.context_window or _WINDOWS.get(own.model or "", base.context_window)
     output = min(own.max_output_tokens or base.max_output_tokens, window // 2)
     return ModelConfig(
         model=own.model or base.model,
+        account=base.account,
         context_window=window,
         max_input_tokens=min(own.max_input_tokens or _most_input(role, base, own), window - output),
         max_output_tokens=output,
@@ -221,13 +296,11 @@ def _with(profile: ProfileSettings, role: AgentRole, base: ModelConfig, own: Age
         stop=base.stop,
         sampling=base.sampling,
         # A script answers as it is written, however often it is asked.
-        avoids_repeats=profile.avoid_repeats and profile.provider != "scripted",
+        avoids_repeats=profile.avoid_repeats and account.provider != "scripted",
     )
 
 
-def _in_style(
-    profile: ProfileSettings, role: AgentRole, base: ModelConfig, own: AgentSettings
-) -> ModelConfig:
+def _in_style(account: Account, role: AgentRole, base: ModelConfig, own: AgentSettings) -> ModelConfig:
     """Return `base` in the style that is set, else in that of the model's size, and called as fits it."""
     style = base.style
     if own.style is not None:
@@ -237,12 +310,14 @@ def _in_style(
     if style is base.style:
         return base
     if style is PromptStyle.SMALL:
-        return replace(
+        styled = replace(
             _SMALL[role], model=base.model, timeout=base.timeout, requests_per_minute=base.requests_per_minute
         )
-    if profile.provider == "local":
-        return _own_weights(role, base.model)
-    return defaults_for(profile.provider)[role]
+    elif account.provider == "local":
+        styled = _own_weights(role, base.model)
+    else:
+        styled = defaults_for(account.provider)[role]
+    return replace(styled, account=account.name)
 
 
 def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:
@@ -254,13 +329,13 @@ def _most_input(role: AgentRole, base: ModelConfig, own: AgentSettings) -> int:
     return _WINDOWS.get(own.model or "", _CAUTIOUS_INPUT[role])
 
 
-def _with_own_weights(profile: ProfileSettings, role: AgentRole) -> ModelConfig | None:
+def _with_own_weights(model_path: Path | None, role: AgentRole) -> ModelConfig | None:
     """Return the defaults for weights of the GM's own: better than ours, so that they are not cut short."""
-    if profile.provider != "local" or profile.model_path is None:
+    if model_path is None:
         return None
-    if is_small_file(profile.model_path):
-        return replace(_SMALL[role], model=profile.model_path.stem)
-    return _own_weights(role, profile.model_path.stem)
+    if is_small_file(model_path):
+        return replace(_SMALL[role], model=model_path.stem)
+    return _own_weights(role, model_path.stem)
 
 
 def _own_weights(role: AgentRole, name: str) -> ModelConfig:

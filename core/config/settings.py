@@ -4,6 +4,7 @@ Three profiles (local, staging, production) keep provider, address, key and mode
 picks one, and the top-level `provider`, `base_url`, `api_key` and `model` override it for one run.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ from pydantic_settings import (
 )
 
 from core.config.bounded_file import read_bounded
+from core.config.consent import normalise_base_url
 from core.config.paths import ENV_FILE
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line, has_controls
@@ -44,6 +46,7 @@ MAX_SECONDS = 86_400
 Tokens = Annotated[int, Field(gt=0, le=100_000_000)]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
 ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
+CallsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 
 
@@ -64,7 +67,7 @@ class AgentSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: ModelName | None = None
-    """Name of the model, as the service knows it."""
+    """Name of the model, as the service knows it; `account:model` for one of another account."""
     context_window: Tokens | None = None
     """How many tokens the model can hold, input and output together."""
     max_input_tokens: Tokens | None = None
@@ -78,7 +81,7 @@ class AgentSettings(BaseModel):
     """Seconds until the first token, and between two."""
     temperature: Annotated[float, Field(ge=0, le=10)] | None = None
     """Left out when None; reasoning models take none."""
-    requests_per_minute: Annotated[int, Field(gt=0, le=1_000_000)] | None = None
+    requests_per_minute: CallsPerMinute | None = None
     """Rate limit for this agent; None takes the default of the provider."""
     style: StyleName | None = None
     """`full` or `small`: the prompts that the model gets. Left out, its size decides."""
@@ -87,6 +90,77 @@ class AgentSettings(BaseModel):
     @classmethod
     def _is_plain(cls, value: object) -> object:
         return _refuse_controls(value)
+
+
+MOST_ACCOUNTS = 100
+MOST_HEADERS = 20
+_LONGEST_HEADER = 4_000
+_ACCOUNT_NAME = re.compile(r"(?=.{1,40}\Z)[a-z][a-z0-9]*(?:_[a-z0-9]+)*\Z")
+"""What a variable of the environment can name too: `STORYENGINE_ACCOUNTS__NAME__API_KEY`."""
+_RESERVED_NAMES = frozenset({"local"})
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\Z")
+_OUR_HEADERS = re.compile(
+    r"(?:host|accept(?:-.*)?|authorization|connection|content-.*|cookie|expect|keep-alive|proxy-.*|te|trailer"
+    r"|transfer-encoding|upgrade|user-agent)\Z"
+)
+
+
+def is_account_name(name: str) -> bool:
+    """Whether an account of the GM's may be called `name`."""
+    return bool(_ACCOUNT_NAME.match(name)) and name not in _RESERVED_NAMES
+
+
+class AccountSettings(BaseModel):
+    """A service beside the profile's own; its name is the part before the colon in `account:model`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_url: str
+    """Address of an OpenAI-compatible service."""
+    api_key: SecretStr | None = None
+    """Prefer the environment or the keyring to a file."""
+    model: ModelName | None = None
+    """The model that answers where only the account is named: `account:`."""
+    token_limit: Tokens | None = None
+    """How many tokens its models can hold, input and output together, where an agent sets no window."""
+    headers: Annotated[dict[str, SecretStr], Field(max_length=MOST_HEADERS)] = {}
+    """Sent with every call to it, and shown nowhere."""
+    concurrency: Annotated[int, Field(gt=0, le=1_000)] | None = None
+    """How many calls it takes at the same time; None sets no limit."""
+    requests_per_minute: CallsPerMinute | None = None
+    """How many calls of all agents together may begin within a minute."""
+    alternate_roles: bool | None = None
+    """Whether it takes only messages of user and assistant by turns; None goes by what is known of it."""
+    enabled: bool = True
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return _refuse_controls(value)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        try:
+            return normalise_base_url(value)
+        except StoryEngineError:
+            raise PydanticCustomError("address", "it is no address such as https://host/v1") from None
+
+    @field_validator("headers")
+    @classmethod
+    def _can_be_sent(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name, value in headers.items():
+            text = value.get_secret_value()
+            if not _HEADER_NAME.match(name):
+                raise PydanticCustomError("header", "a name in it is no name of a header")
+            if _OUR_HEADERS.match(name.lower()):
+                raise PydanticCustomError("header", "a header in it is set by the program itself")
+            if len(text) > _LONGEST_HEADER or not _HEADER_VALUE.match(text):
+                raise PydanticCustomError("header", "a value in it cannot be sent in a header")
+        if len({name.lower() for name in headers}) < len(headers):
+            raise PydanticCustomError("header", "a header is in it twice")
+        return headers
 
 
 class ProfileSettings(BaseModel):
@@ -159,7 +233,9 @@ class Settings(BaseSettings):
     api_key: SecretStr | None = None
     """Overrides the profile's key."""
     model: ModelName | None = None
-    """Overrides the model of every agent."""
+    """Overrides the model of every agent; `account:model` for one of an account."""
+    accounts: Annotated[dict[str, AccountSettings], Field(max_length=MOST_ACCOUNTS)] = {}
+    """Services beside the profile's own, by name."""
     model_path: Path | None = None
     """Overrides the profile's GGUF file."""
     script: Path | None = None
@@ -182,6 +258,17 @@ class Settings(BaseSettings):
     @classmethod
     def _is_plain(cls, value: object) -> object:
         return _refuse_controls(value)
+
+    @field_validator("accounts", mode="before")
+    @classmethod
+    def _has_plain_names(cls, value: object) -> object:
+        if isinstance(value, Mapping) and not all(is_account_name(str(name)) for name in value):
+            raise PydanticCustomError(
+                "account_name",
+                "an account has a name of up to 40 lower-case letters, digits and single _, beginning with "
+                "a letter, and not “local”",
+            )
+        return value
 
     def active(self) -> ProfileSettings:
         """Return the chosen profile with the top-level overrides applied."""

@@ -14,13 +14,17 @@ from core.engine.save_points.auto_save import AutoSaver
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
+from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
 from core.providers.base import Provider
 from core.store import Lease, SessionStore, Snapshot, WriterInfo
 
 
 class Engine(SessionCatalog):
-    """Opens, changes and lists the sessions of one store, with one provider."""
+    """Opens, changes and lists the sessions of one store, with the accounts that answer.
+
+    `provider` is that of the profile's own account, `lanes` are the ways to the others by name.
+    """
 
     def __init__(
         self,
@@ -29,15 +33,15 @@ class Engine(SessionCatalog):
         choices: ModelAssignments,
         *,
         label: str,
+        lanes: Lanes | None = None,
         consent: Consent | None = None,
         summary_backoff: float = 5.0,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, label=label, clock=clock)
-        self.provider = provider
         self.choices = choices
         self._backoff = summary_backoff
-        self._gateway = ModelGateway(provider, choices, consent, clock)
+        self._gateway = ModelGateway(provider, choices, consent, clock, lanes=lanes)
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""
@@ -91,6 +95,6 @@ class Engine(SessionCatalog):
         return ContextBuilder(self.choices).character(snapshot.known_to(slot), prompt_text)
 
     async def aclose(self) -> None:
-        """Close the provider and the store, after all open sessions."""
-        await self.provider.aclose()
+        """Close the providers and the store, after all open sessions."""
+        await self._gateway.aclose()
         await self.store.aclose()

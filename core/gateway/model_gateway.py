@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from core.agents.context_builder import Context
+from core.config.accounts import OWN, labelled
 from core.config.consent import Consent, no_consent
 from core.config.models import SCRIPT, ModelAssignments, ModelConfig, setting_of
 from core.domain.clock import Clock
@@ -17,6 +18,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.request import Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.rate_limit import RateLimiter
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
@@ -82,28 +84,42 @@ class _Progress:
 
 
 class ModelGateway:
-    """Calls the provider for whom it may be called, and makes an artifact of every call.
+    """Calls the provider of an agent's account where it may be called, and makes an artifact of every call.
 
-    Without `consent`, nothing is sent to a provider that is not on this machine.
+    `provider` is that of the profile's own account, `lanes` are the ways to the others by name. Without
+    `consent`, nothing is sent to a provider that is not on this machine.
     """
 
     def __init__(
-        self, provider: Provider, choices: ModelAssignments, consent: Consent | None, clock: Clock
+        self,
+        provider: Provider,
+        choices: ModelAssignments,
+        consent: Consent | None,
+        clock: Clock,
+        *,
+        lanes: Lanes | None = None,
     ) -> None:
         self.choices = choices
-        self._provider = provider
+        self._lanes = {OWN: Lane.to(provider), **(lanes or {})}
         self._consent = consent
         self._limiter = RateLimiter(choices)
         self._clock = clock
 
-    @property
-    def is_local(self) -> bool:
+    def is_local(self, choice: ModelConfig) -> bool:
         """Whether the model runs on this machine, in the program's own server."""
-        return self._provider.name == "local"
+        return self._lane(choice).provider.name == "local"
 
-    def model_label(self, model: str) -> str:
-        """Return who answers where `model` is asked for."""
-        return SCRIPT if self._provider.name == "scripted" else model
+    def model_label(self, choice: ModelConfig) -> str:
+        """Return who answers where the model of `choice` is asked for."""
+        return SCRIPT if self._lane(choice).provider.name == "scripted" else choice.label
+
+    def _lane(self, choice: ModelConfig) -> Lane:
+        return self._lanes[choice.account]
+
+    async def aclose(self) -> None:
+        """Release the provider of every account that was called."""
+        for lane in self._lanes.values():
+            await lane.aclose()
 
     async def call(
         self,
@@ -122,6 +138,7 @@ class ModelGateway:
         cancellation.attach(task)
         try:
             error = await _ended(task)
+            error = error and said_of(choice.account, error)
         finally:
             cancellation.attach(None)
             task.cancel()
@@ -134,7 +151,7 @@ class ModelGateway:
                 "The model answered with nothing but white space; nothing is lost, retry.",
             )
         artifact, contents = self._provenance(
-            context, outgoing, request, number, progress, text, error, total
+            context, choice, outgoing, request, number, progress, text, error, total
         )
         finish = progress.completion.finish_reason if progress.completion else ""
         return CallResult(text, artifact.model, error, CallRecords((artifact,), contents), finish)
@@ -147,14 +164,15 @@ class ModelGateway:
         progress: _Progress,
         on_text: Callable[[str], None],
     ) -> None:
-        address = self._provider.base_url
+        lane = self._lane(choice)
+        address = lane.provider.base_url
         if address is not None and not (self._consent and self._consent.is_granted(address)):
             raise no_consent(address)
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        async with asyncio.timeout(outgoing.timeout * LONGEST_CALL):
-            async with aclosing(self._provider.stream(outgoing)) as items:
+        async with lane.turn(), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
+            began = loop.time()
+            async with aclosing(lane.provider.stream(outgoing)) as items:
                 async for item in items:
                     if isinstance(item, Completion):
                         progress.completion = item
@@ -163,6 +181,12 @@ class ModelGateway:
                     progress.add(progress.cleaner.feed(text), on_text)
                     if len(text) < len(item.text):
                         raise _too_long(context, choice)
+
+    def _answered(self, choice: ModelConfig, completion: Completion | None) -> str:
+        """Return what the artifact names: the model that the service said it was, or that was asked for."""
+        if completion is None:
+            return self.model_label(choice)
+        return labelled(choice.account, clean_line(completion.model))
 
     @staticmethod
     def _within_room(item: TextDelta, progress: _Progress, elapsed_ms: int) -> str:
@@ -176,6 +200,7 @@ class ModelGateway:
     def _provenance(
         self,
         context: Context,
+        choice: ModelConfig,
         outgoing: ModelRequest,
         request: Request,
         number: int,
@@ -197,8 +222,8 @@ class ModelGateway:
             attempt=request.attempts,
             call=number,
             agent_id=context.agent_id,
-            provider=self._provider.name,
-            model=clean_line(completion.model) if completion else self.model_label(outgoing.model),
+            provider=self._lane(choice).provider.name,
+            model=self._answered(choice, completion),
             prompt_version=context.prompt_version,
             input_hash=input_hash(outgoing),
             input_ref=manifest.hash,

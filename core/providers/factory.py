@@ -1,45 +1,61 @@
-"""Makes the provider that a profile asks for; each implementation is imported only when it is wanted."""
+"""Makes the provider of an account; each implementation is imported only when it is wanted."""
 
 from functools import partial
+from typing import Final
 
 from pydantic import SecretStr
 
+from core.config.accounts import Account, own_account
 from core.config.api_keys import find_api_key
-from core.config.models import choose_models
+from core.config.models import ModelAssignments, choose_models
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
 from core.providers.base import Provider
 
+_DEFAULT_WINDOW: Final = 8_192
+"""Tokens that the local server holds where no agent asks for it."""
+
 
 def make_provider(profile: ProfileSettings, paths: Paths, *, profile_name: str = "local") -> Provider:
-    """Return the provider of `profile`; `profile_name` is the user name under which the keyring is asked.
+    """Return the provider of the profile's own account; as `make_provider_of`."""
+    return make_provider_of(own_account(profile, profile_name), paths, choose_models(profile))
+
+
+def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) -> Provider:
+    """Return the provider of `account`, for what `choices` ask of it.
 
     Cheap: keys, SDK and model are looked for at the first call. Raises StoryEngineError for an address
     or a script that cannot be used.
     """
-    match profile.provider:
+    match account.provider:
         case "openai":
             from core.providers.openai.provider import OpenAIProvider
 
-            return OpenAIProvider(base_url=profile.base_url, find_key=partial(_key, profile, profile_name))
+            return OpenAIProvider(
+                base_url=account.base_url, find_key=partial(_key, account), headers=account.headers
+            )
         case "local":
             from core.providers.local.provider import LocalProvider
 
             return LocalProvider(
-                paths, model_path=profile.model_path, context_window=_largest_window(profile)
+                paths, model_path=account.model_path, context_window=_largest_window(account, choices)
             )
         case "scripted":
             from core.providers.scripted.provider import ScriptedProvider
 
-            return ScriptedProvider.from_file(profile.script) if profile.script else ScriptedProvider()
+            return ScriptedProvider.from_file(account.script) if account.script else ScriptedProvider()
 
 
-def _key(profile: ProfileSettings, profile_name: str) -> SecretStr | None:
-    found = find_api_key(profile, profile_name)
+def _key(account: Account) -> SecretStr | None:
+    found = find_api_key(account)
     return found.key if found else None
 
 
-def _largest_window(profile: ProfileSettings) -> int:
-    """Tokens that the one local server must hold for any of the agents."""
-    choices = choose_models(profile)
-    return max(choice.context_window for choice in (*choices.values(), *choices.characters.values()))
+def _largest_window(account: Account, choices: ModelAssignments) -> int:
+    """Tokens that the one local server must hold for any of the agents that it answers."""
+    of_account = [
+        choice.context_window
+        for choice in (*choices.values(), *choices.characters.values())
+        if choice.account == account.name
+    ]
+    return max(of_account, default=_DEFAULT_WINDOW)

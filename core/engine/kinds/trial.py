@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from core.config.models import AgentRole
+from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.request import RequestState, TrialRequest
@@ -33,11 +33,19 @@ def new_test(session_id: SessionId, now: datetime) -> TrialRequest:
     )
 
 
+def tested(choices: ModelAssignments) -> ModelConfig:
+    """Return what a test calls: the model of the first character that has none of its own."""
+    slot = _tested_slot(choices)
+    return choices.of(AgentRole.CHARACTER, slot)
+
+
+def _tested_slot(choices: ModelAssignments) -> Slot:
+    return next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
+
+
 async def call_for_test(gateway: ModelGateway, test: TrialRequest, cancellation: Cancellation) -> CallResult:
     """Make one short call to the model of the first character without a model of its own."""
-    choices = gateway.choices
-    slot = next((slot for slot in Slot if slot not in choices.characters), Slot.RED)
-    choice = choices.of(AgentRole.CHARACTER, slot)
+    slot, choice = _tested_slot(gateway.choices), tested(gateway.choices)
     choice = replace(choice, max_output_tokens=min(TEST_TOKENS, choice.max_output_tokens))
     context = Context(
         agent_id=slot,

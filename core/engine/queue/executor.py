@@ -85,10 +85,10 @@ class _Calls:
             CallStarted(
                 self._request,
                 context.agent_id,
-                self._gateway.model_label(choice.model),
+                self._gateway.model_label(choice),
                 self._count,
                 context.left_out,
-                self._gateway.is_local,
+                self._gateway.is_local(choice),
             )
         )
         result = await self._gateway.call(

@@ -7,7 +7,7 @@ message of a refused key is never shown at all.
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import cast
@@ -18,6 +18,8 @@ from core.providers.base import ProviderError, bounded_wait
 from core.text.cleaning import clean_line
 
 _LONGEST_QUOTE = 240
+_SHORTEST_SECRET = 6
+"""Characters of a header's value; a shorter one is no secret, and may be a part of any word."""
 _SECRETS = re.compile(
     r"(?i)(?:bearer|basic)\s+[\w.~+/*=-]+"
     r"|(?:authorization|api[ _-]?key|x-api-key)\s*[\"']?\s*[:=]\s*[\"']?[^\s\"',}]+"
@@ -32,6 +34,14 @@ _NO_CREDIT = re.compile(
     r"insufficient_(?:quota|credit|balance|funds)|billing_|credit_balance|credits?_exhausted"
     r"|credit balance|(?:insufficient|out of|not enough|no|requires more) (?:credits?|balance|funds)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """What was sent along and is not to be shown: the key, empty where there is none, and extra headers."""
+
+    key: str = field(default="", repr=False)
+    headers: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,39 +174,42 @@ def not_a_stream(content_type: str) -> ProviderError | None:
     return ProviderError(ErrorCode.LLM_REQUEST_ERROR, message, hint=hint)
 
 
-def scrub(text: str, key: str) -> str:
+def scrub(text: str, secrets: Secrets) -> str:
     """Return a service's words on one line, short, and without anything that looks like a secret."""
     line = clean_line(text)
-    if key:
-        line = line.replace(key, "[key]")
+    for header in sorted(secrets.headers, key=len, reverse=True):
+        if len(header) >= _SHORTEST_SECRET:
+            line = line.replace(header, "[header]")
+    if secrets.key:
+        line = line.replace(secrets.key, "[key]")
     line = _SECRETS.sub("[key]", line)
     return line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
 
 
-def provider_error(fault: ServiceFault, key: str, usage: Usage | None = None) -> ProviderError:
-    """Return the error that the GM sees; `key` is what must not be in it."""
+def provider_error(fault: ServiceFault, secrets: Secrets, usage: Usage | None = None) -> ProviderError:
+    """Return the error that the GM sees; `secrets` are what must not be in it."""
     code = code_of(fault)
     return ProviderError(
         code,
-        _message(code, fault, key),
-        hint=_hint(code, fault, key),
+        _message(code, fault, secrets),
+        hint=_hint(code, fault),
         retry_after=fault.retry_after,
         usage=usage,
     )
 
 
-def _message(code: ErrorCode, fault: ServiceFault, key: str) -> str:
+def _message(code: ErrorCode, fault: ServiceFault, secrets: Secrets) -> str:
     if code is ErrorCode.LLM_AUTH_ERROR:
-        if not key:
+        if not secrets.key:
             return "The model's service requires a key, and no key is set; nothing is lost: set it and retry."
         return code.sentence
     if fault.status is not None and 300 <= fault.status < 400:
         return "The model's service has moved to another address, and we do not follow; nothing is lost."
-    said = scrub(fault.message, key)
+    said = scrub(fault.message, secrets)
     return f"{code.sentence} The service said: “{said}”" if said else code.sentence
 
 
-def _hint(code: ErrorCode, fault: ServiceFault, key: str) -> str:
+def _hint(code: ErrorCode, fault: ServiceFault) -> str:
     match code:
         case ErrorCode.LLM_AUTH_ERROR:
             return "Set STORYENGINE_API_KEY, or store the key with `storyengine model key`."

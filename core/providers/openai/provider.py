@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
@@ -19,7 +19,7 @@ from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai.chunks import ChunkReader
 from core.providers.openai.dialect import Dialect, adapted, parameters
-from core.providers.openai.errors import ServiceFault, not_a_stream, provider_error, read_fault
+from core.providers.openai.errors import Secrets, ServiceFault, not_a_stream, provider_error, read_fault
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,7 +52,8 @@ class OpenAIProvider:
     """Streams chat completions from one address.
 
     `find_key` is asked outside the event loop, at the first call and again after a refused key.
-    A server on this machine is sent llama.cpp's fields of `Sampling` too, until it refuses them.
+    `headers` go with every call beside ours; they may be secret, and are shown nowhere. A server on this
+    machine is sent llama.cpp's fields of `Sampling` too, until it refuses them.
     """
 
     def __init__(
@@ -61,10 +62,12 @@ class OpenAIProvider:
         base_url: str,
         find_key: Callable[[], SecretStr | None],
         name: str = "openai",
+        headers: Mapping[str, SecretStr] | None = None,
     ) -> None:
         self._url = normalise_base_url(base_url)
         self._find_key = find_key
         self._name = name
+        self._headers = {header: value.get_secret_value() for header, value in (headers or {}).items()}
         self._client: openai.AsyncOpenAI | None = None
         self._key: str | None = None
         """Empty when there is none; None until it was looked for."""
@@ -120,7 +123,7 @@ class OpenAIProvider:
                 self._dialects[request.model] = dialect
                 return opened
             fault, dialect = opened, adapted(dialect, opened, request)
-        error = provider_error(fault, self._key or "")
+        error = provider_error(fault, self._secrets)
         if error.code is ErrorCode.LLM_AUTH_ERROR:
             self._key = None
         raise error
@@ -137,7 +140,7 @@ class OpenAIProvider:
             timeout=openai.Timeout(request.timeout, connect=min(request.timeout, _CONNECT_SECONDS)),
         )
         try:
-            with _translated(self._key or ""):
+            with _translated(self._secrets):
                 stream: ChunkStream = await _in_time(call, deadline)
                 return stream
         except openai.APIStatusError as error:
@@ -148,7 +151,7 @@ class OpenAIProvider:
     ) -> AnswerChunk | None:
         """Return what the next chunk brings, or None at the end; a complete answer needs nothing more."""
         try:
-            with _translated(self._key or "", is_streaming=True):
+            with _translated(self._secrets, is_streaming=True):
                 chunk = await _in_time(anext(stream, _END), deadline)
                 return None if chunk is _END else reader.read(chunk)
         except ProviderError as error:
@@ -156,6 +159,10 @@ class OpenAIProvider:
                 return None
             error.usage = answer.usage
             raise
+
+    @property
+    def _secrets(self) -> Secrets:
+        return Secrets(self._key or "", tuple(self._headers.values()))
 
     async def _ready_client(self) -> openai.AsyncOpenAI:
         async with self._preparing:
@@ -191,6 +198,7 @@ class OpenAIProvider:
         for header in set(request.headers) - _OUR_HEADERS:
             del request.headers[header]
         request.headers["user-agent"] = "storyengine"
+        request.headers.update(self._headers)
         if self._key:
             request.headers["authorization"] = f"Bearer {self._key}"
 
@@ -220,7 +228,7 @@ async def _in_time(awaitable: Awaitable[T], deadline: float) -> T:
 
 
 @contextlib.contextmanager
-def _translated(key: str, *, is_streaming: bool = False) -> Iterator[None]:
+def _translated(secrets: Secrets, *, is_streaming: bool = False) -> Iterator[None]:
     """Turn the SDK's errors into ours, but for refusals by status, which may be worth another dialect.
 
     The cause is not kept: its text, which may repeat the key, would go into the log with it.
@@ -239,7 +247,7 @@ def _translated(key: str, *, is_streaming: bool = False) -> Iterator[None]:
     except openai.APIResponseValidationError:
         raise _unreadable() from None
     except openai.APIError as error:
-        raise provider_error(read_fault(None, error.body, {}), key) from None
+        raise provider_error(read_fault(None, error.body, {}), secrets) from None
     except (ValueError, TypeError, AttributeError, RecursionError):
         if not is_streaming:
             raise

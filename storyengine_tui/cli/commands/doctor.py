@@ -129,7 +129,7 @@ async def _model(configuration: Configuration) -> Finding:
             from core.config.api_keys import find_api_key
             from core.config.consent import is_loopback
 
-            key = await asyncio.to_thread(find_api_key, profile, configuration.settings.profile)
+            key = await asyncio.to_thread(find_api_key, configuration.accounts.own)
             if key is None and not is_loopback(profile.base_url):
                 return Finding(
                     "model",

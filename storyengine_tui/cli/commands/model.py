@@ -1,11 +1,13 @@
 """`storyengine model`: the weights of the local model, and keys in the keyring."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from core.config.accounts import OWN, Account, setting_of_account
 from core.config.models import AgentRole, ModelConfig
 from core.config.paths import Paths
 from core.config.settings import ProfileName
@@ -25,23 +27,29 @@ def show() -> None:
 
 
 async def _show() -> None:
-    from core.config.api_keys import find_api_key
-
     configuration = configure()
     profile = configuration.settings.active()
     say(f"Profile {configuration.settings.profile}, provider {profile.provider}")
     if profile.provider == "openai":
-        key = find_api_key(profile, configuration.settings.profile)
         say(f"Address {profile.base_url}")
-        say(f"Key: {'from the ' + key.source if key else 'none'}")
-    choices = configuration.choices
+        say(await said_of_key(configuration.accounts.own))
+    choices, accounts = configuration.choices, configuration.accounts
     agents = [(role.value, choices[role]) for role in AgentRole]
     agents += [(f"character {slot.value}", choice) for slot, choice in sorted(choices.characters.items())]
     for name, choice in agents:
+        where = f" {accounts.of(choice.account).where}" if len(choices.account_names) > 1 else ""
         say(
-            f"{name}: {choice.model}, up to {choice.max_input_tokens:,} tokens in{_memory(choice)} "
+            f"{name}: {choice.label}{where}, up to {choice.max_input_tokens:,} tokens in{_memory(choice)} "
             f"and {choice.max_output_tokens:,} out{_limit(choice)}"
         )
+
+
+async def said_of_key(account: Account) -> str:
+    """Return where the key of an account comes from, and nothing of the key itself."""
+    from core.config.api_keys import find_api_key
+
+    key = await asyncio.to_thread(find_api_key, account)
+    return f"Key: {'from the ' + key.source if key else 'none'}"
 
 
 def _memory(choice: ModelConfig) -> str:
@@ -98,18 +106,27 @@ async def _fetched(paths: Paths) -> Path:
 
 @app.command("key")
 def key_(
+    account: Annotated[
+        str, typer.Argument(metavar="[ACCOUNT]", help="An account; left out, the profile's own.")
+    ] = OWN,
     profile: Annotated[
         ProfileName | None, typer.Option(help="The profile that it belongs to; left out, the active one.")
     ] = None,
 ) -> None:
     """Store a key in the system's keyring; it is read from a hidden prompt."""
-    run(_key(profile))
+    run(_key(account, profile))
 
 
-async def _key(wanted: ProfileName | None) -> None:
+async def _key(name: str, wanted: ProfileName | None) -> None:
     from core.config.api_keys import store_api_key
 
-    profile = wanted or configure().settings.profile
-    key = ask_hidden("Key", otherwise="Start it at a terminal, or set STORYENGINE_API_KEY.")
-    await asyncio.to_thread(store_api_key, profile, key)
-    say(f"Stored in the keyring for the profile {profile}.")
+    configuration = configure()
+    profile = wanted or configuration.settings.profile
+    account = configuration.accounts.of(name)
+    if account.name == OWN:
+        account = replace(account, keyring_name=profile)
+    variable = setting_of_account(account.name, "api_key")
+    key = ask_hidden("Key", otherwise=f"Start it at a terminal, or set {variable}.")
+    await asyncio.to_thread(store_api_key, account, key)
+    whose = f"account {account.name}" if account.name else f"profile {profile}"
+    say(f"Stored in the keyring for the {whose}.")

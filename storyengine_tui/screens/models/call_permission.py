@@ -6,32 +6,43 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+    from core.config.accounts import Account
+    from core.config.models import ModelAssignments
     from core.config.paths import Paths
     from core.config.settings import ProfileSettings
     from storyengine_tui.bootstrap import Configuration
-    from storyengine_tui.screens.models.connection import Connection
 
 
 async def ensure_callable(app: App[Any], configuration: "Configuration") -> bool:
-    """Return whether the model that is connected can be called, after asking; raises StoryEngineError."""
-    from storyengine_tui.screens.models.connection import connection_of
-    from storyengine_tui.screens.models.model_labels import address_without_consent
+    """Return whether every model that is connected can be called, after asking; raises StoryEngineError."""
+    from storyengine_tui.screens.models.model_labels import without_consent
 
-    address = address_without_consent(configuration)
-    if address is not None:
-        return await ask(app, configuration, connection_of(configuration), address)
-    return await have_weights(app, configuration.settings.active(), configuration.paths)
+    for account in without_consent(configuration):
+        if not await ask(app, configuration, configuration.choices, account):
+            return False
+    return await have_weights(app, _answering(configuration), configuration.paths)
 
 
 async def repair_after_failure(app: App[Any], configuration: "Configuration") -> bool:
     """After a call that failed, ask for what it lacked; return whether something was lacking and is there."""
     from storyengine_tui.screens.models.local_weights import are_missing
-    from storyengine_tui.screens.models.model_labels import address_without_consent
+    from storyengine_tui.screens.models.model_labels import without_consent
 
-    is_lacking = address_without_consent(configuration) is not None or await are_missing(
-        configuration.settings.active(), configuration.paths
+    is_lacking = bool(without_consent(configuration)) or await are_missing(
+        _answering(configuration), configuration.paths
     )
     return is_lacking and await ensure_callable(app, configuration)
+
+
+def _answering(configuration: "Configuration") -> "ProfileSettings":
+    """Return the profile; as one of the local model where an agent calls that beside a service."""
+    from core.config.accounts import LOCAL
+
+    profile = configuration.settings.active()
+    is_beside = LOCAL in configuration.choices.account_names
+    return profile.model_copy(update={"provider": "local"}) if is_beside else profile
 
 
 async def have_weights(app: App[Any], profile: "ProfileSettings", paths: "Paths") -> bool:
@@ -42,20 +53,30 @@ async def have_weights(app: App[Any], profile: "ProfileSettings", paths: "Paths"
     return not await are_missing(profile, paths) or await app.push_screen_wait(FetchModal(paths))
 
 
-async def ask(app: App[Any], configuration: "Configuration", connection: "Connection", address: str) -> bool:
-    """Ask whether text may go to `address`, saying which models and which key; store that it may."""
-    from core.config.models import choose_models
+async def ask(
+    app: App[Any],
+    configuration: "Configuration",
+    choices: "ModelAssignments",
+    account: "Account",
+    key: "SecretStr | None" = None,
+) -> bool:
+    """Ask whether text may go to `account`, saying which models and which key; store that it may.
+
+    `key` is one that was typed just now.
+    """
+    from core.config.consent import normalise_base_url
     from core.domain.slot import Slot
     from storyengine_tui.screens.models.connection import name_key
     from storyengine_tui.screens.models.consent_modal import ConsentModal
     from storyengine_tui.screens.models.model_labels import models_named
 
+    address = normalise_base_url(account.base_url)
     models = models_named(
-        choose_models(connection.profile(configuration)),
+        choices,
         {slot: f"character {slot.value} {slot.name.capitalize()}" for slot in Slot},
+        account.name,
     )
-    modal = ConsentModal(address, models, partial(name_key, connection, configuration))
-    if not await app.push_screen_wait(modal):
+    if not await app.push_screen_wait(ConsentModal(address, models, partial(name_key, account, key))):
         return False
     configuration.consent.grant(address)
     return True

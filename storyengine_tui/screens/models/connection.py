@@ -8,9 +8,10 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
+from core.config.accounts import Account, Accounts, accounts_of, own_account
 from core.config.api_keys import FoundKey, find_api_key
 from core.config.consent import normalise_base_url
-from core.config.models import AgentRole, choose_models, defaults_for
+from core.config.models import AgentRole, ModelAssignments, choose_models, defaults_for
 from core.config.settings import (
     AgentSettings,
     InvalidSettingsError,
@@ -24,8 +25,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.request import TrialRequest
 from core.domain.slot import Slot
-from core.engine.kinds.trial import call_for_test, new_test
+from core.engine.kinds.trial import call_for_test, new_test, tested
 from core.engine.session_handle import SessionHandle
+from core.gateway.lanes import lanes_of
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
@@ -81,6 +83,21 @@ class Connection:
             }
         return stored.model_copy(update=changes)
 
+    def account(self, configuration: Configuration) -> Account:
+        """Return the profile's own account as it will be, without a key that was typed."""
+        return own_account(self.profile(configuration), self.profile_name(configuration))
+
+    def accounts(self, configuration: Configuration) -> Accounts:
+        """Return the accounts as they will be, the profile's own with the key that was typed."""
+        profile, name = self.profile(configuration), self.profile_name(configuration)
+        if self.key is not None:
+            profile = profile.model_copy(update={"api_key": self.key})
+        return accounts_of(profile, name, configuration.settings.accounts)
+
+    def choices(self, configuration: Configuration) -> ModelAssignments:
+        """Return the models as they will be; raises StoryEngineError for an account that cannot answer."""
+        return choose_models(self.profile(configuration), self.accounts(configuration))
+
     def defaults(self) -> dict[AgentRole, str]:
         """Return the default model of each role."""
         return {role: choice.model for role, choice in defaults_for(self.provider).items()}
@@ -113,22 +130,22 @@ def service_of(configuration: Configuration) -> Connection:
     return connection_of(Configuration(configuration.paths, settings))
 
 
-async def find_key(connection: Connection, configuration: Configuration) -> FoundKey | None:
+async def find_key(account: Account) -> FoundKey | None:
     """Return the key that would be used; the keyring may have to be unlocked, so it is asked in a thread."""
-    profile = connection.profile(configuration)
-    return await asyncio.to_thread(find_api_key, profile, connection.profile_name(configuration))
+    return await asyncio.to_thread(find_api_key, account)
 
 
-async def name_key(connection: Connection, configuration: Configuration) -> str:
-    """Return which key would be sent along, as a sentence; nothing of the key itself."""
-    if connection.key is not None:
+async def name_key(account: Account, typed: SecretStr | None) -> str:
+    """Return which key would be sent along, and which headers; nothing of what they hold."""
+    if typed is not None:
         name: str | None = "the one typed just now"
     else:
-        found = await find_key(connection, configuration)
+        found = await find_key(account)
         name = None if found is None else found.name
+    headers = f" Headers sent with it: {', '.join(account.headers)}." if account.headers else ""
     if name is None:
-        return "No key is sent: none is set."
-    return f"The key that is sent with it: {name}."
+        return f"No key is sent: none is set.{headers}"
+    return f"The key that is sent with it: {name}.{headers}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,24 +197,22 @@ async def _tried_out(
     session: SessionHandle | None,
     cancellation: Cancellation,
 ) -> Trial:
-    profile = connection.profile(configuration)
-    if connection.key is not None:
-        profile = profile.model_copy(update={"api_key": connection.key})
-    if connection.provider == "openai":
+    accounts, choices = connection.accounts(configuration), connection.choices(configuration)
+    if accounts.of(tested(choices).account).provider == "openai":
         from core.providers.openai.provider import preload
 
         await asyncio.to_thread(preload)  # It takes a second that must not count as the service's time.
-    from core.providers.factory import make_provider
+    from core.providers.factory import make_provider_of
 
-    provider = make_provider(
-        profile, configuration.paths, profile_name=connection.profile_name(configuration)
-    )
-    gateway = ModelGateway(provider, choose_models(profile), configuration.consent, utc_now)
+    paths = configuration.paths
+    provider = make_provider_of(accounts.own, paths, choices)
+    lanes = lanes_of(accounts, paths, choices)
+    gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes)
     test = new_test(session.id if session is not None else NO_SESSION, utc_now())
     try:
         result = await call_for_test(gateway, test, cancellation)
     finally:
-        await provider.aclose()
+        await gateway.aclose()
     return Trial(result, await _record(session, test, result))
 
 

@@ -1,7 +1,7 @@
 """Who answers: provider, address, key and models, tried out and connected (design 8)."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from typing import ClassVar
 
 from pydantic import SecretStr
@@ -12,12 +12,14 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Select, Static
 
+from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
 from core.config.consent import is_loopback
 from core.config.models import AgentRole
 from core.config.settings import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
+from core.engine.kinds.trial import tested
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.call_permission import ask, have_weights
@@ -175,7 +177,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     async def _show_key(self, typed: Connection) -> None:
         """Say where the key comes from, and nothing else of it."""
         try:
-            found = await find_key(typed, self._configuration)
+            found = await find_key(typed.account(self._configuration))
         except StoryEngineError:
             return  # The address is invalid; a message beside it says so.
         text = f"Key: from the {found.source}; it is never shown." if found else "Key: none found."
@@ -237,7 +239,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     async def _test(self) -> None:
         typed = self._typed
-        if not await self._may_call(typed):
+        if not await self._may_call(typed, (tested(typed.choices(self._configuration)).account,)):
             return
         self._begin_waiting("Waiting for an answer")
         trial = await try_out(typed, self._configuration, self._session)
@@ -247,34 +249,40 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     async def _connect(self) -> None:
         typed = self._typed
-        if not await self._may_call(typed):
+        if not await self._may_call(typed, typed.choices(self._configuration).account_names):
             return
         self._begin_waiting("Connecting")
         if typed.key is not None:
-            await asyncio.to_thread(store_api_key, typed.profile_name(self._configuration), typed.key)
+            await asyncio.to_thread(store_api_key, typed.account(self._configuration), typed.key)
             self.query_one("#key", Input).value = ""
         configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
         if note:
             await self._read(note)
         self.dismiss(configuration)
 
-    async def _may_call(self, typed: Connection) -> bool:
-        """Return whether this model can be called; ask once for each address, and for weights to fetch."""
-        address = typed.address
-        if address is None:
-            profile, paths = typed.profile(self._configuration), self._configuration.paths
-            has_weights = await have_weights(self.app, profile, paths)
-            self._show_fields()
-            if not has_weights:
-                self._say(NO_WEIGHTS)
-            return has_weights
-        if self._configuration.consent.is_granted(address):
-            return True
-        if not await ask(self.app, self._configuration, typed, address):
-            self._say(NOTHING_SENT)
-            return False
-        self._show_consent(typed)
+    async def _may_call(self, typed: Connection, names: Collection[str]) -> bool:
+        """Return whether these accounts can be called; ask for each address, and for weights to fetch."""
+        accounts, choices = typed.accounts(self._configuration), typed.choices(self._configuration)
+        for account in map(accounts.of, names):
+            if account.provider == "local":
+                if not await self._have_weights(typed):
+                    self._say(NO_WEIGHTS)
+                    return False
+            elif account.provider == "openai" and not self._configuration.consent.is_granted(
+                account.base_url
+            ):
+                key = typed.key if account.name == OWN else None
+                if not await ask(self.app, self._configuration, choices, account, key):
+                    self._say(NOTHING_SENT)
+                    return False
+                self._show_consent(typed)
         return True
+
+    async def _have_weights(self, typed: Connection) -> bool:
+        profile = typed.profile(self._configuration).model_copy(update={"provider": "local"})
+        found = await have_weights(self.app, profile, self._configuration.paths)
+        self._show_fields()
+        return found
 
     async def _read(self, note: str) -> None:
         """Say this and wait until it is read."""

@@ -1,5 +1,6 @@
 """The question before tab 2 first opens: what is locked, and which model reads it (design 5 and 10)."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import ClassVar
 
@@ -14,9 +15,15 @@ from core.config.models import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.request import RequestState
+from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.model_labels import model_label_for, models_named
+from storyengine_tui.screens.models.model_labels import (
+    ModelLabel,
+    model_label_for,
+    models_named,
+    services_called,
+)
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
@@ -76,10 +83,18 @@ class LockModal(TextDialog):
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
         reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
-        if reader.address is not None:
-            lines.append(f"Called there: {models_named(self._configuration.choices, dict(session.roster))}.")
+        lines += self._called(reader, dict(session.roster))
         lines += ["", "This cannot be undone. Reset Chapter archives the chapter and starts an empty one."]
         return Content("\n".join(lines))
+
+    def _called(self, reader: ModelLabel, names: Mapping[Slot, str]) -> list[str]:
+        """Return what is called at each service, beginning with the reader's."""
+        accounts, choices = self._configuration.accounts, self._configuration.choices
+        return [
+            f"Called {'there' if account.base_url == reader.address else account.where}: "
+            f"{models_named(choices, names, account.name)}."
+            for account in services_called(accounts, choices)
+        ]
 
     @on(Button.Pressed, "#confirm")
     def _begin(self) -> None:
@@ -97,12 +112,12 @@ class LockModal(TextDialog):
 
     async def _say_how_long(self) -> None:
         try:
-            model = self._configuration.choices[AgentRole.WORLD_LOCK].model
-            seconds = await self._session.last_duration(0, model)
+            choice = self._configuration.choices[AgentRole.WORLD_LOCK]
+            seconds = await self._session.last_duration(0, choice.label)
         except StoryEngineError:
             return  # The lock reports what is wrong with the store.
-        provider = self._configuration.settings.active().provider
-        expected = expected_time_sentence(seconds, is_local=provider == "local")
+        account = self._configuration.accounts.of(choice.account)
+        expected = expected_time_sentence(seconds, is_local=account.provider == "local")
         self.query_one("#consequences", Static).update(Content(f"{WAITING} {expected}".rstrip()))
 
     async def _lock(self) -> None:

@@ -6,8 +6,9 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 from pydantic import SecretStr
 
+from core.config.accounts import Account, accounts_of, own_account
 from core.config.api_keys import KEYRING_SERVICE, find_api_key, store_api_key
-from core.config.settings import ProfileSettings
+from core.config.settings import AccountSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 
 
@@ -43,13 +44,22 @@ def ring(monkeypatch: pytest.MonkeyPatch) -> Memory:
     return backend
 
 
+def of_profile(name: str) -> Account:
+    return own_account(ProfileSettings(), name)
+
+
+def named(**settings: object) -> Account:
+    read = AccountSettings.model_validate({"base_url": "https://api.openai.com/v1", **settings})
+    return accounts_of(ProfileSettings(), "local", {"work": read}).of("work")
+
+
 def value(profile: ProfileSettings, name: str = "production") -> tuple[str, str] | None:
-    found = find_api_key(profile, name)
+    found = find_api_key(own_account(profile, name))
     return (found.key.get_secret_value(), found.source) if found else None
 
 
 def test_settings_come_first(ring: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    store_api_key("production", SecretStr("ringed"))
+    store_api_key(of_profile("production"), SecretStr("ringed"))
     monkeypatch.setenv("OPENAI_API_KEY", "ambient")
     assert value(ProfileSettings(api_key=SecretStr("set"))) == ("set", "environment or settings")
     assert value(ProfileSettings(api_key=SecretStr(" "))) == ("ambient", "environment or settings")
@@ -57,11 +67,11 @@ def test_settings_come_first(ring: Memory, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_key_is_named_by_where_it_stands(ring: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def name(profile: ProfileSettings) -> str:
-        found = find_api_key(profile, "production")
+        found = find_api_key(own_account(profile, "production"))
         return "" if found is None else found.name
 
     typed = ProfileSettings(api_key=SecretStr("set"))
-    store_api_key("production", SecretStr("ringed"))
+    store_api_key(of_profile("production"), SecretStr("ringed"))
     assert name(ProfileSettings()) == "the entry storyengine/production of the system's keyring"
     monkeypatch.setenv("OPENAI_API_KEY", "ambient")
     assert name(ProfileSettings()) == "the environment variable OPENAI_API_KEY"
@@ -92,7 +102,7 @@ def test_the_ambient_key_is_for_openai_alone(
 
 
 def test_the_keyring_is_asked_by_profile(ring: Memory) -> None:
-    store_api_key("staging", SecretStr("ringed"))
+    store_api_key(of_profile("staging"), SecretStr("ringed"))
     assert ring.stored == {(KEYRING_SERVICE, "staging"): "ringed"}
     assert value(ProfileSettings(), "staging") == ("ringed", "keyring")
     assert value(ProfileSettings(), "production") is None
@@ -102,10 +112,42 @@ def test_a_keyring_that_does_not_open_is_none() -> None:
     keyring.set_keyring(Locked())
     assert value(ProfileSettings()) is None
     with pytest.raises(StoryEngineError) as caught:
-        store_api_key("production", SecretStr("SECRET"))
+        store_api_key(of_profile("production"), SecretStr("SECRET"))
     assert caught.value.code is ErrorCode.STORAGE_SAVE_FAILED
     assert "SECRET" not in str(caught.value)
 
 
 def test_a_found_key_does_not_show() -> None:
-    assert "SECRET" not in repr(find_api_key(ProfileSettings(api_key=SecretStr("SECRET")), "production"))
+    account = own_account(ProfileSettings(api_key=SecretStr("SECRET")), "production")
+    assert "SECRET" not in repr(find_api_key(account))
+    assert "SECRET" not in repr(account)
+
+
+def test_an_account_has_a_key_of_its_own_and_takes_one_for_openai_last(
+    ring: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(account: Account) -> tuple[str, str] | None:
+        key = find_api_key(account)
+        return (key.key.get_secret_value(), key.name) if key else None
+
+    assert found(named()) is None
+    monkeypatch.setenv("OPENAI_API_KEY", "ambient")
+    assert found(named()) == ("ambient", "the environment variable OPENAI_API_KEY")
+    assert found(named(base_url="https://elsewhere.example/v1")) is None
+    store_api_key(named(), SecretStr("ringed"))
+    assert ring.stored == {(KEYRING_SERVICE, "account:work"): "ringed"}
+    assert found(named()) == ("ringed", "the entry storyengine/account:work of the system's keyring")
+    monkeypatch.setenv("STORYENGINE_ACCOUNTS__WORK__API_KEY", "set")
+    assert found(named(api_key="set")) == (
+        "set",
+        "the environment variable STORYENGINE_ACCOUNTS__WORK__API_KEY",
+    )
+    assert value(ProfileSettings()) == ("ambient", "environment or settings"), "the profile has its own"
+
+
+def test_a_keyring_that_does_not_open_names_the_variable_of_the_account() -> None:
+    keyring.set_keyring(Locked())
+    with pytest.raises(StoryEngineError) as caught:
+        store_api_key(named(), SecretStr("SECRET"))
+    assert "STORYENGINE_ACCOUNTS__WORK__API_KEY" in caught.value.hint
+    assert "SECRET" not in str(caught.value)

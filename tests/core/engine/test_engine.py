@@ -121,10 +121,10 @@ async def test_the_lock_is_given_back_where_a_chapter_cannot_be_read(
     assert not other.is_closed
 
 
-async def test_closing_the_engine_releases_model_and_store(engine: Engine, store: FaultyStore) -> None:
-    await engine.aclose()
-    assert isinstance(engine.provider, Closing)
-    assert engine.provider.is_closed
+async def test_closing_the_engine_releases_model_and_store(store: FaultyStore) -> None:
+    model = Closing()
+    await Engine(store, model, defaults_for("scripted"), label="here").aclose()
+    assert model.is_closed
     assert store.is_closed
 
 

@@ -230,8 +230,8 @@ async def test_a_call_that_nobody_waits_for_any_more_is_ended() -> None:
 @pytest.mark.parametrize(("name", "is_local"), [("local", True), ("openai", False), ("scripted", False)])
 def test_only_the_program_s_own_server_is_on_this_machine(name: str, is_local: bool) -> None:
     gateway = ModelGateway(StepModel(name=name), choices(), None, lambda: NOW)
-    assert gateway.is_local is is_local
-    assert (gateway.model_label("gpt") == "gpt") is (name != "scripted")
+    assert gateway.is_local(CHOICE) is is_local
+    assert (gateway.model_label(CHOICE) == CHOICE.model) is (name != "scripted")
 
 
 SCHEMA = OutputSchema("turn_delta", {"type": "object"})

@@ -6,13 +6,14 @@ from collections.abc import Coroutine, Sequence
 
 import pytest
 
+from core.config.accounts import accounts_of
 from core.config.models import (
     DEFAULT_LIMITS,
     AgentRole,
     choose_models,
     defaults_for,
 )
-from core.config.settings import AgentSettings, ProfileSettings
+from core.config.settings import AccountSettings, AgentSettings, ProfileSettings
 from core.gateway.rate_limit import RateLimiter
 
 AGENT_IDS = {
@@ -104,3 +105,16 @@ def test_a_limit_in_the_settings_takes_the_place_of_the_default() -> None:
     limiter = RateLimiter(choose_models(profile))
     assert seconds_of(call(limiter, [(AgentRole.CHARACTER, 1, 0.0)] * 21)) == pytest.approx(60.0)
     assert seconds_of(call(limiter, [(AgentRole.NARRATIVE, 9, 0.0)] * 999)) == 0.0
+
+
+def test_characters_at_two_accounts_do_not_share_the_limit_of_their_role() -> None:
+    profile = ProfileSettings(
+        provider="openai",
+        character=AgentSettings(requests_per_minute=10),
+        characters={1: AgentSettings(model="work:m", requests_per_minute=10), 2: AgentSettings(timeout=9)},
+    )
+    accounts = accounts_of(profile, "local", {"work": AccountSettings(base_url="https://far.example")})
+    limiter = RateLimiter(choose_models(profile, accounts))
+    red, orange, yellow = ([(AgentRole.CHARACTER, slot, 0.0)] for slot in (1, 2, 3))
+    assert seconds_of(call(limiter, red * 10 + orange * 5 + yellow * 5)) == 0.0
+    assert seconds_of(call(limiter, orange * 1)) == pytest.approx(60.0)

@@ -11,7 +11,7 @@ from core.domain.errors import ErrorCode
 from core.providers.answer import AnswerChunk
 from core.providers.base import LONGEST_WAIT, MAX_NAME_LENGTH, MAX_TOKENS, ProviderError
 from core.providers.openai.chunks import ChunkReader
-from core.providers.openai.errors import provider_error, read_fault, retry_after_seconds
+from core.providers.openai.errors import Secrets, provider_error, read_fault, retry_after_seconds
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import ask, fail
 from tests.http_faults import DONE, FaultServer, Reply, chunk, error_reply, sse, usage_chunk
@@ -90,7 +90,7 @@ def test_names_that_a_service_gives_are_bounded(model: object) -> None:
 def test_a_wait_that_a_service_asks_for_is_a_time_that_can_be_added_to_now(name: str, value: str) -> None:
     wait = retry_after_seconds({name: value}, NOW)
     assert wait is None or 0 <= wait <= LONGEST_WAIT
-    error = provider_error(read_fault(429, {"message": "busy"}, {name: value}), "")
+    error = provider_error(read_fault(429, {"message": "busy"}, {name: value}), Secrets(""))
     assert error.retry_after is None or NOW + timedelta(seconds=error.retry_after) >= NOW
     assert len(error.hint) < 100
 
@@ -108,7 +108,7 @@ def test_no_error_body_is_beyond_reading(
     status: int | None, code: object, kind: object, message: object
 ) -> None:
     for body in ({"error": {"code": code, "type": kind, "message": message}}, {"detail": message}, message):
-        error = provider_error(read_fault(status, body, {}), "sk-key")
+        error = provider_error(read_fault(status, body, {}), Secrets("sk-key"))
         assert error.message
         assert len(error.message) < 600
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from textual.widgets import Button, Static
 
+from core.config.accounts import Account
 from core.domain.errors import ErrorCode
 from core.domain.session import SessionState
 from core.domain.slot import Slot
@@ -230,8 +231,8 @@ async def test_without_consent_the_dialog_asks_and_the_prompt_goes_then(
     refused = Entry(match=ScriptMatch(schema="text"), fault=Fault.SERVER_ERROR, times=1)
     desktop.script = Script(reply=(refused, SAY))
     monkeypatch.setattr(
-        "storyengine_tui.screens.models.model_labels.address_without_consent",
-        lambda _: "https://far.example/v1",
+        "storyengine_tui.screens.models.model_labels.without_consent",
+        lambda _: [Account(provider="openai", base_url="https://far.example/v1", keyring_name="local")],
     )
     monkeypatch.setitem(
         __import__("core.providers.scripted.provider", fromlist=["_ERRORS"])._ERRORS,

@@ -1,0 +1,103 @@
+"""The way to one account: its provider, and how many calls it takes (design 18).
+
+Accounts share nothing: where one is down, slow or at its limit, the calls to another go on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, nullcontext
+
+from core.config.accounts import LOCAL, OWN, Account, Accounts, setting_of_account
+from core.config.models import ModelAssignments
+from core.config.paths import Paths
+from core.domain.errors import StoryEngineError
+from core.gateway.rate_limit import MinuteLimit
+from core.providers.base import Provider, ProviderError
+
+
+class Lane:
+    """The calls to one account pass here; its provider is made at the first one."""
+
+    def __init__(
+        self,
+        make: Callable[[], Provider],
+        *,
+        concurrency: int | None = None,
+        requests_per_minute: int | None = None,
+    ) -> None:
+        """Make the lane; it takes `concurrency` calls at a time, and any number where that is None."""
+        self._make = make
+        self._provider: Provider | None = None
+        self._places = asyncio.Semaphore(concurrency) if concurrency is not None else nullcontext()
+        self._per_minute = requests_per_minute
+        self._limit = MinuteLimit()
+
+    @classmethod
+    def to(cls, provider: Provider) -> "Lane":
+        """Return the lane to a provider that is made already."""
+        lane = cls(lambda: provider)
+        lane._provider = provider
+        return lane
+
+    @property
+    def provider(self) -> Provider:
+        """What answers. Raises StoryEngineError when its address or its script cannot be used."""
+        if self._provider is None:
+            self._provider = self._make()
+        return self._provider
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait until a call may begin, and hold its place until the block ends."""
+        async with self._places:
+            if self._per_minute is not None:
+                await self._limit.wait(self._per_minute)
+            yield
+
+    async def aclose(self) -> None:
+        """Release the provider, if there is one."""
+        provider, self._provider = self._provider, None
+        if provider is not None:
+            await provider.aclose()
+
+
+Lanes = Mapping[str, Lane]
+"""The lanes by the names of their accounts."""
+
+
+def lanes_of(accounts: Accounts, paths: Paths, choices: ModelAssignments) -> dict[str, Lane]:
+    """Return a lane for every account that has a name; that of the profile's own is the engine's provider."""
+    return {
+        name: _lane(account, paths, choices)
+        for name, account in accounts.named.items()
+        if account.name != OWN and account.is_enabled
+    }
+
+
+def _lane(account: Account, paths: Paths, choices: ModelAssignments) -> Lane:
+    # When it is first wanted: most installations call one account, and a provider is not for nothing.
+    def make() -> Provider:
+        from core.providers.factory import make_provider_of
+
+        return make_provider_of(account, paths, choices)
+
+    return Lane(make, concurrency=account.concurrency, requests_per_minute=account.requests_per_minute)
+
+
+def said_of(account: str, error: StoryEngineError) -> StoryEngineError:
+    """Return `error` as it is told where several accounts are called: with the account's name and settings.
+
+    A provider knows nothing of accounts, and names the settings of the profile.
+    """
+    if account in (OWN, LOCAL) or not isinstance(error, ProviderError):
+        return error
+    hint = error.hint.replace("`storyengine model key`", f"`storyengine model key {account}`")
+    for name in ("api_key", "base_url"):
+        hint = hint.replace(setting_of_account(OWN, name), setting_of_account(account, name))
+    return ProviderError(
+        error.code,
+        f"{account}: {error.message}",
+        hint=hint,
+        retry_after=error.retry_after,
+        usage=error.usage,
+    )
