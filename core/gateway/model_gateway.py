@@ -56,6 +56,8 @@ class CallResult:
     error: StoryEngineError | None
     call_records: CallRecords
     finish_reason: str = ""
+    refused_fields: tuple[str, ...] = ()
+    """What was asked for and not sent, because the service does not take it."""
 
     @property
     def retry_after(self) -> float | None:
@@ -153,8 +155,9 @@ class ModelGateway:
         artifact, contents = self._provenance(
             context, choice, outgoing, request, number, progress, text, error, total
         )
-        finish = progress.completion.finish_reason if progress.completion else ""
-        return CallResult(text, artifact.model, error, CallRecords((artifact,), contents), finish)
+        refused = progress.completion.refused_fields if progress.completion else ()
+        records = CallRecords((artifact,), contents)
+        return CallResult(text, artifact.model, error, records, artifact.finish_reason, refused)
 
     async def _consume(
         self,
@@ -234,10 +237,15 @@ class ModelGateway:
             finish_reason=completion.finish_reason if completion else "",
             error_code=error.code if error else None,
             error_message=clean(error.message) if error else "",
-            left_out=context.left_out,
+            left_out=(*context.left_out, *_not_taken(completion)),
             created_at=self._clock(),
         )
         return artifact, (manifest, *parts, *((output,) if output else ()))
+
+
+def _not_taken(completion: Completion | None) -> tuple[str, ...]:
+    refused = completion.refused_fields if completion else ()
+    return tuple(f"{name} (the service does not take it)" for name in refused)
 
 
 def _too_long(context: Context, choice: ModelConfig) -> StoryEngineError:

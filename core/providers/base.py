@@ -72,6 +72,8 @@ class Completion:
     finish_reason: FinishReason
     model: str
     usage: Usage = field(default_factory=Usage)
+    refused_fields: tuple[str, ...] = ()
+    """What was asked for and not sent, because the service does not take it: `temperature`, `stop`, …"""
 
 
 class ProviderError(StoryEngineError):

@@ -32,7 +32,10 @@ def make_provider_of(account: Account, paths: Paths, choices: ModelAssignments) 
             from core.providers.openai.provider import OpenAIProvider
 
             return OpenAIProvider(
-                base_url=account.base_url, find_key=partial(_key, account), headers=account.headers
+                base_url=account.base_url,
+                find_key=partial(_key, account),
+                headers=account.headers,
+                alternate_roles=account.alternate_roles,
             )
         case "local":
             from core.providers.local.provider import LocalProvider

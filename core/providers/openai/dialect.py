@@ -121,6 +121,18 @@ def parameters(request: ModelRequest, dialect: Dialect) -> dict[str, object]:
     return fields
 
 
+def refused_fields(request: ModelRequest, dialect: Dialect) -> tuple[str, ...]:
+    """Return what `request` asks for and its model is not sent, by the names of the fields."""
+    refused = {
+        "temperature": request.temperature is not None and not dialect.takes_temperature,
+        "stop": bool(request.stop) and not dialect.takes_stop,
+        "json_schema": request.schema is not None and dialect.schema_mode is not SchemaMode.JSON_SCHEMA,
+    }
+    asked = OPENAI_SAMPLING & request.sampling.sent().keys()
+    refused |= dict.fromkeys(sorted(asked), not dialect.takes_openai_sampling)
+    return tuple(name for name, is_refused in refused.items() if is_refused)
+
+
 def _response_format(schema: OutputSchema, mode: SchemaMode) -> Mapping[str, object]:
     if mode is SchemaMode.JSON_OBJECT:
         return {"type": "json_object"}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import SecretStr
@@ -18,8 +19,9 @@ from core.domain.errors import ErrorCode
 from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.openai.chunks import ChunkReader
-from core.providers.openai.dialect import Dialect, adapted, parameters
+from core.providers.openai.dialect import Dialect, adapted, parameters, refused_fields
 from core.providers.openai.errors import Secrets, ServiceFault, not_a_stream, provider_error, read_fault
+from core.providers.openai.roles import bridged, must_alternate
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,8 +54,10 @@ class OpenAIProvider:
     """Streams chat completions from one address.
 
     `find_key` is asked outside the event loop, at the first call and again after a refused key.
-    `headers` go with every call beside ours; they may be secret, and are shown nowhere. A server on this
-    machine is sent llama.cpp's fields of `Sampling` too, until it refuses them.
+    `headers` go with every call beside ours; they may be secret, and are shown nowhere. `alternate_roles`
+    says whether the messages of user and assistant must take turns; None goes by what is known of the
+    address and the model. A server on this machine is sent llama.cpp's fields of `Sampling` too, until it
+    refuses them.
     """
 
     def __init__(
@@ -63,11 +67,13 @@ class OpenAIProvider:
         find_key: Callable[[], SecretStr | None],
         name: str = "openai",
         headers: Mapping[str, SecretStr] | None = None,
+        alternate_roles: bool | None = None,
     ) -> None:
         self._url = normalise_base_url(base_url)
         self._find_key = find_key
         self._name = name
         self._headers = {header: value.get_secret_value() for header, value in (headers or {}).items()}
+        self._alternate_roles = alternate_roles
         self._client: openai.AsyncOpenAI | None = None
         self._key: str | None = None
         """Empty when there is none; None until it was looked for."""
@@ -87,6 +93,8 @@ class OpenAIProvider:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
         """Yield the deltas and the completion; see `Provider.stream`. Consent is the gateway's to check."""
+        if must_alternate(self._alternate_roles, self._url, request.model):
+            request = replace(request, messages=bridged(request.messages))
         answer, reader = Answer(request.model), ChunkReader()
         stream = await self._open(request)
         try:
@@ -101,7 +109,8 @@ class OpenAIProvider:
             await stream.close()
         if not reader.has_read and (error := not_a_stream(stream.response.headers.get("content-type", ""))):
             raise error
-        yield answer.completion()
+        refused = refused_fields(request, self._dialects[request.model])
+        yield replace(answer.completion(), refused_fields=refused)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -165,8 +165,13 @@ class Trial:
             tokens = f"; {artifact.usage.input_tokens:,} tokens in, {artifact.usage.output_tokens:,} out"
         return (
             f"{clean_line(artifact.model)} answered “{answer}” in {_seconds(artifact.total_ms)}, "
-            f"first word after {_seconds(artifact.first_token_ms)}{tokens}."
+            f"first word after {_seconds(artifact.first_token_ms)}{tokens}.{_not_taken(self.result)}"
         )
+
+
+def _not_taken(result: CallResult) -> str:
+    names = " and ".join(result.refused_fields)
+    return f" It does not take {names}; calls leave that out." if names else ""
 
 
 def _seconds(milliseconds: int | None) -> str:

@@ -114,6 +114,18 @@ async def test_a_call_is_written_down_with_what_went_out_what_came_back_and_what
     assert Content.of("Go on.").hash in texts[artifact.input_ref]
 
 
+async def test_what_the_service_does_not_take_is_on_record_beside_what_did_not_fit() -> None:
+    end = replace(END, refused_fields=("temperature", "stop"))
+    result = await call(StepModel(*said("I nod."), end))
+    assert result.refused_fields == ("temperature", "stop")
+    [artifact] = result.call_records.artifacts
+    assert artifact.left_out == (
+        "The oldest memory",
+        "temperature (the service does not take it)",
+        "stop (the service does not take it)",
+    )
+
+
 async def test_the_times_of_a_call_are_those_that_it_took() -> None:
     result = await call(StepModel(0.03, *said("I "), 0.03, *said("nod."), END))
     [artifact] = result.call_records.artifacts

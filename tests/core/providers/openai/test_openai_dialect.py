@@ -8,7 +8,7 @@ import pytest
 
 from core.config.sampling import Sampling
 from core.providers.base import Message, ModelRequest
-from core.providers.openai.dialect import Dialect, SchemaMode, adapted, parameters
+from core.providers.openai.dialect import Dialect, SchemaMode, adapted, parameters, refused_fields
 from core.providers.openai.errors import ServiceFault
 from tests.core.providers.asking import TINY_SCHEMA, request
 
@@ -90,6 +90,22 @@ def test_json_is_asked_for_ever_less_strictly_and_last_in_words() -> None:
         dialect = simpler
         modes.append(dialect.schema_mode)
     assert modes == [SchemaMode.JSON_OBJECT, SchemaMode.NOTE]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "refused"),
+    [
+        (Dialect(), ()),
+        (Dialect(takes_stream_options=False, cap_field="max_completion_tokens"), ()),
+        (Dialect(takes_temperature=False), ("temperature",)),
+        (Dialect(takes_stop=False), ("stop",)),
+        (Dialect(schema_mode=SchemaMode.JSON_OBJECT), ("json_schema",)),
+        (Dialect.of("o4-mini"), ("temperature", "stop")),
+    ],
+)
+def test_what_was_asked_for_and_is_not_sent_is_named(dialect: Dialect, refused: tuple[str, ...]) -> None:
+    assert refused_fields(ASKED, dialect) == refused
+    assert refused_fields(PLAIN, dialect) == (), "what nobody asked for is not missed"
 
 
 def sent(asked: ModelRequest, mode: SchemaMode = SchemaMode.JSON_SCHEMA) -> dict[str, Any]:

@@ -171,6 +171,21 @@ async def test_a_test_call_says_what_came_back_and_how_fast_and_a_failure_why(tm
             assert not settings.paths.config_file.exists(), "a test stores nothing"
 
 
+async def test_a_test_says_what_the_service_does_not_take(tmp_path: Path) -> None:
+    async with FaultServer() as server:
+        server.refuse("temperature")
+        character = AgentSettings(model="m", temperature=0.7)
+        profiles = Profiles(
+            local=ProfileSettings(provider="openai", base_url=server.base_url, character=character)
+        )
+        settings = Configuration(configuration(tmp_path).paths, Settings(_env_file=None, profiles=profiles))
+        async with page_of(settings) as page:
+            await page.pilot.press("f8")
+            await until(page.pilot, lambda: page.result)
+            assert "It does not take temperature; calls leave that out." in page.result
+        assert [("temperature" in body) for body in server.bodies] == [True, False]
+
+
 async def test_nothing_is_sent_or_changed_before_consent_is_given(tmp_path: Path) -> None:
     settings = configuration(tmp_path, provider="openai", base_url=REMOTE)
     async with page_of(settings) as page:
