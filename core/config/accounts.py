@@ -101,15 +101,21 @@ class Accounts:
             )
         return account
 
+    def is_named_by(self, text: str) -> bool:
+        """Whether `text` is an `account:model` of an account that there is."""
+        prefix, colon, _ = text.partition(":")
+        return bool(colon) and prefix.strip().lower() in self.named
+
     def split(self, text: str) -> tuple[Account, str]:
         """Return the account and the model that `account:model` names; the model may be empty.
 
         What stands before the first colon counts only when it is an account's name: names of models have
         colons too. Everything else is a model of the profile's own account.
         """
-        prefix, colon, model = text.partition(":")
-        account = self.named.get(prefix.strip().lower()) if colon else None
-        return (self.own, text) if account is None else (account, model.strip())
+        if not self.is_named_by(text):
+            return self.own, text
+        prefix, _, model = text.partition(":")
+        return self.named[prefix.strip().lower()], model.strip()
 
 
 def accounts_of(

@@ -175,8 +175,10 @@ async def _started(configuration: Configuration) -> str:
 
 
 async def _consent(configuration: Configuration) -> Finding:
-    profile = configuration.settings.active()
-    if profile.provider != "openai":
+    accounts = [configuration.accounts.of(name) for name in configuration.choices.account_names]
+    addresses = list(dict.fromkeys(one.base_url for one in accounts if one.provider == "openai"))
+    if not addresses:
         return Finding("consent", "no text leaves this machine")
-    configuration.consent.check(profile.base_url)
-    return Finding("consent", f"text may be sent to {profile.base_url}")
+    for address in addresses:
+        configuration.consent.check(address)
+    return Finding("consent", f"text may be sent to {' and '.join(addresses)}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from core.config.accounts import OWN, Account, setting_of_account
+from core.config.accounts import LOCAL, OWN, Account, setting_of_account
 from core.config.models import AgentRole, ModelConfig
 from core.config.paths import Paths
 from core.config.settings import ProfileName
@@ -50,6 +50,31 @@ async def said_of_key(account: Account) -> str:
 
     key = await asyncio.to_thread(find_api_key, account)
     return f"Key: {'from the ' + key.source if key else 'none'}"
+
+
+@app.command()
+def accounts() -> None:
+    """List the accounts: address, where the key comes from, limits; nothing of keys and headers."""
+    run(_accounts())
+
+
+async def _accounts() -> None:
+    configuration = configure()
+    services = [
+        one for name, one in sorted(configuration.accounts.named.items()) if one.name == name != LOCAL
+    ]
+    for account in services:
+        limits = [
+            "" if account.is_enabled else "switched off",
+            f"default model {account.model}" if account.model else "",
+            f"{account.concurrency:,} calls at once" if account.concurrency else "",
+            f"at most {account.requests_per_minute:,} calls a minute" if account.requests_per_minute else "",
+            f"headers {', '.join(account.headers)}" if account.headers else "",
+        ]
+        facts = [account.base_url, await said_of_key(account), *filter(None, limits)]
+        say(f"{account.name}: {', '.join(facts)}")
+    if not services:
+        say("There is no account besides the profile's own; [accounts.NAME] in config.toml sets one.")
 
 
 def _memory(choice: ModelConfig) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -18,6 +18,7 @@ from core.config.settings import (
     ProfileName,
     ProfileSettings,
     ProviderName,
+    is_account_name,
     load_settings,
 )
 from core.domain.clock import utc_now
@@ -31,12 +32,21 @@ from core.gateway.lanes import lanes_of
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
-from storyengine_tui.screens.models.settings_file import SettingKey, SettingsChanges, change_settings
+from storyengine_tui.screens.models.settings_file import (
+    SettingKey,
+    SettingsChanges,
+    SettingValue,
+    change_settings,
+)
 
 NO_SESSION = SessionId(UUID(int=0))
 """Whose a test call is where no chapter is open; it is not stored."""
 LONGEST_SHOWN = 60
 OVERRIDES = ("PROFILE", "PROVIDER", "BASE_URL", "MODEL", "API_KEY")
+
+
+Agent = AgentRole | Slot
+"""Whom a model, a length and a temperature can be set for: a role, or one character."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +60,9 @@ class Connection:
     base_url: str
     models: Mapping[AgentRole, str] = field(default_factory=dict)
     characters: Mapping[Slot, str] = field(default_factory=dict)
+    lengths: Mapping[Agent, int] = field(default_factory=dict)
+    """Tokens of output, of those who have their own cap."""
+    temperatures: Mapping[Agent, float] = field(default_factory=dict)
     key: SecretStr | None = None
     """A key that was typed now, and is not stored anywhere yet."""
 
@@ -73,14 +86,71 @@ class Connection:
         changes: dict[str, object] = {"provider": self.provider}
         if self.provider == "openai":
             changes["base_url"] = normalise_base_url(self.base_url)
+        if self.provider != "scripted":
             for role in AgentRole:
-                changes[role.value] = _with_model(getattr(stored, role.value), self.models.get(role))
+                changes[role.value] = self._laid_over(getattr(stored, role.value), role, configuration)
             changes["characters"] = {
-                slot.value: _with_model(own or AgentSettings(), model)
+                slot.value: self._laid_over(own or AgentSettings(), slot, configuration)
                 for slot in Slot
-                for own, model in [(stored.characters.get(slot), self.characters.get(slot))]
-                if own is not None or model is not None
+                for own in [stored.characters.get(slot)]
+                if own is not None or set(self.settings_of(slot).values()) != {None}
             }
+        return stored.model_copy(update=changes)
+
+    def model_of(self, agent: Agent) -> str:
+        """Return the model that is named for `agent`; empty when none is."""
+        named = self.models.get(agent) if isinstance(agent, AgentRole) else self.characters.get(agent)
+        return named or ""
+
+    def without_numbers_of_characters(self) -> "Connection":
+        """Return this with the lengths and temperatures of the roles alone."""
+        return replace(
+            self,
+            lengths={agent: number for agent, number in self.lengths.items() if isinstance(agent, AgentRole)},
+            temperatures={
+                agent: heat for agent, heat in self.temperatures.items() if isinstance(agent, AgentRole)
+            },
+        )
+
+    def note_on_models(self, configuration: Configuration) -> str:
+        """Return what the names of the models may not have been meant to say; nothing where all is plain."""
+        accounts = self.accounts(configuration)
+        for text in (*self.models.values(), *self.characters.values()):
+            prefix, colon, _ = text.partition(":")
+            is_looking_so = colon and is_account_name(prefix.strip().lower())
+            if configuration.settings.accounts and is_looking_so and not accounts.is_named_by(text):
+                return (
+                    f"{clean_line(text)} is taken for a model's name: there is no account {prefix.strip()}."
+                )
+        return ""
+
+    def settings_of(self, agent: Agent) -> dict[str, SettingValue | None]:
+        """Return the settings of `agent` that this says; None is the default."""
+        return {
+            "model": self.model_of(agent) or None,
+            "max_output_tokens": self.lengths.get(agent),
+            "temperature": self.temperatures.get(agent),
+        }
+
+    def keeps_model(self, stored: AgentSettings, agent: Agent, configuration: Configuration) -> bool:
+        """Whether a model that is set stays although this names none.
+
+        The local model has no use for the name of a service's model, and the service finds it there again.
+        """
+        is_idle = self.provider == "local" and not self.model_of(agent) and stored.model is not None
+        return is_idle and not configuration.accounts.is_named_by(stored.model or "")
+
+    def kept(self, configuration: Configuration) -> list[Agent]:
+        """Return the agents whose model stays as it is set; as `keeps_model`."""
+        stored: ProfileSettings = getattr(configuration.settings.profiles, self.profile_name(configuration))
+        agents: dict[Agent, AgentSettings] = {role: getattr(stored, role.value) for role in AgentRole}
+        agents |= {slot: stored.characters.get(slot, AgentSettings()) for slot in Slot}
+        return [agent for agent, own in agents.items() if self.keeps_model(own, agent, configuration)]
+
+    def _laid_over(self, stored: AgentSettings, agent: Agent, configuration: Configuration) -> AgentSettings:
+        changes = self.settings_of(agent)
+        if self.keeps_model(stored, agent, configuration):
+            del changes["model"]
         return stored.model_copy(update=changes)
 
     def account(self, configuration: Configuration) -> Account:
@@ -103,30 +173,35 @@ class Connection:
         return {role: choice.model for role, choice in defaults_for(self.provider).items()}
 
 
-def _with_model(settings: AgentSettings, model: str | None) -> AgentSettings:
-    return settings.model_copy(update={"model": model})
-
-
 def connection_of(configuration: Configuration) -> Connection:
     """Return what is connected now."""
-    profile = configuration.settings.active()
+    profile, accounts = configuration.settings.active(), configuration.accounts
+    roles: dict[Agent, AgentSettings] = {role: getattr(profile, role.value) for role in AgentRole}
+    slots: dict[Agent, AgentSettings] = {Slot(slot): own for slot, own in profile.characters.items()}
+    agents = roles | slots
+    models = {
+        agent: own.model
+        for agent, own in agents.items()
+        if own.model is not None and (profile.provider != "local" or accounts.is_named_by(own.model))
+    }
     return Connection(
         provider=profile.provider,
         base_url=profile.base_url,
-        models={
-            role: model for role in AgentRole if (model := getattr(profile, role.value).model) is not None
+        models={role: models[role] for role in AgentRole if role in models},
+        characters={slot: models[slot] for slot in Slot if slot in models},
+        lengths={
+            agent: own.max_output_tokens for agent, own in agents.items() if own.max_output_tokens is not None
         },
-        characters={
-            Slot(slot): own.model for slot, own in profile.characters.items() if own.model is not None
-        },
+        temperatures={agent: own.temperature for agent, own in agents.items() if own.temperature is not None},
     )
 
 
-def service_of(configuration: Configuration) -> Connection:
-    """Return the service that is connected, or that was before something on this machine was."""
+def connection_with(provider: ProviderName, configuration: Configuration) -> Connection:
+    """Return what is connected, or what was before another provider was."""
     settings = configuration.settings
-    if settings.active().provider != "openai":
-        settings = settings.model_copy(update={"profile": "production", "provider": "openai"})
+    if settings.active().provider != provider:
+        profile = "production" if provider == "openai" else "local"
+        settings = settings.model_copy(update={"profile": profile, "provider": provider})
     return connection_of(Configuration(configuration.paths, settings))
 
 
@@ -179,7 +254,10 @@ def _seconds(milliseconds: int | None) -> str:
 
 
 async def try_out(
-    connection: Connection, configuration: Configuration, session: SessionHandle | None
+    accounts: Accounts,
+    choices: ModelAssignments,
+    configuration: Configuration,
+    session: SessionHandle | None,
 ) -> Trial:
     """Make one tiny call to the model of the characters, and store it with the calls of `session`.
 
@@ -187,7 +265,7 @@ async def try_out(
     StoryEngineError when none could be made.
     """
     cancellation = Cancellation()
-    trial = asyncio.create_task(_tried_out(connection, configuration, session, cancellation))
+    trial = asyncio.create_task(_tried_out(accounts, choices, configuration, session, cancellation))
     try:
         return await asyncio.shield(trial)
     except asyncio.CancelledError:
@@ -197,12 +275,12 @@ async def try_out(
 
 
 async def _tried_out(
-    connection: Connection,
+    accounts: Accounts,
+    choices: ModelAssignments,
     configuration: Configuration,
     session: SessionHandle | None,
     cancellation: Cancellation,
 ) -> Trial:
-    accounts, choices = connection.accounts(configuration), connection.choices(configuration)
     if accounts.of(tested(choices).account).provider == "openai":
         from core.providers.openai.provider import preload
 
@@ -241,7 +319,9 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
     """
     name = connection.profile_name(configuration)
     wanted = connection.profile(configuration)
-    change_settings(configuration.paths.config_file, changes_of(connection, name))
+    change_settings(
+        configuration.paths.config_file, changes_of(connection, name, connection.kept(configuration))
+    )
     try:
         loaded = load_settings(configuration.paths.config_file)
     except InvalidSettingsError as error:
@@ -271,17 +351,21 @@ def connect(connection: Connection, configuration: Configuration) -> tuple[Confi
 
 
 def _told_apart(profile: ProfileSettings) -> tuple[object, ...]:
+    agents = [getattr(profile, role.value) for role in AgentRole]
+    agents += [profile.characters.get(slot, AgentSettings()) for slot in Slot]
     return (
         profile.provider,
         profile.base_url if profile.provider == "openai" else "",
-        *(getattr(profile, role.value).model for role in AgentRole),
-        *(own.model if (own := profile.characters.get(slot)) else None for slot in Slot),
+        *((own.model, own.max_output_tokens, own.temperature) for own in agents),
     )
 
 
-def changes_of(connection: Connection, name: ProfileName) -> SettingsChanges:
-    """Return the settings to write; what would go before the profile in the same file is taken out."""
-    changes: dict[SettingKey, str | None] = {
+def changes_of(connection: Connection, name: ProfileName, kept: Collection[Agent] = ()) -> SettingsChanges:
+    """Return the settings to write; what would go before the profile in the same file is taken out.
+
+    `kept` are the agents whose model stays as it is set.
+    """
+    changes: dict[SettingKey, SettingValue | None] = {
         ("provider",): None,
         ("base_url",): None,
         ("model",): None,
@@ -290,9 +374,9 @@ def changes_of(connection: Connection, name: ProfileName) -> SettingsChanges:
     }
     if connection.provider == "openai":
         changes["profiles", name, "base_url"] = normalise_base_url(connection.base_url)
-        for role in AgentRole:
-            changes["profiles", name, role.value, "model"] = connection.models.get(role)
-        for slot in Slot:
-            key = ("profiles", name, "characters", str(slot.value), "model")
-            changes[key] = connection.characters.get(slot)
+    for agent in (*AgentRole, *Slot) if connection.provider != "scripted" else ():
+        where = (agent.value,) if isinstance(agent, AgentRole) else ("characters", str(agent.value))
+        for setting, value in connection.settings_of(agent).items():
+            if setting != "model" or agent not in kept:
+                changes["profiles", name, *where, setting] = value
     return changes

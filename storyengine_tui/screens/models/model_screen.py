@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Collection, Coroutine, Mapping
-from typing import ClassVar
+from dataclasses import replace
+from typing import ClassVar, get_args
 
 from pydantic import SecretStr
 from textual import on
@@ -14,8 +15,7 @@ from textual.widgets import Button, Input, Select, Static
 
 from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
-from core.config.consent import is_loopback
-from core.config.models import AgentRole
+from core.config.consent import InvalidAddressError, is_loopback
 from core.config.settings import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
@@ -26,9 +26,8 @@ from storyengine_tui.screens.models.call_permission import ask, have_weights
 from storyengine_tui.screens.models.connection import (
     Connection,
     connect,
-    connection_of,
+    connection_with,
     find_key,
-    service_of,
     try_out,
 )
 from storyengine_tui.screens.models.local_weights import are_missing
@@ -51,7 +50,7 @@ NOTHING_SENT = "Nothing was sent and nothing was changed: that address has no co
 
 
 class ModelScreen(OverlayScreen[Configuration | None]):
-    """Ends with the configuration that holds from now on, or None when nothing was connected."""
+    """Ends with the configuration that holds from now on, or None when nothing was changed."""
 
     CSS_PATH = "model_screen.tcss"
     HELP = (
@@ -62,6 +61,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f8", "test", "Test"),
         Binding("f9", "connect", "Connect"),
+        Binding("ctrl+n", "accounts", "Accounts"),
         Binding("escape", "close", "Back"),
     ]
 
@@ -76,23 +76,26 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         self._configuration = configuration
         self._session = session
         self._names = names or {}
-        self._now = connection_of(configuration)
-        self._service = service_of(configuration)
+        self._now = configuration.settings.active().provider
+        self._entered = {name: connection_with(name, configuration) for name in get_args(ProviderName)}
+        """What stands, or stood last, in the fields of each provider."""
         self._trying = False
+        self._saved: Configuration | None = None
+        """What holds from now on although nothing was connected: accounts were saved."""
 
     def compose(self) -> ComposeResult:
         """Compose the fields; those of a service show only for one."""
-        options = [*PROVIDERS, *([SCRIPTED] if self._now.provider == "scripted" else [])]
+        options = [*PROVIDERS, *([SCRIPTED] if self._now == "scripted" else [])]
         yield Static("Who answers", id="heading", markup=False)
         with VerticalScroll(id="form", can_focus=False):
             with Horizontal(classes="line"):
                 yield Static("Provider", classes="label")
-                yield GuardedSelect(
-                    options, value=self._now.provider, allow_blank=False, compact=True, id="provider"
-                )
+                yield GuardedSelect(options, value=self._now, allow_blank=False, compact=True, id="provider")
             with Horizontal(classes="line service"):
                 yield Static("Address", classes="label")
-                yield FormField(self._service.base_url, compact=True, id="address", select_on_focus=False)
+                yield FormField(
+                    self._entered["openai"].base_url, compact=True, id="address", select_on_focus=False
+                )
             yield self._note("consent", "service")
             yield self._note("key-source", "service")
             with Horizontal(classes="line service"):
@@ -103,14 +106,15 @@ class ModelScreen(OverlayScreen[Configuration | None]):
                     id="key",
                     placeholder="goes to the system's keyring, never to a file",
                 )
-            models, characters = self._service.models, self._service.characters
-            yield ModelFields(models, characters, self._names, id="fields", classes="service")
             yield Static("", id="models", markup=False)
+            yield ModelFields(self._entered[self._now], self._names, id="fields")
+            yield Static("", id="model-note", markup=False, classes="note")
         yield BusyLine(id="trying")
         yield Banner(id="result")
         with Horizontal(id="actions"):
             yield Button("Test (F8)", id="test", compact=True)
             yield Button("Connect (F9)", id="connect", compact=True)
+            yield Button("Accounts", id="accounts", compact=True)
         yield KeyLine()
 
     def _note(self, name: str, *classes: str) -> Horizontal:
@@ -125,16 +129,16 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     @property
     def _typed(self) -> Connection:
         """What is entered; raises StoryEngineError when the address is invalid."""
-        provider = self.query_one("#provider", Select).value
         fields = self.query_one(ModelFields)
         key = self.query_one("#key", Input).value.strip()
-        is_service = provider == "openai"
         return Connection(
-            provider=provider if provider in ("openai", "scripted") else "local",
+            provider=self._now,
             base_url=self.query_one("#address", Input).value,
-            models=fields.models if is_service else {},
-            characters=fields.characters if is_service else {},
-            key=SecretStr(key) if key and is_service else None,
+            models=fields.models,
+            characters=fields.characters,
+            lengths=fields.lengths,
+            temperatures=fields.temperatures,
+            key=SecretStr(key) if key and self._now == "openai" else None,
         )
 
     def _show_fields(self) -> None:
@@ -142,24 +146,47 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         is_service = typed.provider == "openai"
         for widget in self.query(".service"):
             widget.display = is_service
-        defaults = typed.defaults()
-        self.query_one(ModelFields).show_defaults(defaults)
+        fields = self.query_one(ModelFields)
+        fields.display = typed.provider != "scripted"
+        fields.show_accounts(sorted(self._configuration.settings.accounts))
         models = self.query_one("#models", Static)
         models.display = not is_service
-        models.update(Content(self._without_service(typed.provider, defaults)))
+        models.update(Content(self._without_service(typed)))
+        self._show_defaults()
         self._show_consent(typed)
         show = self._show_key(typed) if is_service else self._show_weights(typed)
         self.run_worker(show, group="key", exclusive=True, exit_on_error=False)
         self.refresh_bindings()
 
-    def _without_service(self, provider: ProviderName, defaults: dict[AgentRole, str]) -> str:
-        if provider == "scripted":
+    def _without_service(self, typed: Connection) -> str:
+        if typed.provider == "scripted":
             return "Replies come from a script, or are made up. Nothing leaves this machine."
-        names = sorted(set(defaults.values()))
+        names = sorted(set(typed.defaults().values()))
         return (
             f"{', '.join(names)} plays every character, keeps the memory and writes the chapter. "
             "Nothing leaves this machine, and no key is needed."
         )
+
+    @on(ModelFields.Edited)
+    def _show_defaults(self) -> None:
+        """Say in the empty fields what is sent, and beside them what a model's name does not say."""
+        typed, configuration = self._typed, self._configuration
+        unnumbered = replace(typed, lengths={}, temperatures={})
+        note = ""
+        try:
+            note = typed.note_on_models(configuration)
+            self.query_one(ModelFields).show_defaults(
+                replace(unnumbered, models={}, characters={}).choices(configuration),
+                unnumbered.choices(configuration),
+                typed.without_numbers_of_characters().choices(configuration),
+            )
+        except InvalidAddressError:
+            pass  # A message beside the address says so.
+        except StoryEngineError as error:
+            note = error.message
+        line = self.query_one("#model-note", Static)
+        line.update(Content(note))
+        line.display = bool(note)
 
     def _show_consent(self, typed: Connection) -> None:
         try:
@@ -187,12 +214,17 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     async def _show_weights(self, typed: Connection) -> None:
         if await are_missing(typed.profile(self._configuration), self._configuration.paths):
-            text = self._without_service(typed.provider, typed.defaults())
+            text = self._without_service(typed)
             self.query_one("#models", Static).update(Content(text + NOT_HERE))
 
     @on(Select.Changed, "#provider")
     def _handle_provider(self, event: Select.Changed) -> None:
         event.stop()
+        chosen = next((name for name in get_args(ProviderName) if name == event.value), self._now)
+        if chosen != self._now:
+            self._entered[self._now] = self._typed
+            self._now = chosen
+            self.query_one(ModelFields).load(self._entered[chosen])
         self._show_fields()
 
     @on(Input.Changed, "#address")
@@ -220,6 +252,22 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         event.stop()
         self.action_connect()
 
+    def action_accounts(self) -> None:
+        """Show the accounts, to add one or to change it."""
+        from storyengine_tui.screens.models.accounts_screen import AccountsScreen
+
+        self.app.push_screen(AccountsScreen(self._configuration, self._session), self._go_on_with_accounts)
+
+    @on(Button.Pressed, "#accounts")
+    def _press_accounts(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_accounts()
+
+    def _go_on_with_accounts(self, configuration: Configuration | None) -> None:
+        if configuration is not None:
+            self._configuration = self._saved = configuration
+            self._show_fields()
+
     def _do(self, work: Coroutine[None, None, None]) -> None:
         if self._trying:
             work.close()
@@ -238,16 +286,19 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             self._end_waiting()
 
     async def _test(self) -> None:
+        self.query_one(ModelFields).check()
         typed = self._typed
         if not await self._may_call(typed, (tested(typed.choices(self._configuration)).account,)):
             return
         self._begin_waiting("Waiting for an answer")
-        trial = await try_out(typed, self._configuration, self._session)
+        accounts, choices = typed.accounts(self._configuration), typed.choices(self._configuration)
+        trial = await try_out(accounts, choices, self._configuration, self._session)
         error = trial.result.error
         said, hint, tone = (error.message, error.hint, Tone.ERROR) if error else (str(trial), "", Tone.INFO)
         self._say(f"{said} {trial.note}".rstrip(), hint=hint, tone=tone)
 
     async def _connect(self) -> None:
+        self.query_one(ModelFields).check()
         typed = self._typed
         if not await self._may_call(typed, typed.choices(self._configuration).account_names):
             return
@@ -331,4 +382,4 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     @on(BusyLine.CancelRequested)
     def action_close(self) -> None:
         """Go back; what was typed here is forgotten, and a call that runs is ended."""
-        self.dismiss(None)
+        self.dismiss(self._saved)

@@ -17,8 +17,9 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line
 
 SettingKey = tuple[str, ...]
-SettingsChanges = Mapping[SettingKey, str | None]
-"""New texts by key, such as `("profiles", "local", "provider")`; None takes a setting out."""
+SettingValue = str | int | float | bool
+SettingsChanges = Mapping[SettingKey, SettingValue | None]
+"""New values by key, such as `("profiles", "local", "provider")`; None takes a setting out."""
 
 _HEADER = re.compile(r"\s*\[\s*([A-Za-z0-9_.\-\s]+?)\s*\]\s*(?:#.*)?\Z")
 _ANY_HEADER = re.compile(r"\s*\[")
@@ -91,7 +92,7 @@ def _changed(settings: dict[str, Any], changes: SettingsChanges) -> dict[str, An
     return settings
 
 
-def _set(lines: list[str], key: SettingKey, value: str | None) -> None:
+def _set(lines: list[str], key: SettingKey, value: SettingValue | None) -> None:
     *path, name = key
     begin, end = _table(lines, tuple(path))
     if begin is None:
@@ -124,8 +125,8 @@ def _table(lines: list[str], path: SettingKey) -> tuple[int | None, int]:
     return begin, len(lines)
 
 
-def _line(name: str, value: str) -> str:
-    # A JSON string is a TOML basic string, save for DEL.
+def _line(name: str, value: SettingValue) -> str:
+    # A JSON string is a TOML basic string, save for DEL; numbers and truth are written alike.
     return f"{name} = {json.dumps(value, ensure_ascii=False)}"
 
 

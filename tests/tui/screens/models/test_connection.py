@@ -86,7 +86,10 @@ temperature = 0.9
 
 def test_what_stands_there_already_keeps_its_comment_and_its_form(tmp_path: Path) -> None:
     connection = Connection(
-        provider="openai", base_url=REMOTE, characters={Slot.ORANGE: "big", Slot.RED: "small"}
+        provider="openai",
+        base_url=REMOTE,
+        characters={Slot.ORANGE: "big", Slot.RED: "small"},
+        temperatures={Slot.YELLOW: 0.9},
     )
     text = edited(OWN, changes_of(connection, "production"))
     assert 'base_url = "https://models.example/v1" # ours\n' in text
