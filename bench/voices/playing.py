@@ -31,7 +31,8 @@ async def play(
     Raises StoryEngineError when a call fails for good.
     """
     script = replace(script, prompts=script.prompts[:prompts])
-    with tempfile.TemporaryDirectory(prefix="storyengine-voices-") as folder:
+    # The server may still write its last state while its directory goes.
+    with tempfile.TemporaryDirectory(prefix="storyengine-voices-", ignore_cleanup_errors=True) as folder:
         server = EmbeddedServer(Path(folder) / "postgres")
         url = await asyncio.to_thread(server.acquire)
         try:
