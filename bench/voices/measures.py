@@ -105,7 +105,7 @@ def parroted_count(chapter: Played) -> int:
     count = 0
     for at, turn in enumerate(chapter.turns):
         said = [*chapter.instructions, *(before.prompt for before in chapter.turns[: at + 1])]
-        count += first_repeated(turn.reply, tuple(Source("", text) for text in said)) is not None
+        count += first_repeated(turn.reply, (Source("", text) for text in said)) is not None
     return count
 
 

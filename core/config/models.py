@@ -174,7 +174,7 @@ _LOCAL: dict[AgentRole, ModelConfig] = {
 
 _SMALL: dict[AgentRole, ModelConfig] = {
     AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2, timeout=300),
-    AgentRole.CHARACTER: _local(220, temperature=0.3, stop=("GM:",), timeout=300),
+    AgentRole.CHARACTER: _local(220, temperature=0.6, stop=("GM:", "\n\n"), timeout=300),
     AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2, timeout=300),
     AgentRole.NARRATIVE: _local(600, temperature=0.2, timeout=300),
 }

@@ -33,7 +33,7 @@ SMALL_RULES: dict[AgentRole, dict[str, tuple[str, ...]]] = {
         "never narrates outcomes that need the GM": (r"not whether it works: the Game Master decides",),
         "phrases intent and attempt": (r"Say what I try",),
         "speaks in character": (r"Speak as this character", r"as \{name\}"),
-        "one to six paragraphs unless asked for more": (r"in two short sentences",),
+        "one to six paragraphs unless asked for more": (r"in three to five sentences",),
         "prefers action, dialogue, perception, intention": (r"says and tries to do now",),
     },
     R.CONTEXT_SUMMARY: {

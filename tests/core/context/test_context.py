@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
+from core.agents.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.settings import ProfileSettings, ProviderName, RecentContext
 from core.domain.event import Event
@@ -75,7 +76,7 @@ def test_a_small_model_gets_an_example_turn_in_the_same_order(role: AgentRole) -
     assert [message.role for message in context.messages] == ["system", "user", "assistant", "user"]
     beginning = [N.SYSTEM_PROMPT, N.EXAMPLE_INPUT, N.EXAMPLE_OUTPUT]
     assert [name for name in names_of(context) if name is not N.CUE] == [*beginning, *ORDER[role]]
-    assert context.prompt_version == f"{role}/small@1"
+    assert context.prompt_version == load_prompt(role, PromptStyle.SMALL).label
 
 
 @pytest.mark.parametrize("style", PromptStyle)

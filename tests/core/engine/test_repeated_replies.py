@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from core.config.models import PromptStyle
+from core.agents.prompt_file import load_prompt
+from core.config.models import AgentRole, PromptStyle
 from core.config.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
 from core.domain.request import ReplyRequest
@@ -18,7 +19,7 @@ from tests.core.samples import choice
 from tests.core.simulation import Simulation, active
 
 pytestmark = pytest.mark.anyio
-EXAMPLE = '"This shelf will not keep me here," I say. I set my shoulder against it and try to push it aside.'
+EXAMPLE = (load_prompt(AgentRole.CHARACTER, PromptStyle.SMALL).example or ("", ""))[1]
 ASKED = "The lamp goes out and the stair is dark. Who is there with you?"
 OWN = "Nobody is. I count my breaths and feel for the matches in my coat."
 

@@ -27,6 +27,10 @@ JAPANESE = "私は扉に肩を当てて、力いっぱい押してみる。"
         ("Ines puts out a wet hand, palm up, and asks for the log.", PROMPT),
         ("I’ll go down to the boat, and wait there.", "I'll go down to the boat and wait there"),
         (JAPANESE, JAPANESE),
+        (
+            "I am a cable rigger and I have been on the Stalk for fourteen years and never thought of it.",
+            "I am a cable rigger, and I have been on the Stalk forever, and never thought of it till now.",
+        ),
     ],
 )
 def test_a_reply_that_says_nothing_else_repeats_it(reply: str, source: str) -> None:
@@ -40,6 +44,10 @@ def test_a_reply_that_says_nothing_else_repeats_it(reply: str, source: str) -> N
         ("I do not know.", "I do not know."),
         ("", ""),
         ("「はい」", "「はい」"),
+        (
+            "It would be easy to nod.",
+            "The order would be to run. Stay: that would be easy to say to the sea.",
+        ),
         ("The log stays under my arm. I ask Ines what she hopes to read in it.", PROMPT),
         ('"For the salt," I say after her, and I give her the cellar instead of the book.', PROMPT),
         ("I set my lamp down and listen. Then I try the window, because the door is blocked.", EXAMPLE),
