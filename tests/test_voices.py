@@ -66,8 +66,9 @@ def test_shares_lengths_and_calls_are_those_of_the_texts() -> None:
     assert (told.replies, told.first_person, told.median_words, told.median_sentences) == (2, 0.5, 4, 1.5)
     assert (told.prose_words, told.prose_length) == (5, 0.5)
     assert (told.calls_a_reply, told.seconds_a_reply, told.seconds) == (1.5, 4.0, 9.0)
-    assert repeated_runs(["a b c d e", "a b c d"]) == pytest.approx(1 / 3)
-    assert repeated_runs(["a b c"]) == 0.0
+    assert repeated_runs([["a b c d e", "a b c d"]]) == pytest.approx(1 / 3)
+    assert repeated_runs([["a b c d e"], ["a b c d"]]) == 0.0, "chapters are not compared with each other"
+    assert repeated_runs([["a b c"]]) == 0.0
 
 
 def test_the_stand_in_for_a_good_model_has_prose_of_its_own_for_the_longest_example() -> None:

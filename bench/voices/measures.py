@@ -70,16 +70,15 @@ def measure(chapters: Sequence[Played]) -> Voices:
     turns = [turn for chapter in chapters for turn in chapter.turns]
     count = len(turns)
     targets = [chapter.target_words for chapter in chapters if chapter.target_words and chapter.prose]
-    told = [chapter.prose for chapter in chapters if chapter.prose]
-    prose_words = sum(len(words_of(text)) for text in told)
+    prose_words = sum(len(words_of(chapter.prose)) for chapter in chapters)
     return Voices(
         replies=count,
         distinct=sum(map(distinct_count, chapters)) / count,
         parroted=sum(map(parroted_count, chapters)),
         for_others=sum(map(speaks_for_others, turns)) / count,
         first_person=sum(not _FIRST_PERSON.isdisjoint(words_of(turn.reply)) for turn in turns) / count,
-        repeated_in_replies=repeated_runs([turn.reply for turn in turns]),
-        repeated_in_prose=repeated_runs(told),
+        repeated_in_replies=repeated_runs([[turn.reply for turn in one.turns] for one in chapters]),
+        repeated_in_prose=repeated_runs([[chapter.prose] for chapter in chapters]),
         median_words=statistics.median(len(words_of(turn.reply)) for turn in turns),
         median_sentences=statistics.median(len(_SENTENCE.findall(turn.reply)) for turn in turns),
         prose_words=prose_words,
@@ -119,9 +118,15 @@ def speaks_for_others(turn: Turn) -> bool:
     return bool(names) and re.search(said, turn.reply) is not None
 
 
-def repeated_runs(texts: Sequence[str]) -> float:
-    """Return which share of the runs of four words have occurred before in `texts`."""
-    runs = [
-        tuple(words[at : at + _RUN]) for words in map(words_of, texts) for at in range(len(words) - _RUN + 1)
-    ]
-    return 1 - len(set(runs)) / len(runs) if runs else 0.0
+def repeated_runs(chapters: Sequence[Sequence[str]]) -> float:
+    """Return which share of the runs of four words have occurred before in the texts of their chapter."""
+    count = distinct = 0
+    for texts in chapters:
+        runs = [
+            tuple(words[at : at + _RUN])
+            for words in map(words_of, texts)
+            for at in range(len(words) - _RUN + 1)
+        ]
+        count += len(runs)
+        distinct += len(set(runs))
+    return 1 - distinct / count if count else 0.0
