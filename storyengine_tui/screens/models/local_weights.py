@@ -1,28 +1,30 @@
-"""The weights of the local model, as screen and command line look for them and fetch them (design 8)."""
+"""Looks for, fetches and uses the weights of local models, for screen and command line (design 8)."""
 
 import asyncio
-import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.config.paths import Paths
-from core.config.settings import ProfileSettings
+from core.config.settings import ProfileName, ProfileSettings
 from core.providers.base import ProviderError
+
+if TYPE_CHECKING:
+    from core.providers.local.catalogue import CatalogueEntry
+    from core.providers.local.machine_memory import Fit
+    from storyengine_tui.bootstrap import Configuration
 
 Tell = Callable[[str], None]
 """Hears how far it is, in words; the same words are not said twice."""
 
 
-class StoppedError(Exception):
-    """Nobody wants the weights any more."""
-
-
 async def found_weights(paths: Paths) -> Path | None:
     """Return the weights that come with the program, installed or fetched before."""
-    from core.providers.local.weights import SMOLLM2, find_weights
+    from core.providers.local.weights import find_weights
 
     try:
-        return await asyncio.to_thread(find_weights, paths, None, SMOLLM2)
+        return await asyncio.to_thread(find_weights, paths, None)
     except ProviderError:
         return None
 
@@ -34,35 +36,151 @@ async def are_missing(profile: ProfileSettings, paths: Paths) -> bool:
     return await found_weights(paths) is None
 
 
-def megabytes() -> int:
-    """Return how much is to be fetched."""
-    from core.providers.local.weights import SMOLLM2
+def bundled_model() -> "CatalogueEntry":
+    """Return the model that comes with the program."""
+    from core.providers.local.catalogue import bundled
 
-    return SMOLLM2.megabytes
+    return bundled()
 
 
-async def fetch(paths: Paths, tell: Tell, *, steps: int = 100) -> Path:
+async def fetch(paths: Paths, tell: Tell, entry: "CatalogueEntry", *, steps: int = 100) -> Path:
     """Fetch the weights, saying how far it is in so many steps; raises ProviderError.
 
-    Cancelled, it stops and leaves nothing behind.
+    Cancelled, it stops; what has arrived is kept for the next time.
     """
-    from core.providers.local.weights import SMOLLM2, fetch_weights
+    from core.providers.local.fetch import fetch as fetch_weights
 
-    loop = asyncio.get_running_loop()
-    stop = threading.Event()
     said = ""
 
     def progress(stage: str, share: float) -> None:
         nonlocal said
-        if stop.is_set():
-            raise StoppedError
-        words = f"{stage}, {int(share * steps) / steps:.0%} of {SMOLLM2.megabytes} MB"
+        words = f"{stage}, {int(share * steps) / steps:.0%} of {entry.megabytes:,} MB"
         if words != said:
             said = words
-            loop.call_soon_threadsafe(tell, words)
+            tell(words)
 
+    return await fetch_weights(entry, paths, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """A model of the catalogue, as this machine sees it."""
+
+    entry: "CatalogueEntry"
+    fit: "Fit"
+    is_here: bool
+    has_room: bool
+    """Whether the disk has room for it, where it is not here."""
+    is_in_use: bool
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether it can be fetched and used here and now."""
+        return self.fit == "fits" and (self.is_here or self.has_room)
+
+
+async def local_models(configuration: "Configuration") -> list[LocalModel]:
+    """Return the models of the catalogue with what this machine has and can carry."""
+    return await asyncio.to_thread(_local_models, configuration)
+
+
+def _local_models(configuration: "Configuration") -> list[LocalModel]:
+    from core.providers.local.catalogue import catalogue
+    from core.providers.local.fetch import free_disk
+    from core.providers.local.machine_memory import memory_of_machine
+
+    paths, memory, room = configuration.paths, memory_of_machine(), free_disk(configuration.paths.models)
+    used = _file_in_use(configuration)
+    return [
+        LocalModel(
+            entry,
+            memory.fit_of(entry),
+            is_here=(file := _file_of(entry, paths)) is not None,
+            has_room=room >= entry.bytes,
+            is_in_use=file is not None and file == used,
+        )
+        for entry in catalogue()
+    ]
+
+
+def _file_in_use(configuration: "Configuration") -> Path | None:
+    from core.providers.local.weights import find_weights
+
+    profile = configuration.settings.active()
+    if profile.provider != "local":
+        return None
     try:
-        return await asyncio.to_thread(fetch_weights, paths, progress, SMOLLM2)
-    finally:
-        # The thread goes on when this is cancelled; it looks here at its next word.
-        stop.set()
+        return find_weights(configuration.paths, profile.model_path)
+    except ProviderError:
+        return None
+
+
+def _file_of(entry: "CatalogueEntry", paths: Paths) -> Path | None:
+    """Return the file of a model that is here, installed or fetched."""
+    from core.providers.local.fetch import is_here
+    from core.providers.local.weights import find_weights
+
+    if entry.package is None and not is_here(entry, paths):
+        return None
+    try:
+        return find_weights(paths, None, entry)
+    except ProviderError:
+        return None
+
+
+async def use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple["Configuration", str]:
+    """Write to the settings that the local provider answers with this model.
+
+    Returns what holds from now on, and a note where the environment goes first. Raises StoryEngineError when
+    the model is not here, or the settings cannot be written.
+    """
+    return await asyncio.to_thread(_use, entry, configuration)
+
+
+def _use(entry: "CatalogueEntry", configuration: "Configuration") -> tuple["Configuration", str]:
+    from core.domain.errors import ErrorCode, StoryEngineError
+    from core.providers.local.catalogue import bundled
+    from storyengine_tui.bootstrap import Configuration
+    from storyengine_tui.screens.models.settings_file import change_settings
+
+    file = _file_of(entry, configuration.paths)
+    if file is None:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND,
+            f"{entry.title} is not on this machine; nothing was changed.",
+            f"Fetch it with `storyengine model fetch {entry.name}`.",
+        )
+    path = None if entry == bundled() else file
+    settings = configuration.settings
+    name: ProfileName = settings.profile if settings.active().provider == "local" else "local"
+    change_settings(
+        configuration.paths.config_file,
+        {
+            ("provider",): None,
+            ("model_path",): None,
+            ("profile",): name,
+            ("profiles", name, "provider"): "local",
+            ("profiles", name, "model_path"): None if path is None else str(path),
+        },
+    )
+    stored: ProfileSettings = getattr(settings.profiles, name)
+    wanted = stored.model_copy(update={"provider": "local", "model_path": path})
+    settings = settings.model_copy(
+        update={
+            "profile": name,
+            "profiles": settings.profiles.model_copy(update={name: wanted}),
+            "provider": None,
+            "model_path": None,
+        }
+    )
+    return Configuration(configuration.paths, settings), _note_of_environment()
+
+
+def _note_of_environment() -> str:
+    import os
+
+    names = [f"STORYENGINE_{name}" for name in ("PROFILE", "PROVIDER", "MODEL_PATH")]
+    first = [name for name in names if name in os.environ]
+    if not first:
+        return ""
+    return f"This holds until you quit: at the next start {' and '.join(first)} goes before config.toml."

