@@ -195,7 +195,8 @@ class StoryEngineApp(OverlayApp):
             return
         if self._after is not None:
             self.show_bug(self._after)
-        elif is_newcomer and not self.chapter.early.has_come:
+        elif self._welcomes_again or (is_newcomer and not self.chapter.early.has_come):
+            self._welcomes_again = False
             self.action_welcome()
 
     @on(OverlayApp.Reconfigured)

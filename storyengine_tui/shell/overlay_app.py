@@ -23,6 +23,7 @@ from storyengine_tui.textual_ext.visibility import is_displayed
 if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.session_handle import SessionHandle
+    from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
     from storyengine_tui.screens.system.welcome_modal import Choice
 
@@ -50,6 +51,8 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     chapter: ChapterScreen
     workspace: Workspace
 
+    _welcomes_again = False
+    """Whether the welcome opens once the engine has restarted with a model that was chosen there."""
     _key_letters = ""
     """Letters that acted as keys a moment ago, and may be the beginning of a text."""
     _key_letter_at = 0.0
@@ -167,15 +170,18 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
     def _begin(self, choice: "Choice | None") -> None:
         from storyengine_tui.screens.system.example_chapters import ExampleChapter
-        from storyengine_tui.screens.system.welcome_modal import ConnectModel, StartEmpty
+        from storyengine_tui.screens.system.welcome_modal import ConnectModel, StartEmpty, UseModel
 
         match choice:
             case ExampleChapter():
                 self.do(self.workspace.open_example(choice))
             case StartEmpty():
                 self.action_new_chapter()
-            case ConnectModel():
-                self.action_model()
+            case ConnectModel(found):
+                self.action_model(found)
+            case UseModel(configuration):
+                self._welcomes_again = True
+                self.post_message(self.Reconfigured(configuration))
 
     def action_new_chapter(self) -> None:
         """Start with an empty world."""
@@ -187,12 +193,12 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
         self.push_screen(ChaptersScreen(self.workspace))
 
-    def action_model(self) -> None:
-        """Show who answers, and how to connect another model."""
+    def action_model(self, found: "FoundModel | None" = None) -> None:
+        """Show who answers, and how to connect another model, such as one that was found here."""
         from storyengine_tui.screens.models.model_screen import ModelScreen
 
         names = self.session.snapshot.session.names if self.session is not None else {}
-        self.push_screen(ModelScreen(self.configuration, names, self.session), self._go_on_with)
+        self.push_screen(ModelScreen(self.configuration, names, self.session, found), self._go_on_with)
 
     def _go_on_with(self, configuration: Configuration | None) -> None:
         if configuration is not None:

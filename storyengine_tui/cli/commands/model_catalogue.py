@@ -16,6 +16,7 @@ from storyengine_tui.screens.models.local_weights import (
     bundled_model,
     found_weights,
     local_models,
+    shown_size,
     use,
 )
 from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
@@ -23,7 +24,7 @@ from storyengine_tui.screens.models.local_weights import fetch as fetch_weights
 if TYPE_CHECKING:
     from core.providers.local.catalogue import CatalogueEntry
 
-HEADINGS = ("Name", "Size", "Memory", "Licence", "Here", "On this machine", "In use")
+HEADINGS = ("Name", "Size", "Memory", "Licence", "This machine", "Here")
 
 
 def register(app: typer.Typer) -> None:
@@ -45,9 +46,9 @@ async def _list() -> None:
             # Not through rich, which would make blanks of the tabs.
             typer.echo("\t".join(_cells(model)))
         return
-    table = Table()
+    table = Table(box=None, pad_edge=False)
     for heading in HEADINGS:
-        table.add_column(heading, no_wrap=heading == "Name")
+        table.add_column(heading, no_wrap=True)
     for model in models:
         table.add_row(*(Text(cell) for cell in _cells(model)))
     console.print(table)
@@ -56,16 +57,8 @@ async def _list() -> None:
 
 def _cells(model: LocalModel) -> tuple[str, ...]:
     entry = model.entry
-    room = "" if model.is_here or model.has_room else ", no room on the disk"
-    return (
-        entry.name,
-        f"{entry.megabytes:,} MB",
-        f"{entry.memory:,} MB",
-        entry.licence,
-        "yes" if model.is_here else "no",
-        f"{model.fit}{room}",
-        "yes" if model.is_in_use else "",
-    )
+    size, memory = shown_size(entry.megabytes), shown_size(entry.memory)
+    return (entry.name, size, memory, entry.licence, model.verdict, model.place)
 
 
 def fetch(

@@ -62,6 +62,11 @@ async def fetch(paths: Paths, tell: Tell, entry: "CatalogueEntry", *, steps: int
     return await fetch_weights(entry, paths, progress)
 
 
+def shown_size(megabytes: int) -> str:
+    """Return a size in few characters."""
+    return f"{megabytes} MB" if megabytes < 1_000 else f"{megabytes / 1_000:.1f} GB"
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """A model of the catalogue, as this machine sees it."""
@@ -77,6 +82,16 @@ class LocalModel:
     def is_offered(self) -> bool:
         """Whether it can be fetched and used here and now."""
         return self.fit == "fits" and (self.is_here or self.has_room)
+
+    @property
+    def verdict(self) -> str:
+        """What this machine can do with it."""
+        return str(self.fit) if self.is_here or self.has_room else "disk full"
+
+    @property
+    def place(self) -> str:
+        """Whether it is here, and whether it answers."""
+        return "in use" if self.is_in_use else "yes" if self.is_here else "no"
 
 
 async def local_models(configuration: "Configuration") -> list[LocalModel]:
@@ -183,4 +198,4 @@ def _note_of_environment() -> str:
     first = [name for name in names if name in os.environ]
     if not first:
         return ""
-    return f"This holds until you quit: at the next start {' and '.join(first)} goes before config.toml."
+    return f"{' and '.join(first)} is set, and goes before config.toml at the next start."

@@ -16,6 +16,7 @@ from textual.widgets import Button, Input, Select, Static
 from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
 from core.config.consent import InvalidAddressError, is_loopback
+from core.config.models import AgentRole
 from core.config.settings import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
@@ -32,6 +33,7 @@ from storyengine_tui.screens.models.connection import (
 )
 from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
+from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
 from storyengine_tui.textual_ext.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
@@ -62,6 +64,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         Binding("f8", "test", "Test"),
         Binding("f9", "connect", "Connect"),
         Binding("ctrl+n", "accounts", "Accounts"),
+        Binding("f4", "find", "Find models"),
         Binding("escape", "close", "Back"),
     ]
 
@@ -70,8 +73,12 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         configuration: Configuration,
         names: Mapping[Slot, str] | None = None,
         session: SessionHandle | None = None,
+        found: FoundModel | None = None,
     ) -> None:
-        """Make the page; `names` are what the open chapter calls its characters, `session` records tests."""
+        """Make the page; `names` are what the open chapter calls its characters, `session` records tests.
+
+        `found` is a model of this machine that is to be connected.
+        """
         super().__init__()
         self._configuration = configuration
         self._session = session
@@ -82,6 +89,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         self._trying = False
         self._saved: Configuration | None = None
         """What holds from now on although nothing was connected: accounts were saved."""
+        self._found = found
 
     def compose(self) -> ComposeResult:
         """Compose the fields; those of a service show only for one."""
@@ -115,6 +123,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             yield Button("Test (F8)", id="test", compact=True)
             yield Button("Connect (F9)", id="connect", compact=True)
             yield Button("Accounts", id="accounts", compact=True)
+            yield Button("Find models (F4)", id="find", compact=True)
         yield KeyLine()
 
     def _note(self, name: str, *classes: str) -> Horizontal:
@@ -124,6 +133,8 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     def on_mount(self) -> None:
         """Show what holds now."""
         self.query_one("#provider", Select).focus()
+        if self._found is not None:
+            self._fill_in(self._found)
         self._show_fields()
 
     @property
@@ -231,6 +242,36 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     def _handle_address(self, event: Input.Changed) -> None:
         event.stop()
         self._show_consent(self._typed)
+
+    # Models of this machine
+
+    @on(Button.Pressed, "#find")
+    def _press_find(self, event: Button.Pressed) -> None:
+        event.stop()
+        self.action_find()
+
+    def action_find(self) -> None:
+        """Show what runs on this machine, and what could."""
+
+        def go_on(choice: Configuration | FoundModel | None) -> None:
+            match choice:
+                case Configuration():
+                    self.dismiss(choice)
+                case FoundModel():
+                    self._fill_in(choice)
+
+        if not self._trying:
+            self.app.push_screen(ModelsHereScreen(self._configuration), go_on)
+
+    def _fill_in(self, found: FoundModel) -> None:
+        """Put the address of a server in, and its model for every agent."""
+        models = dict.fromkeys(AgentRole, found.model) if found.model else {}
+        service = replace(self._entered["openai"], base_url=found.address, models=models, characters={})
+        self._entered["openai"] = service
+        self.query_one("#address", Input).value = found.address
+        if self._now == "openai":
+            self.query_one(ModelFields).load(service)
+        self.query_one("#provider", Select).value = "openai"
 
     # Trying and connecting
 

@@ -15,7 +15,9 @@ from textual.widgets.option_list import Option
 from core.config.models import AgentRole
 from core.exchange.chapter_script import ChapterScriptError
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.models.local_weights import local_models, shown_size
 from storyengine_tui.screens.models.model_labels import model_label_for
+from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
 from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
 from storyengine_tui.textual_ext.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
@@ -33,10 +35,21 @@ class StartEmpty:
 
 @dataclass(frozen=True, slots=True)
 class ConnectModel:
-    """The GM connects a model first."""
+    """The GM connects a model first, perhaps one that was found on this machine."""
+
+    found: FoundModel | None = None
 
 
-Choice = ExampleChapter | StartEmpty | ConnectModel
+@dataclass(frozen=True, slots=True)
+class UseModel:
+    """The GM put a better local model to use, and these settings hold from now on."""
+
+    configuration: Configuration
+
+
+Choice = ExampleChapter | StartEmpty | ConnectModel | UseModel
+MODELS_HERE = "models-here"
+"""Id of the option that leads to the models of this machine."""
 
 
 class WelcomeModal(OverlayModal[Choice]):
@@ -80,12 +93,41 @@ class WelcomeModal(OverlayModal[Choice]):
         choices.add_option(Option("Connect a model", id="model"))
         choices.highlighted = 0
         choices.focus()
+        if self._configuration.settings.active().provider == "local":
+            self.run_worker(self._offer_models(), exit_on_error=False)
+
+    async def _offer_models(self) -> None:
+        """Add a line for better models than the bundled one, if there are any; nothing is fetched."""
+        from core.providers.discovery import find_servers
+
+        found = [server for server in await find_servers() if server.models]
+        models = await local_models(self._configuration)
+        better = [model for model in models[1:] if model.is_offered and not model.is_in_use]
+        if found:
+            count = len(found[0].models)
+            text = f"Use a model of {found[0].kind} on this machine ({count} found)"
+        elif better and models[0].is_in_use:
+            best = better[-1].entry
+            text = f"Use a better local model: {best.title} ({shown_size(best.megabytes)})"
+        else:
+            return
+        if self.is_attached:
+            self.query_one(OptionList).add_option(Option(text, id=MODELS_HERE))
 
     @on(OptionList.OptionSelected)
     def _choose(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        if event.option.id is not None:
+        if event.option.id == MODELS_HERE:
+            self.app.push_screen(ModelsHereScreen(self._configuration), self._use)
+        elif event.option.id is not None:
             self.dismiss(self._choices[event.option.id])
+
+    def _use(self, choice: Configuration | FoundModel | None) -> None:
+        match choice:
+            case Configuration():
+                self.dismiss(UseModel(choice))
+            case FoundModel():
+                self.dismiss(ConnectModel(choice))
 
     def action_close(self) -> None:
         """Go on with the empty chapter."""
