@@ -37,9 +37,11 @@ from storyengine_tui.bootstrap import configure
 from storyengine_tui.screens.models.settings_file import change_settings
 from storyengine_tui.textual_ext.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
 from tools.fuzz_texts import (
+    check_catalogue,
     check_correction,
     check_kept_text,
     check_last_session,
+    check_listing,
     check_password_tries,
     check_replies,
     require_sentence,
@@ -262,6 +264,8 @@ TARGETS = (
     Target("correction", ".txt", check_correction),
     Target("last-session", ".txt", check_last_session),
     Target("kept-text", ".txt", check_kept_text),
+    Target("catalogue", ".toml", check_catalogue),
+    Target("listing", ".http", check_listing),
 )
 
 

@@ -1,4 +1,4 @@
-"""Fuzz targets for what reaches one part of the program: replies, password tries, corrections, a note."""
+"""Fuzz targets for what reaches one part of the program: replies, password tries, corrections, models."""
 
 import json
 import tempfile
@@ -10,14 +10,17 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models import defaults_for
 from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
 from core.config.paths import Paths
+from core.config.settings import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, Limits
 from core.domain.memory import BlockType
 from core.engine.commands import correct_canon
 from core.exchange.session_integrity import problems_of_memory
+from core.providers.discovery import MOST_MODELS, read_listing
+from core.providers.local.catalogue import is_address_allowed, read_catalogue
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script, load_script
-from core.text.cleaning import clean, clean_line, is_blank
+from core.text.cleaning import clean, clean_line, has_controls, is_blank
 from storyengine_tui.screens.chapter.last_session import read_last_panel, read_last_session
 from storyengine_tui.screens.shared.kept_text import KeptText
 from tests.core.simulation import active
@@ -46,6 +49,34 @@ def check_replies(content: bytes) -> None:
                 continue
             assert Script.model_validate(script.model_dump(by_alias=True)) == script
             ScriptedProvider(script)
+
+
+def check_catalogue(content: bytes) -> None:
+    """A catalogue of models is read whole or refused in a sentence; what is read leads to no odd place."""
+    with tempfile.TemporaryDirectory(prefix="storyengine-fuzz-") as folder:
+        file = Path(folder) / "catalogue.toml"
+        file.write_bytes(content)
+        try:
+            entries = read_catalogue(file)
+        except StoryEngineError as error:
+            require_sentence(error)
+            return
+    for entry in entries:
+        shown = (entry.name, entry.title, entry.licence, entry.quantisation, entry.hash_source, entry.source)
+        assert all(clean_line(text) for text in shown), "a text of an entry shows nothing"
+        assert not any(has_controls(text) for text in shown), "a text that acts got in"
+        assert Path(entry.file_name).name == entry.file_name, "a file outside of the folder"
+        assert all(" --hash=sha256:" in part.requirement for part in entry.parts), "a part without a hash"
+        assert entry.address is None or is_address_allowed(entry.address)
+
+
+def check_listing(content: bytes) -> None:
+    """Whatever a server of this machine answers, only a few plain names of models are taken from it."""
+    listing = read_listing(content)
+    if listing is not None:
+        assert len(listing.models) <= MOST_MODELS
+        assert all(0 < len(name) <= LONGEST_MODEL_NAME for name in listing.models)
+        assert not any(has_controls(name) or is_blank(name) for name in listing.models)
 
 
 def check_password_tries(content: bytes) -> None:

@@ -63,7 +63,9 @@ class FoundServer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Listing:
+class Listing:
+    """What an answer says: the models that can be called, and who is said to own them."""
+
     models: tuple[str, ...] = ()
     owners: frozenset[str] = frozenset()
     wants_key: bool = False
@@ -136,7 +138,7 @@ def _is_whole(answer: bytes | bytearray) -> bool:
     return False
 
 
-def read_listing(answer: bytes) -> _Listing | None:
+def read_listing(answer: bytes) -> Listing | None:
     """Return the models of an answer to `GET /v1/models`; None where it is none, or too large."""
     head, separator, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split()
@@ -148,7 +150,7 @@ def read_listing(answer: bytes) -> _Listing | None:
     ):
         return None
     if status[1] == b"401":
-        return _Listing(wants_key=True)
+        return Listing(wants_key=True)
     if status[1] != b"200":
         return None
     try:
@@ -161,7 +163,7 @@ def read_listing(answer: bytes) -> _Listing | None:
     named = [item for item in items if isinstance(item, dict)][:MOST_MODELS]
     names = (item.get("id") for item in named)
     owners = (item.get("owned_by") for item in named)
-    return _Listing(
+    return Listing(
         tuple(dict.fromkeys(name for name in names if isinstance(name, str) and _is_playable(name))),
         frozenset(owner for owner in owners if isinstance(owner, str)),
     )

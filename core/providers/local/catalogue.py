@@ -3,7 +3,7 @@
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from core.config.bounded_file import read_bounded
 from core.config.consent import is_loopback
+from core.config.models import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.text.cleaning import clean_line, has_controls
 
@@ -52,7 +53,7 @@ class CatalogueEntry(BaseModel):
     quantisation: Line
     context: Annotated[int, Field(strict=True, ge=1_024, le=10_000_000)]
     """Tokens that the local server gives it."""
-    style: Literal["small", "medium", "full"]
+    style: PromptStyle
     """The prompt style that suits a model of this size."""
     sha256: Digest
     hash_source: Line

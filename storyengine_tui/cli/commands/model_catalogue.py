@@ -103,7 +103,7 @@ def _named(name: str | None) -> "CatalogueEntry":
 def _may_fetch(entry: "CatalogueEntry") -> bool:
     return confirm(
         f"The weights of {entry.title} are not here. Fetch {entry.megabytes:,} MB from {entry.source}?",
-        otherwise="Run `storyengine model fetch --yes`, with the name of the model if it is another one.",
+        otherwise=f"Run `storyengine model fetch {entry.name} --yes`.",
     )
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.config.models import LOCAL_MODEL
+from core.config.model_size import is_small_by_name
+from core.config.models import LOCAL_MODEL, PromptStyle
 from core.providers.local.catalogue import (
     CATALOGUE,
     CatalogueError,
@@ -175,6 +176,12 @@ def test_a_file_is_known_by_its_name() -> None:
 )
 def test_models_come_over_https_or_from_this_machine(address: str, is_allowed: bool) -> None:
     assert is_address_allowed(address) is is_allowed
+
+
+def test_the_style_of_an_entry_is_the_one_that_its_size_gets() -> None:
+    for entry in catalogue():
+        style = PromptStyle.SMALL if is_small_by_name(entry.file_name) else PromptStyle.FULL
+        assert entry.style is style
 
 
 def test_every_field_of_the_shipped_file_is_used() -> None:
