@@ -139,7 +139,7 @@ def _is_whole(answer: bytes | bytearray) -> bool:
 
 
 def read_listing(answer: bytes) -> Listing | None:
-    """Return the models of an answer to `GET /v1/models`; None where it is none, or too large."""
+    """Return the models of an answer to `GET /v1/models`; None where it lists none, or is too large."""
     head, separator, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split()
     if (

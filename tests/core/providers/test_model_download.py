@@ -1,13 +1,11 @@
 """A model's file over HTTP from a server that breaks off, lies, redirects, changes and stalls."""
 
 import asyncio
-import hashlib
 import os
 import stat
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,6 +22,7 @@ from tests.core.providers.file_server import (
     leads_to,
     stalls_after,
 )
+from tests.core.providers.tiny_model import left_behind, nothing, tiny_entry
 
 pytestmark = pytest.mark.anyio
 CONTENT = b"GGUF" + bytes(range(256)) * 20_000
@@ -43,30 +42,8 @@ async def server(anyio_backend: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
         yield running
 
 
-def entry_at(address: str, **changes: Any) -> CatalogueEntry:
-    facts: dict[str, Any] = {
-        "name": "tiny",
-        "title": "Tiny",
-        "file_name": "tiny.gguf",
-        "bytes": SIZE,
-        "memory": 100,
-        "licence": "MIT",
-        "quantisation": "Q4_0",
-        "context": 8_192,
-        "style": "small",
-        "sha256": hashlib.sha256(CONTENT).hexdigest(),
-        "hash_source": "this test",
-        "address": address,
-    }
-    return CatalogueEntry.model_validate({**facts, **changes})
-
-
-def nothing(stage: str, share: float) -> None:
-    """Hear of progress."""
-
-
-def left_behind(paths: Paths) -> list[str]:
-    return sorted(file.name for file in paths.models.iterdir() if file.name != ".fetching")
+def entry_at(address: str) -> CatalogueEntry:
+    return tiny_entry(CONTENT, address=address)
 
 
 def arrived(paths: Paths) -> int:

