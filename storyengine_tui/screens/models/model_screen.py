@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Select, Static
 from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
 from core.config.consent import InvalidAddressError, is_loopback
-from core.config.models import AgentRole
+from core.config.models import LOCAL_MODEL, AgentRole
 from core.config.settings import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
@@ -42,7 +42,7 @@ from storyengine_tui.widgets.fields.one_line import FormField
 from storyengine_tui.widgets.key_line import KeyLine
 
 PROVIDERS: tuple[tuple[str, ProviderName], ...] = (
-    ("The small model that comes with the program", "local"),
+    ("A model that this program runs itself (F4 has more)", "local"),
     ("An OpenAI-compatible service (OpenAI, Ollama, vLLM, …)", "openai"),
 )
 SCRIPTED: tuple[str, ProviderName] = ("A script, which is no model", "scripted")
@@ -172,9 +172,9 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     def _without_service(self, typed: Connection) -> str:
         if typed.provider == "scripted":
             return "Replies come from a script, or are made up. Nothing leaves this machine."
-        names = sorted(set(typed.defaults().values()))
+        weights = typed.profile(self._configuration).model_path
         return (
-            f"{', '.join(names)} plays every character, keeps the memory and writes the chapter. "
+            f"{weights.stem if weights else LOCAL_MODEL} plays every character, keeps the memory and writes the chapter. "
             "Nothing leaves this machine, and no key is needed."
         )
 

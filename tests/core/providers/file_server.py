@@ -118,3 +118,11 @@ def answers(status: str, headers: Headers | None = None, body: bytes = b"") -> A
         await send(writer, status, headers or {}, body)
 
     return answer
+
+
+async def endless(server: FileServer, headers: Headers, writer: asyncio.StreamWriter) -> None:
+    """Send without a length and without an end."""
+    await send(writer, "200 OK", {})
+    while not writer.transport.is_closing():
+        writer.write(bytes(1 << 16))
+        await writer.drain()

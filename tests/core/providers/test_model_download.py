@@ -19,6 +19,7 @@ from tests.core.providers.file_server import (
     FileServer,
     answers,
     breaks_off_after,
+    endless,
     leads_to,
     stalls_after,
 )
@@ -233,6 +234,10 @@ async def test_more_than_the_file_has_is_refused(server: FileServer, paths: Path
     server.script.append(answers("200 OK", {}, CONTENT + bytes(10)))
     with pytest.raises(ProviderError, match="more than the file has"):
         await fetch(entry_at(server.address), paths, nothing)
+    server.script.append(endless)
+    async with asyncio.timeout(20):
+        with pytest.raises(ProviderError, match="more than the file has"):
+            await fetch(entry_at(server.address), paths, nothing)
     assert left_behind(paths) == []
 
 

@@ -150,6 +150,8 @@ async def test_a_model_that_is_here_is_used_and_the_bundled_one_ends_that(
         await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
         await pilot.press("f6")
         await until(pilot, lambda: isinstance(app.screen, ModelScreen))
+        answers = str(app.screen.query_one("#models", Static).content)
+        assert answers.startswith("qwen2.5-coder-1.5b-instruct-q4_k_m plays every character")
         await pilot.press("f4")
         await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen) and listed(app))
         assert listed(app)[-1].endswith("in use")
