@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from core.config.accounts import Account, Accounts, accounts_of, own_account
 from core.config.api_keys import FoundKey, find_api_key
 from core.config.consent import normalise_base_url
-from core.config.models import AgentRole, ModelAssignments, choose_models, defaults_for
+from core.config.models import AgentRole, ModelAssignments, choose_models
 from core.config.settings import (
     AgentSettings,
     InvalidSettingsError,
@@ -167,10 +167,6 @@ class Connection:
     def choices(self, configuration: Configuration) -> ModelAssignments:
         """Return the models as they will be; raises StoryEngineError for an account that cannot answer."""
         return choose_models(self.profile(configuration), self.accounts(configuration))
-
-    def defaults(self) -> dict[AgentRole, str]:
-        """Return the default model of each role."""
-        return {role: choice.model for role, choice in defaults_for(self.provider).items()}
 
 
 def connection_of(configuration: Configuration) -> Connection:

@@ -174,8 +174,8 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             return "Replies come from a script, or are made up. Nothing leaves this machine."
         weights = typed.profile(self._configuration).model_path
         return (
-            f"{weights.stem if weights else LOCAL_MODEL} plays every character, keeps the memory and writes the chapter. "
-            "Nothing leaves this machine, and no key is needed."
+            f"{weights.stem if weights else LOCAL_MODEL} plays every character, keeps the memory and writes "
+            "the chapter. Nothing leaves this machine, and no key is needed."
         )
 
     @on(ModelFields.Edited)
