@@ -75,10 +75,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         session: SessionHandle | None = None,
         found: FoundModel | None = None,
     ) -> None:
-        """Make the page; `names` are what the open chapter calls its characters, `session` records tests.
-
-        `found` is a model of this machine that is to be connected.
-        """
+        """Make the page. `names` are the open chapter's, `session` records tests, `found` is filled in."""
         super().__init__()
         self._configuration = configuration
         self._session = session
@@ -120,10 +117,10 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         yield BusyLine(id="trying")
         yield Banner(id="result")
         with Horizontal(id="actions"):
-            yield Button("Test (F8)", id="test", compact=True)
-            yield Button("Connect (F9)", id="connect", compact=True)
-            yield Button("Accounts", id="accounts", compact=True)
-            yield Button("Find models (F4)", id="find", compact=True)
+            yield Button("Test (F8)", id="test", action="screen.test", compact=True)
+            yield Button("Connect (F9)", id="connect", action="screen.connect", compact=True)
+            yield Button("Accounts", id="accounts", action="screen.accounts", compact=True)
+            yield Button("Find models (F4)", id="find", action="screen.find", compact=True)
         yield KeyLine()
 
     def _note(self, name: str, *classes: str) -> Horizontal:
@@ -243,25 +240,16 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         event.stop()
         self._show_consent(self._typed)
 
-    # Models of this machine
-
-    @on(Button.Pressed, "#find")
-    def _press_find(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_find()
-
     def action_find(self) -> None:
         """Show what runs on this machine, and what could."""
-
-        def go_on(choice: Configuration | FoundModel | None) -> None:
-            match choice:
-                case Configuration():
-                    self.dismiss(choice)
-                case FoundModel():
-                    self._fill_in(choice)
-
         if not self._trying:
-            self.app.push_screen(ModelsHereScreen(self._configuration), go_on)
+            self.app.push_screen(ModelsHereScreen(self._configuration), self._go_on_with_model)
+
+    def _go_on_with_model(self, choice: Configuration | FoundModel | None) -> None:
+        if isinstance(choice, FoundModel):
+            self._fill_in(choice)
+        elif choice is not None:
+            self.dismiss(choice)
 
     def _fill_in(self, found: FoundModel) -> None:
         """Put the address of a server in, and its model for every agent."""
@@ -283,26 +271,11 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         """Write what stands here to the settings, and go on with it."""
         self._do(self._connect())
 
-    @on(Button.Pressed, "#test")
-    def _press_test(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_test()
-
-    @on(Button.Pressed, "#connect")
-    def _press_connect(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_connect()
-
     def action_accounts(self) -> None:
         """Show the accounts, to add one or to change it."""
         from storyengine_tui.screens.models.accounts_screen import AccountsScreen
 
         self.app.push_screen(AccountsScreen(self._configuration, self._session), self._go_on_with_accounts)
-
-    @on(Button.Pressed, "#accounts")
-    def _press_accounts(self, event: Button.Pressed) -> None:
-        event.stop()
-        self.action_accounts()
 
     def _go_on_with_accounts(self, configuration: Configuration | None) -> None:
         if configuration is not None:
