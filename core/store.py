@@ -17,6 +17,7 @@ from core.domain.errors import SessionLockedError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock, compact_old_deltas
+from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
@@ -30,14 +31,15 @@ MAX_FULL_DELTAS: Final = 256
 class Changes:
     """The changes of one transaction. None and empty values change nothing.
 
-    `session` and `tab1` replace the whole record. Requests are inserted or, by id, replaced. Events, blocks,
-    drafts and artifacts are only added. `unsent` replaces the text in the composer of each slot that it
-    names; an empty text clears it.
+    `session`, `tab1` and `prompt_blocks` replace the whole record. Requests are inserted or, by id, replaced.
+    Events, blocks, drafts and artifacts are only added. `unsent` replaces the text in the composer of each
+    slot that it names; an empty text clears it.
     """
 
     session_id: SessionId
     session: Session | None = None
     tab1: Tab1Inputs | None = None
+    prompt_blocks: PromptBlocks | None = None
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     blocks: tuple[MemoryBlock, ...] = ()
@@ -51,13 +53,14 @@ class Changes:
 class Snapshot:
     """The state of a session in its writer's memory: everything that is needed to continue it.
 
-    `recent` are the events after `recent_from(session)`; `requests` are the open and the failed ones, oldest
-    first. `blocks` is the result of `SessionStore.memory` once `is_memory_known`: a session opens without it,
-    so that opening takes the same time for a long story.
+    `recent` are the events after `recent_from(session, recent_prompts)`; `requests` are the open and the
+    failed ones, oldest first. `blocks` is the result of `SessionStore.memory` once `is_memory_known`: a
+    session opens without it, so that opening takes the same time for a long story.
     """
 
     session: Session
     tab1: Tab1Inputs
+    prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
     recent: tuple[Event, ...] = ()
@@ -66,6 +69,8 @@ class Snapshot:
     corrections: int = 0
     """The number of corrections of canon after the newest lock or delta."""
     is_memory_known: bool = True
+    recent_prompts: int = 0
+    """How many prompts stay in recent context at least, where that is more than a chunk; a setting."""
 
     @property
     def open_requests(self) -> tuple[Request, ...]:
@@ -93,7 +98,7 @@ class Snapshot:
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot with `changes` applied."""
         session = changes.session or self.session
-        start = recent_from(session)
+        start = recent_from(session, self.recent_prompts)
         recent = (*self.recent, *changes.events)
         if recent and recent[0].prompt_index <= start:
             recent = tuple(event for event in recent if event.prompt_index > start)
@@ -101,6 +106,7 @@ class Snapshot:
             self,
             session=session,
             tab1=changes.tab1 or self.tab1,
+            prompt_blocks=self.prompt_blocks if changes.prompt_blocks is None else changes.prompt_blocks,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes.blocks, session),
             recent=recent,
@@ -115,13 +121,14 @@ class Snapshot:
         return compact_old_deltas((*self.blocks, *new), full_deltas_from(session)) if new else self.blocks
 
 
-def recent_from(session: Session) -> int:
+def recent_from(session: Session, recent_prompts: int = 0) -> int:
     """Return the prompt index after which events are recent context.
 
     It moves only when a block is stored, so that the inputs between two blocks share their prefix, and it
-    always keeps unsummarised prompts and those of the last chunk (design 6 and 7).
+    always keeps unsummarised prompts, those of the last chunk, and the last `recent_prompts` of those in
+    memory (design 6 and 7).
     """
-    return max(0, session.boundary - session.limits.chunk_size)
+    return max(0, session.boundary - max(session.limits.chunk_size, recent_prompts))
 
 
 def full_deltas_from(session: Session) -> int:
@@ -208,9 +215,10 @@ class SessionStore(Protocol):
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         """Return the holder of the writer's lock, or None, without acquiring it."""
 
-    async def load(self, session_id: SessionId) -> Snapshot:
+    async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return the session without its memory; the cost does not grow with the story.
 
+        `recent_prompts` says how many prompts stay in recent context, where that is more than a chunk.
         Raises StorageError (not transient) when it does not exist.
         """
 

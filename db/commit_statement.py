@@ -33,6 +33,7 @@ from db.tables import (
     MEMORY_BLOCK,
     METADATA,
     NARRATIVE_DRAFT,
+    PROMPT_BLOCKS,
     SESSION,
     TAB1_INPUT,
     UNSENT_TEXT,
@@ -45,7 +46,7 @@ _FIXED: Final = frozenset({"id", "session_id", "created_at"})
 """Columns that no commit changes, besides those of the writer, which `acquire` sets."""
 _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
 """Tables with one row per session, which a commit updates."""
-_REPLACED: Final = frozenset({"llm_request", "unsent_text"})
+_REPLACED: Final = frozenset({"llm_request", "prompt_blocks", "unsent_text"})
 
 
 def channel_of(session_id: SessionId) -> str:
@@ -79,9 +80,13 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     session_id = changes.session_id
     contents = {content.hash: content for content in changes.contents}
     requests = {request.id: request for request in changes.requests}
+    prompt_blocks = changes.prompt_blocks
     rows: dict[sa.Table, Sequence[Values]] = {
         TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
+        PROMPT_BLOCKS: (
+            [] if prompt_blocks is None else [mapping.prompt_blocks_values(session_id, prompt_blocks)]
+        ),
         UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
         LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],

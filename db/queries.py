@@ -19,7 +19,16 @@ from core.domain.slot import Slot
 from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
 from db.errors import LOAD, driver_error
-from db.tables import EVENT, LLM_REQUEST, MEMORY_BLOCK, NARRATIVE_DRAFT, SESSION, TAB1_INPUT, UNSENT_TEXT
+from db.tables import (
+    EVENT,
+    LLM_REQUEST,
+    MEMORY_BLOCK,
+    NARRATIVE_DRAFT,
+    PROMPT_BLOCKS,
+    SESSION,
+    TAB1_INPUT,
+    UNSENT_TEXT,
+)
 
 KEPT_STATES: Final = ("pending", "processing", "failed")
 """States of the requests in a snapshot, as in the partial index `ix_llm_request_kept`."""
@@ -68,12 +77,14 @@ def _unreadable(session_id: SessionId) -> StorageError:
     )
 
 
-async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> Snapshot:
+async def read_snapshot(connection: AsyncConnection, session_id: SessionId, recent_prompts: int) -> Snapshot:
     """Return everything that is needed to continue the session."""
     session = await read_session(connection, session_id)
-    tab1 = (await connection.execute(rows_of(TAB1_INPUT, session_id))).one()
+    written = (await connection.execute(_what_the_gm_wrote(session_id))).one()
     unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
-    recent = await connection.execute(events_between(session_id, recent_from(session) + 1, None))
+    recent = await connection.execute(
+        events_between(session_id, recent_from(session, recent_prompts) + 1, None)
+    )
     requests = await connection.execute(
         rows_of(LLM_REQUEST, session_id)
         .where(LLM_REQUEST.c.state.in_(KEPT_STATES))
@@ -87,14 +98,24 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId) -> S
     draft_count, correction_count = (await connection.execute(counts)).one()
     return Snapshot(
         session=session,
-        tab1=mapping.to_tab1(tab1),
+        tab1=mapping.to_tab1(written),
+        prompt_blocks=mapping.to_prompt_blocks(written),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(map(mapping.to_event, recent)),
         requests=tuple(map(mapping.to_request, requests)),
         draft_count=draft_count,
         corrections=correction_count,
         is_memory_known=False,
+        recent_prompts=recent_prompts,
     )
+
+
+def _what_the_gm_wrote(session_id: SessionId) -> Select[Any]:
+    """Return the query for tab 1, and the prompt blocks where the chapter has any."""
+    blocks = (PROMPT_BLOCKS.c.variant, PROMPT_BLOCKS.c.variants, PROMPT_BLOCKS.c.blocks)
+    joined = TAB1_INPUT.outerjoin(PROMPT_BLOCKS, PROMPT_BLOCKS.c.session_id == TAB1_INPUT.c.session_id)
+    query = select(TAB1_INPUT, *blocks).select_from(joined)
+    return query.where(TAB1_INPUT.c.session_id == session_id)
 
 
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:

@@ -93,10 +93,12 @@ class PostgresStore:
         """Return the holder of the writer's lock; see `core.store.SessionStore.writer_of`."""
         return await self._read(lambda connection: writer_lock.holder_now(connection, session_id))
 
-    async def load(self, session_id: SessionId) -> Snapshot:
+    async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a consistent snapshot of the session; see `core.store.SessionStore.load`."""
         with reads.of_chapter(session_id):
-            return await self._read(lambda connection: reads.read_snapshot(connection, session_id))
+            return await self._read(
+                lambda connection: reads.read_snapshot(connection, session_id, recent_prompts)
+            )
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         """Return the memory for model inputs; see `core.store.SessionStore.memory`."""

@@ -20,11 +20,12 @@ was left out stands in `Context.left_out`.
 """
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 
-from core.agents import character, context_summary, narrative, world_lock
+from core.agents import character, context_summary, narrative, prompt_blocks, world_lock
 from core.agents.narrative import NarrativePart
-from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow
+from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
@@ -32,8 +33,10 @@ from core.context.visibility import Knowledge, known_to
 from core.domain.cast import Cast
 from core.domain.event import Event
 from core.domain.memory import MemoryBlock
+from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot
 from core.text.delimiters import SegmentName
 
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]
@@ -48,6 +51,8 @@ class ContextBuilder:
     def __init__(self, choices: ModelAssignments) -> None:
         digesters = {style: MemoryDigester(style) for style in PromptStyle}
         self._recent_context = choices.recent_context
+        self._recent_prompts = choices.recent_prompts
+        self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -55,6 +60,24 @@ class ContextBuilder:
             slot: AgentSetup.load(AgentRole.CHARACTER, choice, digesters[choice.style])
             for slot, choice in choices.characters.items()
         }
+
+    def with_prompt_blocks(self, blocks: PromptBlocks) -> "ContextBuilder":
+        """Return what builds inputs with these prompt blocks: itself where the chapter has none."""
+        if not blocks.blocks:
+            return self
+        if self._newest is None or self._newest[0] != blocks:
+            made = copy(self)
+            made._setups = {
+                role: prompt_blocks.with_blocks(setup, blocks) for role, setup in self._setups.items()
+            }
+            made._characters = {
+                slot: prompt_blocks.with_blocks(self._character(slot), blocks, slot) for slot in Slot
+            }
+            self._newest = (blocks, made)
+        return self._newest[1]
+
+    def _character(self, slot: Slot) -> AgentSetup:
+        return self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
 
     def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
         """Return the input of agent 0."""
@@ -75,30 +98,45 @@ class ContextBuilder:
         """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the corrections in `blocks` leave some agent too
         little room to go on. Asked before one is stored: nothing takes it out of an input again.
         """
-        summary, narrator = self._setups[AgentRole.CONTEXT_SUMMARY], self._setups[AgentRole.NARRATIVE]
-        fixed = [
-            *self._fixed_of_characters(session, tab1),
-            (summary, context_summary.fixed_tokens(summary)),
-            # The definition can be shortened at any time.
-            (narrator, narrative.frame_tokens(narrator, session, "")),
-        ]
-        for setup, tokens in fixed:
+        for setup, tokens in self._fixed_of_players(session, tab1):
             setup.require_room_for_corrections(tokens, blocks)
+
+    def require_room_for_prompt_blocks(
+        self, session: Session, tab1: Tab1Inputs, blocks: Sequence[MemoryBlock]
+    ) -> None:
+        """Raise StoryEngineError (`LIMIT_EXCEEDED`) where the prompt blocks of this builder leave some agent
+        too little room to go on beside the memory in `blocks`. Asked before they are stored."""
+        if not session.tab1_locked:
+            lock = self._setups[AgentRole.WORLD_LOCK]
+            others = world_lock.tokens_beside_beginning(lock, session, tab1)
+            prompt_blocks.require_room_for_blocks(lock, total(lock.beginning) + others, ())
+        for setup, tokens in self._fixed_of_players(session, tab1):
+            prompt_blocks.require_room_for_blocks(setup, tokens, blocks)
+        self.require_room_for_corrections(session, tab1, blocks)
+
+    def _fixed_of_players(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
+        """Yield how each agent behind the lock is called, and the tokens of what its every input has."""
+        summary, narrator = self._setups[AgentRole.CONTEXT_SUMMARY], self._setups[AgentRole.NARRATIVE]
+        yield from self._fixed_of_characters(session, tab1)
+        yield summary, context_summary.fixed_tokens(summary)
+        # The definition can be shortened at any time.
+        yield narrator, narrative.frame_tokens(narrator, session, "")
 
     def _fixed_of_characters(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
         """Yield how each character is called, and the tokens of system prompt and identity."""
         for own in Cast(session, tab1).playing:
-            setup = self._characters.get(own.slot) or self._setups[AgentRole.CHARACTER]
+            setup = self._character(own.slot)
             made = character.build_context(setup, known_to(own, session, (), ()), "")
             yield setup, made.tokens
 
     def character(self, knowledge: Knowledge, prompt_text: str) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after
         `recent_from`."""
-        setup = self._characters.get(knowledge.character.slot) or self._setups[AgentRole.CHARACTER]
+        setup = self._character(knowledge.character.slot)
         if self._recent_context == "exact":
             session = knowledge.session
-            start = min(session.boundary, session.prompt_index - session.limits.chunk_size)
+            kept = max(session.limits.chunk_size, self._recent_prompts)
+            start = min(session.boundary, session.prompt_index - kept)
             recent = tuple(event for event in knowledge.recent if event.prompt_index > start)
             knowledge = replace(knowledge, recent=recent)
         return character.build_context(setup, knowledge, prompt_text)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from core.agents.extract import EMPTY_LIST, clauses, fitted, pick, pick_any, picks, stretches
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
-from core.agents.setup import AgentSetup
+from core.agents.setup import AgentSetup, total
 from core.config.models import ModelConfig, PromptStyle
-from core.context.segments import Context
+from core.context.segments import Context, Segment
 from core.domain.memory import BlockType, WorldChapterLock
 from core.domain.session import Session, Tab1Inputs
 from core.providers.base import OutputSchema
@@ -20,12 +20,21 @@ _LORE, _CANON, _ENVIRONMENT = 3, 2, 2
 
 def build_context(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> Context:
     """Return the input of agent 0: system prompt, world, chapter, roster."""
-    segments = (
+    schema = output_schema(session, tab1, setup.choice)
+    return setup.context(AGENT_ID, _material(setup, session, tab1), schema=schema)
+
+
+def tokens_beside_beginning(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> int:
+    """Return the tokens of world, chapter and roster."""
+    return total(_material(setup, session, tab1))
+
+
+def _material(setup: AgentSetup, session: Session, tab1: Tab1Inputs) -> tuple[Segment, ...]:
+    return (
         setup.fenced(SegmentName.WORLD_TEXT, tab1.world),
         setup.fenced(SegmentName.CHAPTER_TEXT, tab1.chapter),
         setup.fenced(SegmentName.AGENT_ROSTER, roster_text(session)),
     )
-    return setup.context(AGENT_ID, segments, schema=output_schema(session, tab1, setup.choice))
 
 
 def roster_text(session: Session) -> str:

@@ -10,6 +10,7 @@ from core.config.accounts import OWN, Account, Accounts, accounts_of, labelled
 from core.config.model_size import is_small_by_name, is_small_file
 from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING, Sampling
 from core.config.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
+from core.domain.agent_role import AgentRole as AgentRole  # read from here by all that chooses models
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 
@@ -17,15 +18,6 @@ CHARACTERS_PER_TOKEN: Final = 10
 """Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""
 LEAST_ANSWER: Final = 4_000
 """Characters that an answer may always have, however small its cap."""
-
-
-class AgentRole(StrEnum):
-    """The four roles of the ten agents; the value is the name of its settings and its prompt file."""
-
-    WORLD_LOCK = "world_lock"
-    CHARACTER = "character"
-    CONTEXT_SUMMARY = "context_summary"
-    NARRATIVE = "narrative"
 
 
 class PromptStyle(StrEnum):
@@ -86,6 +78,8 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     roles: Mapping[AgentRole, ModelConfig]
     characters: Mapping[Slot, ModelConfig] = field(default_factory=dict)
     recent_context: RecentContext = "exact"
+    recent_prompts: int = 0
+    """How many prompts stay in recent context at least, where that is more than a chunk."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -211,7 +205,8 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
         for slot, own in profile.characters.items()
     }
     answers = accounts.of(shared.account).provider
-    return ModelAssignments(roles, characters, profile.recent_context or _recent_context(answers))
+    recent_context = profile.recent_context or _recent_context(answers)
+    return ModelAssignments(roles, characters, recent_context, profile.recent_prompts or 0)
 
 
 def _of_character(

@@ -183,6 +183,8 @@ class ProfileSettings(BaseModel):
     was measured to be better for the provider (`core.config.models`)."""
     avoid_repeats: bool = True
     """Whether a character whose reply only repeats its prompt, an earlier reply or the GM is asked again."""
+    recent_prompts: Annotated[int, Field(ge=10, le=100)] | None = None
+    """How many prompts a character reads at least, where that is to be more than the last seven."""
     world_lock: AgentSettings = AgentSettings()
     character: AgentSettings = AgentSettings()
     context_summary: AgentSettings = AgentSettings()

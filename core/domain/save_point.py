@@ -13,15 +13,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final, cast
+from operator import not_
+from typing import Annotated, Any, Final, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.event import Event
 from core.domain.ids import SessionId
 from core.domain.memory import MemoryBlock
+from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.text.canonical_json import canonical, checksum
@@ -76,6 +78,7 @@ class SavePointContent:
     chains: Chains
     corrections: int = 0
     """The number of corrections after the newest lock or delta; their links are in the chain."""
+    prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

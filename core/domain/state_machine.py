@@ -30,6 +30,7 @@ class Command(StrEnum):
     END_CHAPTER = "end the chapter"
     CORRECT_CANON = "correct canon"
     DEFINE_NARRATIVE = "define the narrative"
+    EDIT_PROMPT_BLOCKS = "edit the prompt blocks"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -187,6 +188,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     # A correction only adds a block: existing blocks and the state stay as they are.
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},
 }
 

@@ -94,9 +94,9 @@ class SessionCatalog:
         finally:
             await acquired.aclose()
 
-    async def load_with_memory(self, session_id: SessionId) -> Snapshot:
+    async def load_with_memory(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a stored session with its memory."""
-        snapshot = await self.store.load(session_id)
+        snapshot = await self.store.load(session_id, recent_prompts=recent_prompts)
         blocks = tuple(await self.store.memory(session_id))
         return replace(snapshot, blocks=blocks, is_memory_known=True)
 

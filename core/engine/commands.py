@@ -10,6 +10,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededErro
 from core.domain.ids import BlockId, RequestId, SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.domain.memory import BlockType, MemoryBlock, correction_payload, corrections_length
+from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
 from core.domain.request import (
     AnyRequest,
@@ -265,8 +266,29 @@ def correct_canon(
         payload=correction_payload(text, session.prompt_index, prompts),
         created_at=now,
     )
-    builder.require_room_for_corrections(session, snapshot.tab1, (*snapshot.blocks, block))
+    with_blocks = builder.with_prompt_blocks(snapshot.prompt_blocks)
+    with_blocks.require_room_for_corrections(session, snapshot.tab1, (*snapshot.blocks, block))
     return Changes(session_id=session.id, session=session, blocks=(block,))
+
+
+def edit_prompt_blocks(
+    snapshot: Snapshot, builder: ContextBuilder, prompt_blocks: PromptBlocks, now: datetime
+) -> Changes:
+    """Store the prompt blocks of the chapter and its active variant; the memory of `snapshot` is known.
+
+    Refused is what has no bounds, and what would leave the model of some agent too little room.
+    """
+    if not snapshot.is_memory_known:
+        raise ValueError("canon and corrections take room in the same inputs")
+    session = move(snapshot, snapshot.session, Command.EDIT_PROMPT_BLOCKS, now)
+    prompt_blocks = cleaned(prompt_blocks)
+    problem = next(problems_of(prompt_blocks), None)
+    if problem is not None:
+        raise IllegalCommandError(problem)
+    made = builder.with_prompt_blocks(prompt_blocks)
+    if made is not builder:
+        made.require_room_for_prompt_blocks(session, snapshot.tab1, snapshot.blocks)
+    return Changes(session_id=session.id, session=session, prompt_blocks=prompt_blocks)
 
 
 def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:

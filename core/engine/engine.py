@@ -47,7 +47,8 @@ class Engine(SessionCatalog):
         """Open a session for writing, or read-only when another window is the writer."""
         acquired = await self.store.acquire(session_id, self._label)
         try:
-            opened = self._opened(await self.store.load(session_id), acquired)
+            snapshot = await self.store.load(session_id, recent_prompts=self.choices.recent_prompts)
+            opened = self._opened(snapshot, acquired)
         except BaseException:  # cancelled too: no other code would release the lock
             if not isinstance(acquired, WriterInfo):
                 await acquired.aclose()
@@ -90,9 +91,10 @@ class Engine(SessionCatalog):
 
     async def preview(self, session_id: SessionId, slot: Slot, prompt_text: str) -> Context:
         """Return the exact input for the character in `slot`, without sending it."""
-        snapshot = await self.load_with_memory(session_id)
+        snapshot = await self.load_with_memory(session_id, recent_prompts=self.choices.recent_prompts)
         commands.require_cast(snapshot.session, slot)
-        return ContextBuilder(self.choices).character(snapshot.known_to(slot), prompt_text)
+        builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
+        return builder.character(snapshot.known_to(slot), prompt_text)
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""

@@ -12,6 +12,7 @@ from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId, new_uuid
+from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.request import (
     LockRequest,
@@ -183,6 +184,15 @@ class SessionHandle(SessionReader):
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: commands.correct_canon(snapshot, self._builder, text, prompts, self._clock())
+        )
+
+    async def edit_prompt_blocks(self, prompt_blocks: PromptBlocks) -> None:
+        """Store the prompt blocks of the chapter; the next call of an agent has those that apply to it."""
+        await self._writer.know_memory(is_patient=False)
+        await self._writer.apply(
+            lambda snapshot: commands.edit_prompt_blocks(
+                snapshot, self._builder, prompt_blocks, self._clock()
+            )
         )
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:

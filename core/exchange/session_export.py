@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from itertools import chain
+from operator import not_
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import FailFast, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
+from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
 from core.domain.draft import NarrativeDraft
@@ -21,6 +22,7 @@ from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import SessionId
 from core.domain.memory import MemoryBlock
+from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.request import Artifact, Content, Request, RequestRecord
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
@@ -74,6 +76,8 @@ class SessionBody:
 
     session: Session
     tab1: Tab1Inputs
+    prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
+    """Left out where the chapter has none: an export of it is what it always was."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
@@ -135,6 +139,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
     return SessionBody(
         session=snapshot.session,
         tab1=snapshot.tab1,
+        prompt_blocks=snapshot.prompt_blocks,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
         blocks=tuple(await store.blocks(session_id)),
@@ -207,6 +212,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_times(_times(body)),
         integrity.problems_of_ids(_ids(body)),
         integrity.problems_of_setting(session, body.tab1, body.unsent),
+        integrity.problems_of_prompt_blocks(body.prompt_blocks),
         integrity.problems_of_play(session, body.events),
         integrity.problems_of_memory(session, body.blocks),
         integrity.problems_of_requests(session, body.requests, body.events),
@@ -252,6 +258,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         session_id=session_id,
         session=replace(body.session, id=session_id, script_key="", archived_at=None),
         tab1=body.tab1,
+        prompt_blocks=body.prompt_blocks or None,
         unsent=body.unsent,
         events=_moved(body.events, session_id),
         blocks=_moved(body.blocks, session_id),

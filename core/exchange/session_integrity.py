@@ -32,6 +32,7 @@ from core.domain.memory import (
     compact_json,
     corrections_length,
 )
+from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.request import (
     Artifact,
     Content,
@@ -91,6 +92,12 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
         yield "a text is longer than its field"
     if not _is_length(session.target_words, limits):
         yield f"its target length is not between 1 and {limits.draft_words:,} words"
+
+
+def problems_of_prompt_blocks(prompt_blocks: PromptBlocks) -> Problems:
+    """Yield what the GM could not have entered as prompt blocks."""
+    if cleaned(prompt_blocks) != prompt_blocks or any(problems_of(prompt_blocks)):
+        yield "its prompt blocks are not what this program stores"
 
 
 def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:

@@ -10,12 +10,13 @@ from typing import Final
 
 from db.tables.columns import Row, table_of
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
-from db.tables.session import SaveSlotRow, SessionRow, Tab1InputRow, UnsentTextRow
+from db.tables.session import PromptBlocksRow, SaveSlotRow, SessionRow, Tab1InputRow, UnsentTextRow
 from db.tables.story import EventRow, MemoryBlockRow, NarrativeDraftRow
 
 METADATA: Final = Row.metadata
 SESSION: Final = table_of(SessionRow)
 TAB1_INPUT: Final = table_of(Tab1InputRow)
+PROMPT_BLOCKS: Final = table_of(PromptBlocksRow)
 SAVE_SLOT: Final = table_of(SaveSlotRow)
 UNSENT_TEXT: Final = table_of(UnsentTextRow)
 EVENT: Final = table_of(EventRow)

@@ -6,9 +6,24 @@ from uuid import UUID
 from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
 from sqlmodel import Field
 
+from core.domain.prompt_block import (
+    DEFAULT_VARIANT,
+    GREATEST_ORDER,
+    LEAST_ORDER,
+    MOST_PROMPT_BLOCKS,
+    MOST_VARIANTS,
+)
 from core.domain.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
+
+_PROMPT_BLOCK = (
+    f"strict $[*] ? (@.id >= 1 && @.id <= {MOST_PROMPT_BLOCKS}"
+    f" && @.order >= {LEAST_ORDER} && @.order <= {GREATEST_ORDER}"
+    ' && @.name != "" && @.text.type() == "string" && @.is_on.type() == "boolean"'
+    ' && (@.place == "rules" || @.place == "material"))'
+)
+"""The JSON path of those entries of a list that are prompt blocks."""
 
 
 class SessionRow(Row, table=True):
@@ -110,3 +125,27 @@ class UnsentTextRow(Row, table=True):
     session_id: UUID = column.key()
     slot: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
     text: str = column.text()
+
+
+class PromptBlocksRow(Row, table=True):
+    """The prompt blocks of a chapter and its variants, as one document; a chapter without any has no row."""
+
+    __tablename__ = "prompt_blocks"
+    __table_args__ = (
+        column.of_session(),
+        CheckConstraint(f"cardinality(variants) <= {MOST_VARIANTS}", name="variants"),
+        CheckConstraint(f"variant = '{DEFAULT_VARIANT}' OR variant = ANY (variants)", name="variant"),
+        CheckConstraint("length(blocks::text) <= 200000", name="length"),
+        CheckConstraint(
+            "CASE WHEN jsonb_typeof(blocks) = 'array'"
+            f" THEN jsonb_array_length(blocks) <= {MOST_PROMPT_BLOCKS}"
+            f" AND jsonb_array_length(jsonb_path_query_array(blocks, '{_PROMPT_BLOCK}'))"
+            " = jsonb_array_length(blocks) ELSE false END",
+            name="blocks",
+        ),
+    )
+
+    session_id: UUID = column.key()
+    variant: str = column.text()
+    variants: list[str] = column.array(Text)
+    blocks: list[dict[str, object]] = column.json()

@@ -70,7 +70,7 @@ class FaultyStore(MemoryStore):
         self.snapshot = self.snapshot.after(changes)
         super().apply(changes)
 
-    async def load(self, session_id: SessionId) -> Snapshot:
+    async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         return replace(self.snapshot, blocks=(), is_memory_known=False)
 
     async def archive(self, session_id: SessionId, at: datetime | None) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from core.domain.agent_role import AgentRole
 from core.domain.draft import NarrativeDraft, SourceSnapshot
 from core.domain.event import Event, Role
 from core.domain.ids import (
@@ -17,6 +18,7 @@ from core.domain.ids import (
     new_uuid,
 )
 from core.domain.memory import BlockType, MemoryBlock
+from core.domain.prompt_block import BlockPlace, PromptBlock, PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.request import Artifact, Content, ReplyRequest, Request, RequestState, Usage
 from core.domain.session import Session, SessionState, Tab1Inputs
@@ -26,6 +28,26 @@ from core.store import Changes, Lease, SessionStore
 PATIENCE = 20.0
 """Seconds until a test gives up waiting."""
 NOW = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
+
+
+PROMPT_BLOCKS = PromptBlocks(
+    variant="noir",
+    variants=("noir", "日本"),
+    blocks=(
+        PromptBlock(id=1, name="Ton '\"\\ 灰", text="Rain.\n\t{x} %s :y [/b]", order=1_600),
+        PromptBlock(
+            id=2,
+            name="Mara alone",
+            text="She lies.",
+            order=100,
+            place=BlockPlace.MATERIAL,
+            is_on=False,
+            variants=("default", "日本"),
+            slots=(Slot.RED, Slot.VIOLET),
+            roles=(AgentRole.CHARACTER,),
+        ),
+    ),
+)
 
 
 def new_session(**values: object) -> Session:

@@ -17,6 +17,7 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.event import Event
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
 from core.domain.memory import MemoryBlock, compact_old_deltas
+from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
@@ -82,6 +83,7 @@ class Rows:
     session: Session
     tab1: Tab1Inputs
     script_run: int = 0
+    prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
     unsent: dict[Slot, str] = field(default_factory=dict)
     events: dict[EventId, Event] = field(default_factory=dict)
     blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
@@ -100,6 +102,8 @@ class Rows:
             at = changes.session.archived_at or self.session.archived_at
             self.session = replace(changes.session, archived_at=at)
         self.tab1 = changes.tab1 or self.tab1
+        if changes.prompt_blocks is not None:
+            self.prompt_blocks = changes.prompt_blocks
         self.unsent.update(changes.unsent)
         for request in changes.requests:
             born = self.requests.get(request.id, request).created_at
@@ -115,21 +119,22 @@ class Rows:
         for draft in changes.drafts:
             self.drafts.setdefault(draft.id, draft)
 
-    @property
-    def snapshot(self) -> Snapshot:
-        """The session as it is opened: its memory is not known yet."""
-        start = recent_from(self.session)
+    def snapshot(self, recent_prompts: int = 0) -> Snapshot:
+        """Return the session as it is opened: its memory is not known yet."""
+        start = recent_from(self.session, recent_prompts)
         at_boundary = (block for block in self.blocks.values() if block.last == self.session.boundary)
         kept = (request for request in self.requests.values() if is_kept_in_snapshot(request))
         return Snapshot(
             session=self.session,
             tab1=self.tab1,
+            prompt_blocks=self.prompt_blocks,
             unsent={slot: text for slot, text in self.unsent.items() if text},
             recent=tuple(event for event in self.log if event.prompt_index > start),
             requests=tuple(sorted(kept, key=lambda request: request.id)),
             draft_count=len(self.drafts),
             corrections=max((block.ordinal for block in at_boundary), default=0),
             is_memory_known=False,
+            recent_prompts=recent_prompts,
         )
 
     @property
@@ -237,8 +242,8 @@ class MemoryStore:
     async def writer_of(self, session_id: SessionId) -> WriterInfo | None:
         return (await self._rows(session_id)).holder
 
-    async def load(self, session_id: SessionId) -> Snapshot:
-        return (await self._rows(session_id)).snapshot
+    async def load(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
+        return (await self._rows(session_id)).snapshot(recent_prompts)
 
     async def memory(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         rows = await self._rows(session_id)

@@ -1,8 +1,10 @@
 """What no code path can do, because the database refuses it: raw SQL, past all of our code (design 4)."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 from uuid import uuid4
 
 import psycopg
@@ -330,3 +332,47 @@ def test_corrections_leave_the_chain_of_deltas_alone_and_stay_as_they_are(
     _refused(strict, APPEND_ONLY, f"UPDATE memory_block SET json_text = '[]' WHERE {of_corrections}", chapter)
     _refused(strict, APPEND_ONLY, f"DELETE FROM memory_block WHERE {of_corrections}", chapter)
     _refused(strict, errors.UniqueViolation, BLOCK, chapter, DELTA, 5, 7)
+
+
+PROMPT_BLOCKS = "INSERT INTO prompt_blocks (session_id, variant, variants, blocks) VALUES (%s, %s, %s, %s)"
+PROMPT_BLOCK: Final = {"id": 1, "name": "Tone", "text": "", "order": 100, "place": "rules", "is_on": True}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": 0},
+        {"id": 41},
+        {"order": 99},
+        {"order": 1_601},
+        {"order": "x"},
+        {"name": ""},
+        {"place": "nowhere"},
+        {"text": None},
+        {"is_on": "yes"},
+    ],
+)
+def test_a_prompt_block_has_bounds(chapter: SessionId, strict: Raw, change: dict[str, object]) -> None:
+    entry = json.dumps([PROMPT_BLOCK, {**PROMPT_BLOCK, **change}])
+    _refused(strict, errors.CheckViolation, PROMPT_BLOCKS, chapter, "default", [], entry)
+    strict.execute(PROMPT_BLOCKS, (chapter, "default", [], json.dumps([PROMPT_BLOCK])))
+
+
+@pytest.mark.parametrize(
+    ("variant", "variants", "blocks"),
+    [
+        ("noir", [], []),
+        ("noir", ["noir", *map(str, range(8))], []),
+        ("default", [], {}),
+        ("default", [], [1]),
+        ("default", [], [PROMPT_BLOCK] * 41),
+        ("default", [], [{**PROMPT_BLOCK, "text": "x" * 200_000}]),
+    ],
+    ids=["unknown variant", "nine variants", "no list", "a number", "41 blocks", "too long"],
+)
+def test_prompt_blocks_have_bounds(
+    chapter: SessionId, strict: Raw, variant: str, variants: list[str], blocks: object
+) -> None:
+    values = (chapter, variant, variants, json.dumps(blocks))
+    _refused(strict, errors.CheckViolation, PROMPT_BLOCKS, *values)
+    strict.execute(PROMPT_BLOCKS, (chapter, "noir", ["noir", "7"], json.dumps([PROMPT_BLOCK] * 40)))

@@ -156,7 +156,9 @@ def test_the_database_refuses_to_delete(chapter: SessionId, raw: Raw, name: str)
     _all_refused(raw, chapter, GONE[name], APPEND_ONLY)
 
 
-@pytest.mark.parametrize("table", ["session", "tab1_input", "unsent_text", "save_slot", "llm_request"])
+@pytest.mark.parametrize(
+    "table", ["session", "tab1_input", "unsent_text", "save_slot", "llm_request", "prompt_blocks"]
+)
 def test_the_database_refuses_to_empty(chapter: SessionId, raw: Raw, table: str) -> None:
     with pytest.raises(psycopg.Error) as caught, raw.transaction():
         raw.execute(f"TRUNCATE {table} CASCADE")

@@ -40,7 +40,8 @@ class Executor:
         handler = handler_of(request)
         calls = _Calls(self._gateway, request, cancellation, publish)
         try:
-            return await handler.run(Job(snapshot, self._builder, calls, self._store, self._save), request)
+            builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+            return await handler.run(Job(snapshot, builder, calls, self._store, self._save), request)
         except Exception as bug:
             # Answers were paid for, so their provenance is kept when processing them fails.
             if handler.stores_its_calls or not calls.call_records.artifacts:
@@ -51,7 +52,8 @@ class Executor:
     def needs_room(self, snapshot: Snapshot, request: ReplyRequest) -> bool:
         """Whether a prompt fits only if the text that is not in memory yet is shortened."""
         try:
-            context = self._builder.character(snapshot.known_to(request.slot), request.text)
+            builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+            context = builder.character(snapshot.known_to(request.slot), request.text)
         except StoryEngineError:
             return False  # No summary makes enough room; the prompt's own attempt reports it.
         return context.is_shortened

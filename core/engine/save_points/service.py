@@ -132,6 +132,7 @@ class SavePoints:
         return SavePointContent(
             session=session,
             tab1=snapshot.tab1,
+            prompt_blocks=snapshot.prompt_blocks,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
             corrections=snapshot.corrections,
@@ -162,6 +163,7 @@ class SavePoints:
         return SessionBody(
             session=replace(session, title=_title_with(title, slot.label), updated_at=self._clock()),
             tab1=content.tab1,
+            prompt_blocks=content.prompt_blocks,
             unsent=content.unsent,
             events=tuple(events),
             blocks=tuple(blocks),

@@ -32,6 +32,8 @@ def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
     notifications += [notices.MemoryAppended(block) for block in changes.blocks]
     notifications += [notices.DraftStored(draft) for draft in changes.drafts]
     notifications += [notices.UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
+    if changes.prompt_blocks is not None and changes.prompt_blocks != before.prompt_blocks:
+        notifications.append(notices.PromptBlocksChanged(changes.prompt_blocks))
     if changes.session is not None and changes.session != before.session:
         notifications.append(notices.SessionChanged(changes.session))
     for request in changes.requests:
@@ -41,7 +43,7 @@ def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
 
 async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     """Read the session and return what changed since `before`; raise StorageError."""
-    now = await store.load(before.session.id)
+    now = await store.load(before.session.id, recent_prompts=before.recent_prompts)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
     events = await store.log(now.session.id, first=first, last=last) if last >= first else ()
     blocks = await _new_blocks(store, before, now)
@@ -77,6 +79,7 @@ def diff_snapshots(
     changes = Changes(
         session_id=now.session.id,
         session=now.session,
+        prompt_blocks=now.prompt_blocks,
         events=tuple(events),
         blocks=tuple(blocks),
         drafts=tuple(drafts),

@@ -7,6 +7,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock
+from core.domain.prompt_block import PromptBlocks
 from core.domain.request import Request
 from core.domain.session import Session
 from core.domain.slot import Slot
@@ -110,6 +111,13 @@ class UnsentChanged(Notification):
 
     slot: Slot
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptBlocksChanged(Notification):
+    """The prompt blocks of the chapter, its variants or the active one were edited."""
+
+    prompt_blocks: PromptBlocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -274,3 +274,18 @@ def test_a_repair_stays_within_the_budget() -> None:
 def test_the_prompt_itself_is_fenced_last() -> None:
     context = builder().character(known(session(), (), ()), "What now?")
     assert context.messages[1].content.endswith(delimit(N.USER_PROMPT, "What now?"))
+
+
+@pytest.mark.parametrize("kind", ["exact", "stable"])
+@pytest.mark.parametrize(
+    ("asked", "first"), [(None, {"exact": 16, "stable": 15}), (10, {"exact": 13, "stable": 12})]
+)
+def test_as_many_prompts_stay_in_recent_context_as_are_set(
+    kind: RecentContext, asked: int | None, first: dict[str, int]
+) -> None:
+    profile = ProfileSettings(provider="openai", recent_context=kind, recent_prompts=asked)
+    build, mine = ContextBuilder(choose_models(profile)), session(prompts=22, boundary=21)
+    recent = [one for one in play(1, 22, words=2) if one.prompt_index > recent_from(mine, asked or 0)]
+    text = build.character(known(mine, memory(3, words=2), recent), "And?").messages[-1].content
+    told = [number for number in range(1, 23) if f"gm{number}w0 " in text]
+    assert told == list(range(first[kind], 23))

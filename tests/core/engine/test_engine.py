@@ -95,7 +95,7 @@ async def test_a_chapter_is_changed_from_the_list_and_its_lock_given_back(
 async def test_the_lock_is_given_back_where_a_change_from_the_list_fails(
     engine: Engine, store: FaultyStore, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: object) -> None:
+    async def fail(*_: object, **options: object) -> None:
         raise AWAY
 
     for method in ("commit", "archive"):
@@ -108,7 +108,7 @@ async def test_the_lock_is_given_back_where_a_change_from_the_list_fails(
 async def test_the_lock_is_given_back_where_a_chapter_cannot_be_read(
     engine: Engine, store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: object) -> None:
+    async def fail(*_: object, **options: object) -> None:
         raise AWAY
 
     monkeypatch.setattr(store, "load", fail)
@@ -169,7 +169,7 @@ async def test_a_reset_that_cannot_make_the_new_chapter_leaves_the_old_one_as_it
 ) -> None:
     room = Room(active().snapshot)
 
-    async def fail(*_: object) -> None:
+    async def fail(*_: object, **options: object) -> None:
         raise AWAY
 
     monkeypatch.setattr(room.store, "create", fail)
@@ -292,7 +292,7 @@ async def test_a_window_that_reads_along_says_that_the_store_is_away_and_reads_o
         assert not await session.take_over()
         await other.aclose()
 
-        async def fail(*_: object) -> None:
+        async def fail(*_: object, **options: object) -> None:
             raise AWAY
 
         with monkeypatch.context() as patched:

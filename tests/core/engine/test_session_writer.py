@@ -220,7 +220,7 @@ async def test_who_takes_over_has_read_what_was_stored_and_gives_the_lock_back_w
         await scene.write("Mine")
     await other.aclose()
 
-    async def fail(*_: object) -> Snapshot:
+    async def fail(*_: object, **options: object) -> Snapshot:
         raise AWAY
 
     with monkeypatch.context() as patched:

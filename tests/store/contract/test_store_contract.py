@@ -12,6 +12,7 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.limits import Limits
 from core.domain.memory import is_full
+from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.prompt_range import PromptRange
 from core.domain.request import Content, RequestState, SummaryRequest
 from core.domain.session import Session, Tab1Inputs
@@ -36,16 +37,43 @@ async def test_a_new_session_comes_back_as_it_was(store: SessionStore) -> None:
         limits=Limits(chunk_size=3, prompt=9),
     )
     tab1 = Tab1Inputs(world="w\n\t'\"\\", chapter="%s {} :x", identities={Slot.GREEN: "I keep the gate."})
-    await store.create(chapters.creation(session, tab1))
+    await store.create(replace(chapters.creation(session, tab1), prompt_blocks=chapters.PROMPT_BLOCKS))
     snapshot = await store.load(session.id)
     assert snapshot.session == session
     assert snapshot.tab1 == tab1
+    assert snapshot.prompt_blocks == chapters.PROMPT_BLOCKS
     assert (snapshot.is_memory_known, snapshot.recent, snapshot.requests, snapshot.unsent) == (
         False,
         (),
         (),
         {},
     )
+
+
+async def test_prompt_blocks_are_replaced_whole_and_other_commits_leave_them_alone(
+    store: SessionStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    assert (await store.load(session.id)).prompt_blocks == NO_PROMPT_BLOCKS
+    for blocks in (chapters.PROMPT_BLOCKS, chapters.PROMPT_BLOCKS.without_block(2), NO_PROMPT_BLOCKS):
+        await store.commit(Changes(session_id=session.id, prompt_blocks=blocks), lease)
+        await store.commit(Changes(session_id=session.id, unsent={Slot.RED: "and"}), lease)
+        assert (await store.load(session.id)).prompt_blocks == blocks
+
+
+async def test_a_snapshot_holds_as_many_prompts_as_recent_context_is_to_have(
+    store: SessionStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    session = await chapters.play(store, session, lease, 24)
+    deltas = tuple(chapters.delta(session, number * 7 - 6, number * 7) for number in (1, 2, 3))
+    session = replace(session, boundary=21)
+    await store.commit(Changes(session_id=session.id, session=session, blocks=deltas), lease)
+    for asked, first in ((0, 15), (7, 15), (10, 12), (20, 2), (100, 1)):
+        snapshot = await store.load(session.id, recent_prompts=asked)
+        assert snapshot.recent[0].prompt_index == first
+        assert snapshot.recent_prompts == asked
+        assert snapshot.after(Changes(session_id=session.id)).recent == snapshot.recent
 
 
 async def test_everything_a_commit_can_bring_comes_back(
