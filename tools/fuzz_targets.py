@@ -23,6 +23,7 @@ from core.config.models import defaults_for
 from core.config.paths import ENV_FILE
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
+from core.domain.prompt_block import cleaned, problems_of
 from core.domain.request import RequestState
 from core.domain.session import SessionState
 from core.domain.transcript import render_all
@@ -85,6 +86,8 @@ def check_play_file(content: bytes) -> None:
     texts += [text for agent in script.agents for text in (agent.name, agent.identity)]
     texts += [prompt.text for prompt in script.prompts]
     assert all(clean(text) == text for text in texts), "a text that is not clean got in"
+    assert cleaned(script.prompt_blocks) == script.prompt_blocks, "a prompt block that is not clean got in"
+    assert not any(problems_of(script.prompt_blocks)), "a prompt block that cannot be stored got in"
     assert 1 <= len(script.agents) <= 7
     assert {prompt.slot for prompt in script.prompts} <= {agent.slot for agent in script.agents}
     assert script.key == script.key

@@ -65,6 +65,7 @@ class ScriptPlayer:
     async def play(self) -> None:
         """Play to a stored draft; raise the error that stops it, after which all earlier steps are stored."""
         await self._session.wait_idle()
+        await self._use_prompt_blocks()
         if self._state is SessionState.DRAFT_TAB1:
             await self._set_up()
         if not self._script.prompts:
@@ -116,6 +117,12 @@ class ScriptPlayer:
         pairs += [(cast[agent.slot].identity, agent.identity) for agent in script.agents]
         if any(current.strip() and current != scripted for current, scripted in pairs):
             await self._session.create_save_point("before the script was played again")
+
+    async def _use_prompt_blocks(self) -> None:
+        """Give the chapter the prompt blocks of the script; without any, those that the GM made stay."""
+        blocks = self._script.prompt_blocks
+        if blocks and blocks != self._session.snapshot.prompt_blocks:
+            await self._session.edit_prompt_blocks(blocks)
 
     async def _define(self) -> None:
         """Store the script's narrative definition and target, unless they are stored already."""

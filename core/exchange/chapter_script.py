@@ -7,36 +7,26 @@ its field, as in `prompt 4: to`. Text is cleaned before it is measured, and stri
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import Final
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
+from core.domain.prompt_block import PromptBlocks
 from core.domain.slot import Slot, first_slots, slot_after
+from core.exchange.script_blocks import read_prompt_blocks
+from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
 from core.text.canonical_json import canonical, checksum
-from core.text.cleaning import clean, clean_line, is_blank
+from core.text.cleaning import clean_line, is_blank
 
 MAX_FILE_BYTES = 5_000_000
 MAX_TITLE = 120
 _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
-_FILE_KEYS = ("title", "world", "chapter", "narrative", "target_words", "agent", "prompt")
+_FILE_KEYS = ("title", "world", "chapter", "narrative", "target_words", "variant", "agent", "block", "prompt")
 _AGENT_KEYS = ("name", "identity")
 _PROMPT_KEYS = ("to", "text")
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptProblem:
-    """One problem: `location` is a field, a line or the file, `message` describes it."""
-
-    location: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.location} {self.message}"
 
 
 class ChapterScriptError(StoryEngineError):
@@ -88,6 +78,8 @@ class ChapterScript:
     target_words: int | None
     agents: tuple[ScriptAgent, ...]
     prompts: tuple[ScriptPrompt, ...]
+    prompt_blocks: PromptBlocks
+    """Those of the file (`[[block]]`), and its `variant`; where it has neither, those of the chapter stay."""
 
     @property
     def names(self) -> Mapping[Slot, str]:
@@ -98,8 +90,8 @@ class ChapterScript:
     def key(self) -> str:
         """SHA-256 of the set-up in hexadecimal, by which a second run finds its session.
 
-        It does not cover prompts, narrative definition and target, which may change while the chapter is
-        played.
+        It does not cover prompts, prompt blocks, narrative definition and target, which may change while the
+        chapter is played.
         """
         setup = {
             "title": self.title,
@@ -164,23 +156,22 @@ def _toml_problem(error: tomllib.TOMLDecodeError) -> ScriptProblem:
     return ScriptProblem(location or "the file", f"is not valid TOML: {clean_line(cause)}.")
 
 
-class _Reader:
-    """Reads a parsed document and collects all problems; an invalid field counts as empty."""
-
-    def __init__(self) -> None:
-        self._problems: list[ScriptProblem] = []
+class _Reader(FieldReader):
+    """Reads a parsed document and collects all problems."""
 
     def script(self, document: Mapping[str, object]) -> ChapterScript:
-        self._refuse_unknown(document, _FILE_KEYS, "")
-        title = clean_line(self._text(document, "title", "title", MAX_TITLE))
-        world = self._text(document, "world", "world", _LIMITS.world, is_required=True)
-        chapter = self._text(document, "chapter", "chapter", _LIMITS.chapter, is_required=True)
-        definition = self._text(document, "narrative", "narrative", _LIMITS.definition)
+        self.refuse_unknown(document, _FILE_KEYS, "")
+        title = clean_line(self.text(document, "title", "title", MAX_TITLE))
+        world = self.text(document, "world", "world", _LIMITS.world, is_required=True)
+        chapter = self.text(document, "chapter", "chapter", _LIMITS.chapter, is_required=True)
+        definition = self.text(document, "narrative", "narrative", _LIMITS.definition)
         target_words = self._target_words(document.get("target_words"))
-        agents = self._agents(self._tables(document, "agent"))
-        prompts = self._prompts(self._tables(document, "prompt") or [], agents)
-        if self._problems:
-            raise ChapterScriptError(self._problems)
+        agents = self._agents(self.tables(document, "agent"))
+        cast = {agent.slot: agent.name for agent in agents}
+        prompt_blocks = read_prompt_blocks(self, document, cast)
+        prompts = self._prompts(self.tables(document, "prompt") or [], agents)
+        if self.problems:
+            raise ChapterScriptError(self.problems)
         return ChapterScript(
             title=title,
             world=world,
@@ -189,47 +180,15 @@ class _Reader:
             target_words=target_words,
             agents=agents,
             prompts=prompts,
+            prompt_blocks=prompt_blocks,
         )
-
-    def _report(self, location: str, message: str) -> None:
-        self._problems.append(ScriptProblem(location, message))
-
-    def _refuse_unknown(self, table: Mapping[str, object], known: tuple[str, ...], owner: str) -> None:
-        for key in table:
-            if key not in known:
-                near = get_close_matches(key, known, n=1)
-                advice = f"did you mean {near[0]}?" if near else f"the keys here are {', '.join(known)}."
-                self._report(f"{owner}{_quoted(key)}", f"is not a known key; {advice}")
-
-    def _tables(self, document: Mapping[str, object], key: str) -> list[Mapping[str, object]] | None:
-        value = document.get(key, [])
-        if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-            return value
-        self._report(key, f"must be written as a table for each one, headed [[{key}]].")
-        return None
-
-    def _text(
-        self, table: Mapping[str, object], key: str, location: str, limit: int, *, is_required: bool = False
-    ) -> str:
-        value = table.get(key, "")
-        if not isinstance(value, str):
-            self._report(location, f"must be text in quotes, not {_kind(value)}.")
-            return ""
-        text = clean(value).strip()
-        if is_blank(text):
-            if is_required:
-                self._report(location, "is missing." if key not in table else "is blank.")
-            return ""
-        if len(text) > limit:
-            self._report(location, f"has {len(text):,} characters, and {limit:,} fit.")
-        return text
 
     def _target_words(self, value: object) -> int | None:
         if value is None:
             return None
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LIMITS.draft_words:
             return value
-        self._report("target_words", f"must be a whole number from 1 to {_LIMITS.draft_words:,}.")
+        self.report("target_words", f"must be a whole number from 1 to {_LIMITS.draft_words:,}.")
         return None
 
     def _agents(self, tables: list[Mapping[str, object]] | None) -> tuple[ScriptAgent, ...]:
@@ -237,76 +196,40 @@ class _Reader:
             return ()
         if not 1 <= len(tables) <= len(Slot):
             found = f"occurs {len(tables)} times" if tables else "is missing"
-            self._report("[[agent]]", f"{found}; a chapter has 1 to {len(Slot)} characters.")
+            self.report("[[agent]]", f"{found}; a chapter has 1 to {len(Slot)} characters.")
         agents: list[ScriptAgent] = []
         # Characters beyond the seventh are one problem, reported above; their contents are not checked.
         for slot, table in zip(Slot, tables, strict=False):
             owner = f"agent {slot.value}: "
-            self._refuse_unknown(table, _AGENT_KEYS, owner)
+            self.refuse_unknown(table, _AGENT_KEYS, owner)
             name = self._name(table, slot, agents)
-            identity = self._text(table, "identity", f"{owner}identity", _LIMITS.identity)
+            identity = self.text(table, "identity", f"{owner}identity", _LIMITS.identity)
             agents.append(ScriptAgent(slot=slot, name=name, identity=identity))
         return tuple(agents)
 
     def _name(self, table: Mapping[str, object], slot: Slot, earlier: Sequence[ScriptAgent]) -> str:
         location = f"agent {slot.value}: name"
-        name = self._text(table, "name", location, _LIMITS.name)
+        name = self.text(table, "name", location, _LIMITS.name)
         if "\n" in name:
-            self._report(location, "must be on one line.")
+            self.report(location, "must be on one line.")
         name = clean_line(name) or slot.default_name
         for agent in earlier:
             if agent.name.casefold() == name.casefold():
-                self._report(location, f"= {_quoted(name)} is already the name of agent {agent.slot.value}.")
+                self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
         return name
 
     def _prompts(
         self, tables: list[Mapping[str, object]], agents: tuple[ScriptAgent, ...]
     ) -> tuple[ScriptPrompt, ...]:
         slots = tuple(agent.slot for agent in agents) or first_slots(1)
+        cast = {agent.slot: agent.name for agent in agents}
         next_slot = slots[0]
         prompts: list[ScriptPrompt] = []
         for number, table in enumerate(tables, start=1):
             owner = f"prompt {number}: "
-            self._refuse_unknown(table, _PROMPT_KEYS, owner)
-            slot = self._addressee(table["to"], agents, f"{owner}to") if "to" in table else next_slot
-            text = self._text(table, "text", f"{owner}text", _LIMITS.prompt, is_required=True)
+            self.refuse_unknown(table, _PROMPT_KEYS, owner)
+            slot = self.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
+            text = self.text(table, "text", f"{owner}text", _LIMITS.prompt, is_required=True)
             prompts.append(ScriptPrompt(slot=slot or next_slot, text=text))
             next_slot = slot_after(slot or next_slot, slots)
         return tuple(prompts)
-
-    def _addressee(self, to: object, agents: tuple[ScriptAgent, ...], location: str) -> Slot | None:
-        if isinstance(to, int) and not isinstance(to, bool):
-            slot = next((agent.slot for agent in agents if agent.slot == to), None)
-        elif isinstance(to, str):
-            name = clean_line(to).casefold()
-            slot = next((agent.slot for agent in agents if agent.name.casefold() == name), None)
-        else:
-            self._report(location, f"must be a name or a slot number, not {_kind(to)}.")
-            return None
-        if slot is None and agents:
-            cast = ", ".join(agent.name for agent in agents)
-            # Python refuses to print numbers with very many digits.
-            shown = _quoted(to) if isinstance(to, str) else str(to) if abs(to) < 1_000_000 else "that number"
-            self._report(location, f"= {shown} names no character; the cast is {cast}.")
-        return slot
-
-
-_KINDS: Final[Mapping[type, str]] = {
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    str: "text",
-    list: "a list",
-    dict: "a table",
-}
-
-
-def _kind(value: object) -> str:
-    """Name the type of a TOML value for the GM."""
-    return _KINDS.get(type(value), "a date or time")
-
-
-def _quoted(text: str) -> str:
-    line = clean_line(text)
-    shown = line if len(line) <= 60 else line[:59] + "…"
-    return f'"{shown}"'

@@ -16,7 +16,9 @@ from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.save_points.service import SavePoints
+from core.engine.script_player import ScriptPlayer
 from core.engine.sync.notifications import PromptBlocksChanged
+from core.exchange.chapter_script import parse_chapter_script
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.providers.base import ModelRequest
 from core.text.canonical_json import canonical, checksum
@@ -188,3 +190,36 @@ async def test_a_preview_has_the_blocks_and_as_many_prompts_as_are_set(store: Po
     await asyncio.wait_for(again.wait(await again.submit_prompt(Slot.RED, "More?")), 15)
     assert again.snapshot.recent[0].prompt_index <= 3
     await again.aclose()
+
+
+PLAIN_SCRIPT = """
+world = "A sea."
+chapter = "The lamp."
+[[agent]]
+name = "Kara"
+[[prompt]]
+text = "Who is there?"
+"""
+SCRIPT = f"""
+variant = "grim"
+{PLAIN_SCRIPT}
+[[block]]
+name = "Weather"
+text = "It always rains here."
+"""
+
+
+async def test_a_headless_play_has_the_blocks_of_its_script_from_the_lock_on(store: PostgresStore) -> None:
+    model = Recorder()
+    async with window(store, model) as session:
+        await ScriptPlayer(session, parse_chapter_script(SCRIPT), lambda _: None).play()
+        assert len(model.calls) == 4
+        assert all("It always rains" in sent(call) for call in model.calls)
+        assert session.snapshot.prompt_blocks.variant == "grim"
+
+
+async def test_a_script_that_names_no_blocks_leaves_those_of_the_gm_alone(store: PostgresStore) -> None:
+    async with window(store, None) as session:
+        await session.edit_prompt_blocks(BLOCKS)
+        await ScriptPlayer(session, parse_chapter_script(PLAIN_SCRIPT), lambda _: None).play()
+        assert session.snapshot.prompt_blocks == BLOCKS
