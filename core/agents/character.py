@@ -49,6 +49,14 @@ def build_context(setup: AgentSetup, knowledge: Knowledge, prompt_text: str) -> 
     return setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
 
 
+def fixed_tokens(setup: AgentSetup, own: Character) -> int:
+    """Return the tokens of what is the same in every input of a character: all but memory and prompts."""
+    identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
+    changing = (SegmentName.STRUCTURED_MEMORY, SegmentName.RECENT_CONTEXT, SegmentName.USER_PROMPT)
+    frames = (setup.fenced(name, "") for name in changing)
+    return total((*setup.beginning, identity, *frames, *setup.cue(own.name)))
+
+
 def identity_text(own: Character) -> str:
     """Return who the character is: name and colour, then the GM's text."""
     return f"Name: {own.name}\nSlot: {own.slot.value} ({own.slot.colour})\n\n{own.identity}".rstrip()

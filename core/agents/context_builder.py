@@ -25,11 +25,12 @@ from dataclasses import replace
 
 from core.agents import character, context_summary, narrative, prompt_blocks, world_lock
 from core.agents.narrative import NarrativePart
+from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
-from core.context.visibility import Knowledge, known_to
+from core.context.visibility import Knowledge
 from core.domain.cast import Cast
 from core.domain.event import Event
 from core.domain.memory import MemoryBlock
@@ -53,6 +54,8 @@ class ContextBuilder:
         self._recent_context = choices.recent_context
         self._recent_prompts = choices.recent_prompts
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
+        self._plain: ContextBuilder | None = None
+        """The builder without prompt blocks, of one that has some."""
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -62,11 +65,14 @@ class ContextBuilder:
         }
 
     def with_prompt_blocks(self, blocks: PromptBlocks) -> "ContextBuilder":
-        """Return what builds inputs with these prompt blocks: itself where the chapter has none."""
+        """Return what builds inputs with these prompt blocks in place of any others."""
+        if self._plain is not None:
+            return self._plain.with_prompt_blocks(blocks)
         if not blocks.blocks:
             return self
         if self._newest is None or self._newest[0] != blocks:
             made = copy(self)
+            made._plain = self
             made._setups = {
                 role: prompt_blocks.with_blocks(setup, blocks) for role, setup in self._setups.items()
             }
@@ -75,6 +81,11 @@ class ContextBuilder:
             }
             self._newest = (blocks, made)
         return self._newest[1]
+
+    def outline(self, blocks: PromptBlocks, role: AgentRole, slot: Slot | None) -> PromptOutline:
+        """Return what every input of an agent begins with, with these prompt blocks in place of any other."""
+        setup = self._character(slot) if slot is not None else self._setups[role]
+        return prompt_blocks.outline_of(setup, blocks, slot)
 
     def _character(self, slot: Slot) -> AgentSetup:
         return self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
@@ -126,8 +137,7 @@ class ContextBuilder:
         """Yield how each character is called, and the tokens of system prompt and identity."""
         for own in Cast(session, tab1).playing:
             setup = self._character(own.slot)
-            made = character.build_context(setup, known_to(own, session, (), ()), "")
-            yield setup, made.tokens
+            yield setup, character.fixed_tokens(setup, own)
 
     def character(self, knowledge: Knowledge, prompt_text: str) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after

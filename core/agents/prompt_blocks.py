@@ -1,7 +1,7 @@
 """The GM's prompt blocks in the input of an agent, and what room they may take of it (design 16)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, total
@@ -61,6 +61,48 @@ def _material(setup: AgentSetup, applied: Sequence[PromptBlock]) -> tuple[Segmen
     return tuple(
         setup.fenced(SegmentName.PROMPT_BLOCK, f"{block.name}\n\n{block.text.strip()}") for block in material
     )
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinePart:
+    """One part of what every input of an agent begins with; `block` is None for what is built in."""
+
+    name: str
+    tokens: int
+    block: PromptBlock | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOutline:
+    """What every input of an agent begins with, part by part, and how many tokens an input may have."""
+
+    parts: tuple[OutlinePart, ...]
+    budget: int
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all parts."""
+        return sum(part.tokens for part in self.parts)
+
+
+def outline_of(setup: AgentSetup, prompt_blocks: PromptBlocks, slot: Slot | None = None) -> PromptOutline:
+    """Return the outline of an agent's input with these prompt blocks; `setup` has none of them yet."""
+    applied = prompt_blocks.applying(setup.role, slot)
+    in_turn = (
+        *(block for block in applied if block.place is BlockPlace.RULES),
+        *(block for block in applied if block.place is BlockPlace.MATERIAL),
+    )
+    parts: list[OutlinePart] = []
+    blocks = iter(in_turn)
+    for segment in with_blocks(setup, prompt_blocks, slot).beginning:
+        if segment.name is SegmentName.PROMPT_BLOCK:
+            block = next(blocks)
+            parts.append(OutlinePart(block.name, segment.tokens, block))
+        elif segment.name is SegmentName.SYSTEM_PROMPT:
+            parts.append(OutlinePart(setup.prompt.label, segment.tokens))
+        else:
+            parts.append(OutlinePart(segment.name.replace("_", " ").capitalize(), segment.tokens))
+    return PromptOutline(tuple(parts), setup.budget)
 
 
 def block_tokens(setup: AgentSetup) -> int:

@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import partial
 
 from core.agents.context_builder import ContextBuilder
+from core.agents.prompt_blocks import PromptOutline
+from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.event import Event
@@ -194,6 +196,10 @@ class SessionHandle(SessionReader):
                 snapshot, self._builder, prompt_blocks, self._clock()
             )
         )
+
+    def outline(self, role: AgentRole, slot: Slot | None = None) -> PromptOutline:
+        """Return what every input of an agent begins with now; for a character, `slot` says which."""
+        return self._builder.outline(self.snapshot.prompt_blocks, role, slot)
 
     async def define_narrative(self, text: str, target_words: int | None) -> None:
         """Store the definition of the narrative agent."""

@@ -217,6 +217,13 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if session is not None:
             self.push_screen(ProvenanceScreen(session))
 
+    def action_prompt_blocks(self) -> None:
+        """Edit the prompt blocks of the chapter and its variants."""
+        from storyengine_tui.screens.prompt_blocks.blocks_screen import PromptBlocksScreen
+
+        if self.session is not None:
+            self.push_screen(PromptBlocksScreen(self.workspace, self.session))
+
     def action_help(self) -> None:
         """Show the keys of what has the focus."""
         from storyengine_tui.screens.system.help_screen import HelpScreen

@@ -64,6 +64,9 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
                 "Set aside (Archive)", "Take this chapter off the list; nothing is lost", app.action_archive
             )
         yield SystemCommand(
+            "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
+        )
+        yield SystemCommand(
             "Calls", "Everything that was sent to a model, and what came back", app.action_provenance
         )
     yield SystemCommand("Help", "The keys that work here", app.action_help)

@@ -170,6 +170,9 @@ def install(reaper: Reaper) -> None:
     seams.confirming(SessionHandle, "submit_prompt", lambda _, slot, text, **options: [text])
     seams.confirming(SessionHandle, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
     seams.confirming(SessionHandle, "define_narrative", lambda _, text, words: [text])
+    seams.confirming(
+        SessionHandle, "edit_prompt_blocks", lambda _, edited: [block.text for block in edited.blocks]
+    )
     _install_streams(reaper)
     _install_migration(reaper, seams)
     _install_backup(reaper, seams)
@@ -196,6 +199,8 @@ def commit_name(changes: Changes) -> str:
         return "early summary wanted"
     for kind, state in kinds.items():
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
+    if changes.prompt_blocks is not None:
+        return "prompt blocks stored"
     return "tab 1 stored" if changes.tab1 is not None else "session stored"
 
 

@@ -27,6 +27,11 @@ LONG_PROMPTS = 14
 LONG = " Go on, and tell me more." * 780
 """Nearly 20,000 characters: five prompts of them are summarised before the next one can go."""
 NARROW = {"STORYENGINE_PROFILES__LOCAL__CHARACTER__MAX_INPUT_TOKENS": "24000"}
+BLOCK = """
+[[block]]
+name = "Weather"
+text = "It rains in {}."
+"""
 REPLIES = """
 [[reply]]
 match = { schema = "world_chapter_lock" }
@@ -251,7 +256,7 @@ class Play:
         self._calls.clear()
         title = f"Tortured {self._chapters}"
         return self._torturer.home.write(
-            f"{title}.toml", chapter_script(title, self._prompts, more=self._more)
+            f"{title}.toml", chapter_script(title, self._prompts, more=self._more) + BLOCK.format(title)
         )
 
 

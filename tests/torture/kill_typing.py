@@ -1,4 +1,4 @@
-"""Kills while the GM types without a pause: a prompt, the world on tab 1, the definition of the narrative.
+"""Kills while the GM types without a pause: a prompt, the world, the definition, a prompt block and more.
 
 The program dies, or all of it; or PostgreSQL alone: then the program goes on, and stores all that was typed.
 """
@@ -46,6 +46,17 @@ FIELDS = (
         "narrative begun: before",
         ((("f4",), "How to write it"),),
         "SELECT definition FROM session",
+    ),
+    Field(
+        "a prompt block",
+        UNENDED,
+        (
+            ((), "being played"),
+            (("ctrl+p", *"prompt b"), "Your own rules"),
+            (("enter",), "· variant"),
+            (("n",), "keep in mind"),
+        ),
+        "SELECT blocks::text FROM prompt_blocks",
     ),
     Field(
         "a correction",

@@ -32,6 +32,7 @@ UNION ALL SELECT text FROM llm_request WHERE state IN ('pending', 'processing', 
 UNION ALL SELECT text FROM unsent_text
 UNION ALL SELECT world FROM tab1_input UNION ALL SELECT chapter FROM tab1_input
 UNION ALL SELECT payload->>'correction' FROM memory_block WHERE ordinal > 0
+UNION ALL SELECT jsonb_path_query(blocks, '$[*].text') #>> '{}' FROM prompt_blocks
 UNION ALL SELECT title FROM session UNION ALL SELECT definition FROM session
 """
 

@@ -1,9 +1,12 @@
 """The engine, the one open session of this window, and the commands that change which session is open."""
 
 import asyncio
+import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from core.config.paths import Paths
+from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.last_session import LastPanel, read_last_session, write_last_session
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from core.engine.engine import Engine
     from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.system.example_chapters import ExampleChapter
+
+log = logging.getLogger(__name__)
 
 
 class Workspace:
@@ -24,6 +29,8 @@ class Workspace:
         self._mutex = asyncio.Lock()
         self.engine: Engine | None = None
         self.session: SessionHandle | None = None
+        self.store_editor: Callable[[], Awaitable[None]] | None = None
+        """Stores what is typed over the chapter, while something is; raises StoryEngineError."""
         self._is_closed = False
 
     def require_engine(self) -> "Engine":
@@ -71,9 +78,20 @@ class Workspace:
         With `insists`, raise StoryEngineError if typed text cannot be stored.
         """
         async with self._mutex:
+            await self._store_editor(insists=insists)
             if insists:
                 await self._chapter.flush_or_raise()
             await self._close()
+
+    async def _store_editor(self, *, insists: bool) -> None:
+        if self.store_editor is None:
+            return
+        try:
+            await self.store_editor()
+        except StoryEngineError as error:
+            if insists:
+                raise
+            log.error("what is typed over the chapter could not be stored: %s", error)
 
     async def close_for_good(self) -> None:
         """Close, and prevent that a start that is still running opens a session."""

@@ -131,7 +131,9 @@ def test_the_same_blocks_have_the_same_builder_and_none_have_the_plain_one() -> 
     made = build.with_prompt_blocks(BLOCKS)
     assert build.with_prompt_blocks(replace(BLOCKS)) is made
     assert build.with_prompt_blocks(NO_PROMPT_BLOCKS) is build
-    other = build.with_prompt_blocks(BLOCKS.without_block(2))
+    assert made.with_prompt_blocks(NO_PROMPT_BLOCKS) is build
+    assert made.with_prompt_blocks(BLOCKS) is made
+    other = made.with_prompt_blocks(BLOCKS.without_block(2))
     now = known(session(), (), ())
     assert other.character(now, "So?") != made.character(now, "So?")
     assert "Be grim." not in str(build.character(now, "So?").messages)

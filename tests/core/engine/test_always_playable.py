@@ -14,6 +14,7 @@ from core.config.settings import AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.memory import corrections_length
+from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
 from core.domain.request import SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
@@ -42,8 +43,11 @@ replies = st.tuples(st.sampled_from(LETTERS), st.one_of(lengths, st.just(1_000_0
 corrections = st.lists(
     st.tuples(st.sampled_from(LETTERS), st.one_of(st.integers(1, 400), st.just(2_000))), max_size=5
 )
-turns = st.lists(st.tuples(corrections, texts, replies, st.booleans()), min_size=1, max_size=9)
-Turn = tuple[list[tuple[str, int]], tuple[str, int], tuple[str, int], bool]
+block_texts = st.lists(
+    st.tuples(st.sampled_from(LETTERS), st.one_of(st.integers(1, 400), st.just(4_000))), max_size=4
+)
+turns = st.lists(st.tuples(corrections, block_texts, texts, replies, st.booleans()), min_size=1, max_size=9)
+Turn = tuple[list[tuple[str, int]], list[tuple[str, int]], tuple[str, int], tuple[str, int], bool]
 
 
 def told(sample: tuple[str, int], limit: int) -> str:
@@ -61,7 +65,7 @@ class Chapter:
     """The engine's steps, with the inputs that it would send and no model behind them."""
 
     def __init__(self, choices: ModelAssignments, builder: ContextBuilder, field: tuple[str, int]) -> None:
-        self.choices, self.builder, self.sim = choices, builder, Simulation()
+        self.choices, self._builder, self.sim = choices, builder, Simulation()
         limits = self.sim.snapshot.session.limits
         edit = Tab1Edit(
             world=told(field, limits.world),
@@ -70,6 +74,28 @@ class Chapter:
             agent_count=7,
         )
         self.sim.store(commands.edit_tab1(self.sim.snapshot, edit, self.sim.now))
+
+    @property
+    def builder(self) -> ContextBuilder:
+        """What builds inputs with the prompt blocks that the chapter has now."""
+        return self._builder.with_prompt_blocks(self.sim.snapshot.prompt_blocks)
+
+    def edit_blocks(self, texts: list[tuple[str, int]]) -> bool:
+        """Have these prompt blocks in place of others, and return whether the models have room for them."""
+        blocks = tuple(
+            PromptBlock(id=number, name="x", text=told(text, LONGEST_PROMPT_BLOCK))
+            for number, text in enumerate(texts, start=1)
+        )
+        sim = self.sim
+        try:
+            sim.store(
+                commands.edit_prompt_blocks(sim.snapshot, self.builder, PromptBlocks(blocks=blocks), sim.now)
+            )
+        except StoryEngineError as error:
+            if error.code is not ErrorCode.LIMIT_EXCEEDED:
+                raise
+            return False
+        return True
 
     def lock(self) -> None:
         snapshot = self.sim.snapshot
@@ -135,16 +161,18 @@ def fits(attempt: Callable[[], object]) -> bool:
 
 @pytest.mark.parametrize("name", PROFILES)
 @settings(max_examples=12, deadline=None)
-@given(field=texts, turns=turns)
+@given(field=texts, early=block_texts, turns=turns)
 def test_no_sequence_of_legal_texts_and_corrections_ends_in_a_chapter_that_cannot_go_on(
-    name: str, field: tuple[str, int], turns: list[Turn]
+    name: str, field: tuple[str, int], early: list[tuple[str, int]], turns: list[Turn]
 ) -> None:
     choices = choices_of(name)
     chapter = Chapter(choices, ContextBuilder(choices), field)
+    chapter.edit_blocks(early)
     if not fits(chapter.lock):
         return  # Nothing is locked: the GM shortens the world, the chapter or the identity.
     bound = choices[AgentRole.CHARACTER].max_answer_characters
-    for corrections, prompt, reply, is_summary_lost in turns:
+    for corrections, blocks, prompt, reply, is_summary_lost in turns:
+        chapter.edit_blocks(blocks)
         for correction in corrections:
             chapter.correct(told(correction, LONGEST_CORRECTION))
         text = told(prompt, 20_000)

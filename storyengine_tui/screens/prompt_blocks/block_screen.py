@@ -1,0 +1,201 @@
+"""One prompt block as it is edited: what is typed is stored within a second, as on the tabs (design 10)."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Select, Static
+
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, BlockPlace, PromptBlock
+from core.domain.state_machine import Command
+from core.engine.session_handle import SessionHandle
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.prompt_blocks.conditions import AGENT_NAMES, TypedBlock
+from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.key_line import KeyLine
+
+PLACES: tuple[tuple[str, BlockPlace], ...] = (
+    ("with the rules, behind the system prompt", BlockPlace.RULES),
+    ("with the material, in front of it", BlockPlace.MATERIAL),
+)
+SWITCHED_OFF = "Stored, and switched off:"
+GONE = "This block was deleted in another window; copy what you need."
+
+
+class BlockScreen(OverlayScreen[None]):
+    """Edits one block; Esc goes back, with everything stored."""
+
+    CSS_PATH = "prompt_blocks.tcss"
+    HELP = (
+        "An empty condition holds always; those that are set hold together. Names have commas between them. "
+        "A lower order comes first. Everything typed is stored by itself, and used from the next call on."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
+
+    def __init__(self, workspace: Workspace, session: SessionHandle, block_id: int) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._session = session
+        self._block_id = block_id
+        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+
+    def compose(self) -> ComposeResult:
+        """Compose the fields over the text."""
+        block = self._session.snapshot.prompt_blocks.find(self._block_id) or PromptBlock(
+            id=self._block_id, name="?"
+        )
+        typed = TypedBlock.of(block, self._session.snapshot.session)
+        yield Static("Prompt block", id="heading", markup=False)
+        name = FormField(typed.name, compact=True, max_length=LONGEST_BLOCK_NAME, id="name")
+        yield self._line("Name", name)
+        yield self._line("Order", FormField(typed.order, compact=True, max_length=5, id="order"))
+        yield self._line(
+            "Place",
+            GuardedSelect[BlockPlace](PLACES, value=typed.place, allow_blank=False, compact=True, id="place"),
+        )
+        for label, value, holder, key in self._conditions(typed):
+            yield self._line(label, FormField(value, compact=True, placeholder=holder, id=key))
+        with Horizontal(classes="line"):
+            yield Static("", id="problem", markup=False)
+            yield Static("", id="saved", markup=False)
+            yield CharCounter(LONGEST_PROMPT_BLOCK, length=len(typed.text), id="counter")
+        yield CappedTextArea(
+            typed.text,
+            limit=LONGEST_PROMPT_BLOCK,
+            placeholder="What the agent is to keep in mind.",
+            id="text",
+        )
+        yield Banner(id="result")
+        yield KeyLine(offers_palette=False)
+
+    def _conditions(self, typed: TypedBlock) -> tuple[tuple[str, str, str, str], ...]:
+        session, blocks = self._session.snapshot.session, self._session.snapshot.prompt_blocks
+        cast = ", ".join(name for _, name in session.roster)
+        return (
+            ("Characters", typed.characters, f"all, and other agents; or some of {cast}", "characters"),
+            ("Agents", typed.agents, f"all; or some of {', '.join(AGENT_NAMES.values())}", "agents"),
+            ("Variants", typed.variants, f"all; or some of {', '.join(blocks.all_variants)}", "variants"),
+        )
+
+    def _line(self, label: str, field: FormField | GuardedSelect[BlockPlace]) -> Horizontal:
+        return Horizontal(Static(label, classes="label"), field, classes="line")
+
+    def on_mount(self) -> None:
+        """Begin to store what is typed; a window that only reads shows it."""
+        is_editable = self._session.can(Command.EDIT_PROMPT_BLOCKS)
+        self._text.read_only = not is_editable
+        for field in self.query(".line Input, .line Select"):
+            field.disabled = not is_editable
+        self._text.focus()
+        self._workspace.store_editor = self.flush
+        self.autosave.start()
+
+    async def on_unmount(self) -> None:
+        """Store what is left, and watch no more."""
+        if self._workspace.store_editor == self.flush:
+            self._workspace.store_editor = None
+        await self.autosave.stop()
+
+    @property
+    def _text(self) -> CappedTextArea:
+        return self.query_one("#text", CappedTextArea)
+
+    @property
+    def _typed(self) -> TypedBlock:
+        place = self.query_one("#place", Select).value
+        return TypedBlock(
+            name=self._value("name"),
+            order=self._value("order"),
+            place=place if isinstance(place, BlockPlace) else BlockPlace.RULES,
+            variants=self._value("variants"),
+            characters=self._value("characters"),
+            agents=self._value("agents"),
+            text=self._text.text,
+        )
+
+    def _value(self, field: str) -> str:
+        return self.query_one(f"#{field}", Input).value
+
+    async def flush(self) -> None:
+        """Store what was typed and is not stored yet; raises StoryEngineError."""
+        await self.autosave.flush()
+
+    async def _save(self) -> None:
+        """Store what can be stored; what leaves no room for the model is stored switched off."""
+        snapshot = self._session.snapshot
+        blocks = snapshot.prompt_blocks
+        before = blocks.find(self._block_id)
+        if before is None:
+            raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, GONE)
+        made, _ = self._typed.put_into(before, blocks, snapshot.session)
+        if made == before:
+            return
+        try:
+            await self._session.edit_prompt_blocks(blocks.with_block(made))
+        except StoryEngineError as error:
+            if error.code is not ErrorCode.LIMIT_EXCEEDED or not made.is_on:
+                raise
+            await self._session.edit_prompt_blocks(blocks.with_block(replace(made, is_on=False)))
+            self._say(f"{SWITCHED_OFF} {error.message}", error.hint, Tone.WARNING)
+
+    def _say_unsaved(self, error: StoryEngineError) -> None:
+        self._say_state("not stored")
+        self._say(error.message, error.hint, Tone.ERROR)
+
+    def _say_saved(self) -> None:
+        self._say_state("not all stored" if self._problem else "stored")
+
+    def _say_state(self, state: str) -> None:
+        if self.is_attached:
+            self.query_one("#saved", Static).update(Content(state), layout=False)
+
+    def _say(self, message: str, hint: str, tone: Tone) -> None:
+        if self.is_attached:
+            actions = (BannerAction("dismiss", "Dismiss"),)
+            self.query_one(Banner).show(message, hint=hint, tone=tone, actions=actions)
+
+    @property
+    def _problem(self) -> str:
+        snapshot = self._session.snapshot
+        block = snapshot.prompt_blocks.find(self._block_id) or PromptBlock(id=self._block_id, name="?")
+        return self._typed.put_into(block, snapshot.prompt_blocks, snapshot.session)[1]
+
+    @on(CappedTextArea.Edited)
+    @on(Input.Changed)
+    @on(Select.Changed)
+    def _touch(self, event: CappedTextArea.Edited | Input.Changed | Select.Changed) -> None:
+        event.stop()
+        if not self._session.can(Command.EDIT_PROMPT_BLOCKS):
+            return
+        self.query_one(CharCounter).show(self._text.length)
+        self.query_one("#problem", Static).update(Content(self._problem))
+        self._say_state("storing …")
+        self.autosave.touch()
+
+    @on(Banner.ActionChosen)
+    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        event.banner.hide()
+
+    def action_close(self) -> None:
+        """Go back once everything is stored; what cannot be is said, and stays here."""
+        self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
+
+    async def _close(self) -> None:
+        try:
+            await self.flush()
+        except StoryEngineError as error:
+            self._say_unsaved(error)
+            return
+        self.dismiss()

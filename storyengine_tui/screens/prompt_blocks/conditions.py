@@ -1,0 +1,106 @@
+"""Conditions of a prompt block as a GM reads and writes them: names and commas; an empty one is all."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from core.domain.agent_role import AgentRole
+from core.domain.prompt_block import (
+    GREATEST_ORDER,
+    LEAST_ORDER,
+    BlockPlace,
+    PromptBlock,
+    PromptBlocks,
+)
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.text.cleaning import clean_line
+from core.text.numbers import read_count
+
+AGENT_NAMES: Final[Mapping[AgentRole, str]] = {
+    AgentRole.CHARACTER: "characters",
+    AgentRole.NARRATIVE: "narrative",
+    AgentRole.CONTEXT_SUMMARY: "summary",
+    AgentRole.WORLD_LOCK: "lock",
+}
+"""How a condition names the agents."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedBlock:
+    """The fields of a prompt block as they were typed."""
+
+    name: str
+    order: str
+    place: BlockPlace
+    variants: str
+    characters: str
+    agents: str
+    text: str
+
+    @classmethod
+    def of(cls, block: PromptBlock, session: Session) -> "TypedBlock":
+        """Return the fields that show a block."""
+        return cls(
+            name=block.name,
+            order=str(block.order),
+            place=block.place,
+            variants=", ".join(block.variants),
+            characters=", ".join(session.name_of(slot) for slot in block.slots),
+            agents=", ".join(AGENT_NAMES[role] for role in block.roles),
+            text=block.text,
+        )
+
+    def put_into(self, block: PromptBlock, blocks: PromptBlocks, session: Session) -> tuple[PromptBlock, str]:
+        """Return the block with every field that can be stored, and what is wrong with the first other."""
+        problems: list[str] = []
+        name = clean_line(self.name)
+        if not name:
+            problems.append("A block needs a name.")
+        order = read_count(self.order)
+        if order is None or not LEAST_ORDER <= order <= GREATEST_ORDER:
+            problems.append(f"An order is {LEAST_ORDER} to {GREATEST_ORDER:,}.")
+            order = None
+        variants = _listed(self.variants, {one: one for one in blocks.all_variants}, "variant", problems)
+        cast = {**{str(slot.value): slot for slot in Slot}, **{name: slot for slot, name in session.roster}}
+        slots = _listed(self.characters, cast, "character", problems)
+        known_roles = {name: role for role, name in AGENT_NAMES.items()}
+        roles = _listed(self.agents, known_roles, "agent", problems)
+        made = replace(
+            block,
+            name=name or block.name,
+            order=block.order if order is None else order,
+            place=self.place,
+            variants=block.variants if variants is None else variants,
+            slots=block.slots if slots is None else tuple(sorted(slots)),
+            roles=block.roles if roles is None else tuple(one for one in AgentRole if one in roles),
+            text=self.text,
+        )
+        return made, next(iter(problems), "")
+
+
+def _listed(text: str, known: Mapping[str, T], what: str, problems: list[str]) -> tuple[T, ...] | None:
+    """Return what the names in `text` stand for; None, with a problem noted, where one stands for nothing."""
+    by_name = {name.casefold(): value for name, value in known.items()}
+    found: dict[T, None] = {}
+    for part in text.split(","):
+        name = clean_line(part).casefold()
+        if name and name not in by_name:
+            names = ", ".join(name for name in known if not name.isdecimal())
+            problems.append(f"“{clean_line(part)[:30]}” is no {what}; there are {names}.")
+            return None
+        if name:
+            found[by_name[name]] = None
+    return tuple(found)
+
+
+def used_for(block: PromptBlock, session: Session) -> str:
+    """Return when a block is used, in few words."""
+    conditions: Sequence[str] = (
+        ", ".join(session.name_of(slot) for slot in block.slots),
+        ", ".join(AGENT_NAMES[role] for role in block.roles),
+        ", ".join(block.variants),
+    )
+    return " · ".join(condition for condition in conditions if condition) or "always"
