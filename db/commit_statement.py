@@ -25,6 +25,7 @@ from db import mapping
 from db.connections import DRIVER
 from db.errors import SAVE
 from db.mapping import Values
+from db.prompt_block_mapping import prompt_blocks_values
 from db.tables import (
     EVENT,
     LLM_ARTIFACT,
@@ -84,9 +85,7 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     rows: dict[sa.Table, Sequence[Values]] = {
         TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
-        PROMPT_BLOCKS: (
-            [] if prompt_blocks is None else [mapping.prompt_blocks_values(session_id, prompt_blocks)]
-        ),
+        PROMPT_BLOCKS: ([] if prompt_blocks is None else [prompt_blocks_values(session_id, prompt_blocks)]),
         UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
         LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],

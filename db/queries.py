@@ -19,6 +19,7 @@ from core.domain.slot import Slot
 from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
 from db.errors import LOAD, driver_error
+from db.prompt_block_mapping import to_prompt_blocks
 from db.tables import (
     EVENT,
     LLM_REQUEST,
@@ -99,7 +100,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     return Snapshot(
         session=session,
         tab1=mapping.to_tab1(written),
-        prompt_blocks=mapping.to_prompt_blocks(written),
+        prompt_blocks=to_prompt_blocks(written),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(map(mapping.to_event, recent)),
         requests=tuple(map(mapping.to_request, requests)),

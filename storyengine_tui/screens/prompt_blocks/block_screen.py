@@ -129,7 +129,10 @@ class BlockScreen(OverlayScreen[None]):
 
     async def flush(self) -> None:
         """Store what was typed and is not stored yet; raises StoryEngineError."""
-        await self.autosave.flush()
+        if self._session.can(Command.EDIT_PROMPT_BLOCKS):
+            # The last keys may not have been told of yet.
+            self.autosave.touch()
+            await self.autosave.flush()
 
     async def _save(self) -> None:
         """Store what can be stored; what leaves no room for the model is stored switched off."""

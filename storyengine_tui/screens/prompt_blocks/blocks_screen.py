@@ -34,6 +34,8 @@ NONE_YET = (
     "n writes one; s offers sixteen to begin with, all switched off."
 )
 NEW_NAME = "New block"
+OF_ANOTHER = "–"
+"""What stands in place of “on” for a block that only other variants use."""
 _NAME_WIDTH = 17
 EDITS = frozenset({"switch", "add", "drop", "starting_set", "add_variant", "drop_variant"})
 
@@ -45,7 +47,7 @@ class PromptBlocksScreen(ListScreen[None]):
     HELP = (
         "Prompt blocks are texts of yours that agents are given behind their built-in rules, from the next "
         "call on. Those of a variant are used only while it is the active one. What is switched off, or is "
-        "for another variant, takes no room."
+        "for another variant (–), takes no room."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "edit", "Edit"),
@@ -126,13 +128,12 @@ class PromptBlocksScreen(ListScreen[None]):
         return {"Name": room // 4, "Used for": room // 4}.get(label, 0)
 
     def _cells(self, block: PromptBlock) -> tuple[Text, ...]:
-        is_active = not block.variants or self._blocks.variant in block.variants
-        style = "" if block.is_on and is_active else "dim"
+        is_used = not block.variants or self._blocks.variant in block.variants
         return (
-            Text(f"{block.order:,}", justify="right", style=style),
-            Text("on" if block.is_on else "off", style=style),
-            _cut(block.name, style),
-            _cut(used_for(block, self._session.snapshot.session), style),
+            Text(f"{block.order:,}", justify="right"),
+            Text(("on" if is_used else OF_ANOTHER) if block.is_on else "off"),
+            _cut(block.name),
+            _cut(used_for(block, self._session.snapshot.session)),
         )
 
     async def on_resize(self) -> None:
@@ -232,5 +233,5 @@ class PromptBlocksScreen(ListScreen[None]):
         return True
 
 
-def _cut(text: str, style: str) -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+def _cut(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")

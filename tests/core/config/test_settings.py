@@ -28,6 +28,7 @@ PROFILE_FIELDS: dict[str, object] = {
     "script": "/scripts/replies.toml",
     "recent_context": "stable",
     "avoid_repeats": False,
+    "recent_prompts": 20,
 }
 AGENTS = ("world_lock", "character", "context_summary", "narrative", "characters.3")
 FIELDS: dict[str, object] = PROFILE_FIELDS | {
@@ -72,6 +73,13 @@ def test_the_list_of_fields_is_complete() -> None:
     assert set(PROFILE_FIELDS) | {agent.partition(".")[0] for agent in AGENTS} == set(
         ProfileSettings.model_fields
     )
+
+
+@pytest.mark.parametrize("prompts", [9, 101])
+def test_recent_context_has_ten_to_a_hundred_prompts(prompts: int) -> None:
+    with pytest.raises(ValueError, match="recent_prompts"):
+        ProfileSettings(recent_prompts=prompts)
+    assert [ProfileSettings(recent_prompts=one).recent_prompts for one in (10, 100, None)] == [10, 100, None]
 
 
 def test_staging_and_production_are_services_and_local_is_local() -> None:

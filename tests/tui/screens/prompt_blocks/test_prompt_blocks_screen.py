@@ -90,7 +90,7 @@ async def test_blocks_are_listed_in_their_order_with_what_they_are_used_for(desk
             ["200", "on", "The house", "characters, narrative"],
             ["300", "off", "For Mira", "Mira"],
             ["600", "on", "Weather [/b]", "always"],
-            ["1,600", "on", "Gentle", "all ages"],
+            ["1,600", "–", "Gentle", "all ages"],
         ]
 
 
@@ -176,7 +176,7 @@ async def test_a_variant_with_marks_is_refused_in_a_sentence(desktop: Desktop) -
         await until(pilot, lambda: "A variant of this chapter" in screen_text(app))
         await pilot.press(*"[/b]", "enter")
         await until(pilot, lambda: screen.query_one("#trouble", Banner).is_shown)
-        await until(pilot, lambda: "letters, digits" in screen_text(app))
+        await until(pilot, lambda: "has 1 to 30 letters" in screen_text(app))
 
 
 async def test_what_is_typed_is_stored_by_itself_and_the_list_shows_it(desktop: Desktop) -> None:
