@@ -15,7 +15,7 @@ from core.text.delimiters import SegmentName, escape_delimiters
 LEAD: Final = (
     "The Game Master adds what follows for this table. It adds to the rules above and replaces none of them."
 )
-"""What stands in front of the first prompt block behind the rules."""
+"""The sentence before the first prompt block behind the rules."""
 _SHARE: Final = 0.25
 """How much of an input the prompt blocks may take, so that canon has room to grow for a whole chapter."""
 

@@ -55,7 +55,7 @@ class PromptBlock:
     variants: tuple[str, ...] = ()
     """Used in these variants alone."""
     slots: tuple[Slot, ...] = ()
-    """Used for these characters alone, and for no other agent."""
+    """Used for these characters only, and never for another agent."""
     roles: tuple[AgentRole, ...] = ()
     """Used for agents of these roles alone."""
 
@@ -129,8 +129,8 @@ class PromptBlocks:
         return replace(self, variant=variant, variants=(*self.variants, *([variant] if is_new else [])))
 
     def without_variant(self, variant: str) -> "PromptBlocks":
-        """Return a copy without a variant; what was used in it alone is switched off, and the default one is
-        active in its place."""
+        """Return a copy without a variant: blocks of this variant alone are switched off, and where it was
+        active the default one is."""
         return PromptBlocks(
             variant=DEFAULT_VARIANT if self.variant == variant else self.variant,
             variants=tuple(other for other in self.variants if other != variant),

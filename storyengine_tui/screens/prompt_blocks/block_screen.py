@@ -189,7 +189,7 @@ class BlockScreen(OverlayScreen[None]):
     @on(Banner.ActionChosen)
     def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
         event.stop()
-        event.banner.hide()
+        event.sender.hide()
 
     def action_close(self) -> None:
         """Go back once everything is stored; what cannot be is said, and stays here."""

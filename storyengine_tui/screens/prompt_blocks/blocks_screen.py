@@ -27,7 +27,9 @@ from storyengine_tui.screens.prompt_blocks.conditions import used_for
 from storyengine_tui.screens.prompt_blocks.outline_view import OutlineView
 from storyengine_tui.screens.prompt_blocks.variant_modal import VariantModal
 from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.key_line import KeyLine
 
 NONE_YET = (
     "This chapter has no prompt blocks: every agent is given the built-in rules alone.\n\n"
@@ -35,12 +37,12 @@ NONE_YET = (
 )
 NEW_NAME = "New block"
 OF_ANOTHER = "–"
-"""What stands in place of “on” for a block that only other variants use."""
+"""Shown instead of “on” for a block that only other variants use."""
 _NAME_WIDTH = 17
 EDITS = frozenset({"switch", "add", "drop", "starting_set", "add_variant", "drop_variant"})
 
 
-class PromptBlocksScreen(ListScreen[None]):
+class PromptBlocksScreen(ListScreen[None, PromptBlock]):
     """Lists the blocks; Enter edits one, Esc goes back to the chapter. Every change is stored at once."""
 
     CSS_PATH = "prompt_blocks.tcss"
@@ -75,10 +77,11 @@ class PromptBlocksScreen(ListScreen[None]):
             yield Static("", id="used", markup=False)
         with Horizontal(id="sides"):
             with Vertical(id="list"):
-                yield from self.compose_list("blocks")
+                yield Banner(id="trouble")
+                yield DataTable(id="blocks", cursor_type="row", zebra_stripes=False)
                 yield Static(NONE_YET, id="empty", markup=False)
             yield OutlineView(self._session)
-        yield from self.compose_keys()
+        yield KeyLine(offers_palette=False)
 
     @property
     def _blocks(self) -> PromptBlocks:
@@ -88,31 +91,21 @@ class PromptBlocksScreen(ListScreen[None]):
     def _variants(self) -> list[tuple[Content, str]]:
         return [(Content(name), name) for name in self._blocks.all_variants]
 
-    async def on_mount(self) -> None:
-        """Show the blocks."""
-        await self.reload()
-        self.query_one(DataTable).focus()
+    def on_mount(self) -> None:
+        """Follow what is edited over this screen, or in another window."""
         self.run_worker(self._follow(), group="follow", exit_on_error=False)
 
     async def _follow(self) -> None:
-        """Show what is edited over this screen, or in another window."""
         with self._session.listen() as listener:
             async for notification in listener:
                 if isinstance(notification, PromptBlocksChanged | WriterChanged):
                     await self.reload()
 
     async def reload(self) -> None:
-        """Show the blocks as they are stored; the cursor stays on its row."""
-        table, blocks = self.query_one("#blocks", DataTable), self._blocks
-        row = table.cursor_row
-        table.clear(columns=True)
-        for label, width in (("Order", 5), ("", 3), ("Name", _NAME_WIDTH), ("Used for", 11)):
-            table.add_column(Text(label), width=width + self._more(label))
-        for block in blocks.in_order:
-            table.add_row(*self._cells(block))
-        table.move_cursor(row=min(row, max(0, len(blocks.blocks) - 1)), animate=False)
-        table.display = bool(blocks.blocks)
-        self.query_one("#empty").display = not blocks.blocks
+        """Show the blocks as they are stored."""
+        blocks, more = self._blocks, max(0, self.size.width - 80) // 4
+        columns = {"Order": 5, "": 3, "Name": _NAME_WIDTH + more, "Used for": 11 + more}
+        self.fill(blocks.in_order, columns, self._cells)
         length = sum(len(block.text) for block in blocks.blocks)
         used = f"Enter edits one · {length:,}/{LONGEST_PROMPT_BLOCKS:,}" if blocks.blocks else ""
         self.query_one("#used", Static).update(Content(used))
@@ -123,10 +116,6 @@ class PromptBlocksScreen(ListScreen[None]):
         self.query_one(OutlineView).show()
         self.refresh_bindings()
 
-    def _more(self, label: str) -> int:
-        room = max(0, self.size.width - 80)
-        return {"Name": room // 4, "Used for": room // 4}.get(label, 0)
-
     def _cells(self, block: PromptBlock) -> tuple[Text, ...]:
         is_used = not block.variants or self._blocks.variant in block.variants
         return (
@@ -136,32 +125,22 @@ class PromptBlocksScreen(ListScreen[None]):
             _cut(used_for(block, self._session.snapshot.session)),
         )
 
-    async def on_resize(self) -> None:
-        """Give the columns the room there is."""
-        if self.is_mounted:
-            await self.reload()
-
-    @property
-    def _chosen(self) -> PromptBlock | None:
-        row, blocks = self.query_one("#blocks", DataTable).cursor_row, self._blocks.in_order
-        return blocks[row] if 0 <= row < len(blocks) else None
-
     def _store(self, blocks: PromptBlocks) -> None:
         self.do(self._session.edit_prompt_blocks(blocks))
 
     @on(DataTable.RowSelected)
     def action_edit(self) -> None:
         """Edit the block under the cursor."""
-        if self._chosen is not None:
-            self._open(self._chosen.id)
+        if self.chosen is not None:
+            self._open(self.chosen.id)
 
     def _open(self, block_id: int) -> None:
         self.app.push_screen(BlockScreen(self._workspace, self._session, block_id))
 
     def action_switch(self) -> None:
         """Switch the block under the cursor on or off."""
-        if self._chosen is not None:
-            self._store(self._blocks.with_block(replace(self._chosen, is_on=not self._chosen.is_on)))
+        if self.chosen is not None:
+            self._store(self._blocks.with_block(replace(self.chosen, is_on=not self.chosen.is_on)))
 
     def action_add(self) -> None:
         """Begin a new block, and edit it."""
@@ -174,7 +153,7 @@ class PromptBlocksScreen(ListScreen[None]):
 
     def action_drop(self) -> None:
         """Delete the block under the cursor, after a question."""
-        block = self._chosen
+        block = self.chosen
         if block is None:
             return
 
@@ -217,10 +196,6 @@ class PromptBlocksScreen(ListScreen[None]):
 
         text = "The default variant is active then. Blocks that were for this one alone stay, switched off."
         self.app.push_screen(ConfirmModal(f"Remove the variant “{variant}”?", text, confirm="Remove"), drop)
-
-    def action_close(self) -> None:
-        """Go back to the chapter."""
-        self.dismiss()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""

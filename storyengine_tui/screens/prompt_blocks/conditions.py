@@ -82,7 +82,7 @@ class TypedBlock:
 
 
 def _listed(text: str, known: Mapping[str, T], what: str, problems: list[str]) -> tuple[T, ...] | None:
-    """Return what the names in `text` stand for; None, with a problem noted, where one stands for nothing."""
+    """Return the values of the names in `text`; None, with a problem noted, where one has no value."""
     by_name = {name.casefold(): value for name, value in known.items()}
     found: dict[T, None] = {}
     for part in text.split(","):

@@ -50,7 +50,7 @@ class OutlineView(Vertical):
     """The choice of the agent over its outline."""
 
     HELP = (
-        "At the right stands what every input of the chosen agent begins with, and about how many tokens "
+        "At the right is what every input of the chosen agent begins with, and about how many tokens "
         "that takes: the built-in prompt, which stays, and behind + your blocks."
     )
 

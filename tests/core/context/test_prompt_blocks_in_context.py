@@ -93,11 +93,12 @@ def test_the_version_names_the_variant_and_the_blocks_that_were_used(style: Prom
     noir = BLOCKS.with_variant("noir small")
     versions = {role: one.prompt_version for role, one in inputs(noir, style).items()}
     used = noir.used(noir.applying(AgentRole.CHARACTER, Slot.RED))
-    assert versions[AgentRole.CHARACTER] == f"character/{style}@1+{used}"
+    plain = inputs(NO_PROMPT_BLOCKS, style)[AgentRole.CHARACTER].prompt_version
+    assert versions[AgentRole.CHARACTER] == f"{plain}+{used}"
     assert used.startswith("noir small(4 blocks, ")
     assert all("+noir small(" in version for version in versions.values())
     # What is shown in place of the built-in text estimates its tokens for the style that the version names.
-    version, plain = versions[AgentRole.CHARACTER], f"character/{style}@1"
+    version = versions[AgentRole.CHARACTER]
     shown, wanted = in_place_of_text(version, "x" * 400), in_place_of_text(plain, "x" * 400)
     assert shown.removeprefix(version) == wanted.removeprefix(plain)
 
