@@ -47,7 +47,7 @@ def pairs_of(text: str) -> Pairs:
 
 
 def repeats(text: str, source: str) -> bool:
-    """Whether `text` says little but what stands in `source`, as the module defines it."""
+    """Whether most of `text` repeats `source`, as the module defines it."""
     return first_repeated(text, (Source("", source),)) is not None
 
 

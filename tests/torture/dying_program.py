@@ -298,11 +298,7 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
         return output
 
     db.backups.client_programs.run = run
-    for name, step in (
-        ("_flush", "backup flushed"),
-        ("_name", "backup named"),
-        ("_discard", "draft removed"),
-    ):
+    for name, step in (("_flush", "backup flushed"), ("_name", "backup named")):
         seams.around_plain(db.backups.dump, name, step)
     seams.around(db.backups.dump, "upgrade", "restored schema brought up to date")
 
