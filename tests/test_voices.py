@@ -64,6 +64,8 @@ def test_who_speaks_for_another_is_counted(reply: str, speaks: bool) -> None:
 def test_shares_lengths_and_calls_are_those_of_the_texts() -> None:
     told = measure([played("I wait. I listen.", "The sea is grey.", prose="One two three four five.")])
     assert (told.replies, told.first_person, told.median_words, told.median_sentences) == (2, 0.5, 4, 1.5)
+    named_by_none = measure([played('I wait. "Come," she says.', "I ask what they know.")])
+    assert (named_by_none.he_she_they_say, named_by_none.for_others) == (0.5, 0.0)
     assert (told.prose_words, told.prose_length) == (5, 0.5)
     assert (told.calls_a_reply, told.seconds_a_reply, told.seconds) == (1.5, 4.0, 9.0)
     assert repeated_runs([["a b c d e", "a b c d"]]) == pytest.approx(1 / 3)

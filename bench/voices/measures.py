@@ -10,6 +10,7 @@ from core.text.repetition import Source, first_repeated, repeats, words_of
 
 _FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
 _SAYING: Final = r"(?:says|said|asks|asked|replies|replied|answers|answered|whispers|whispered)"
+_HE_SAYS: Final = re.compile(rf"\b(?:[Hh]e|[Ss]he|[Tt]hey)\s+(?:{_SAYING}|say|ask|reply|answer)\b")
 _SENTENCE: Final = re.compile(r"[^.!?…]+[.!?…]+")
 _RUN: Final = 4
 
@@ -43,12 +44,17 @@ class Played:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voices:
-    """The measures of one chapter, or of several together."""
+    """The measures of one chapter, or of several together.
+
+    `for_others` counts speech in the name of another, `he_she_they_say` what nobody is named for: it can be
+    another's or the character's own in the third person.
+    """
 
     replies: int
     distinct: float
     parroted: int
     for_others: float
+    he_she_they_say: float
     first_person: float
     repeated_in_replies: float
     repeated_in_prose: float
@@ -76,6 +82,7 @@ def measure(chapters: Sequence[Played]) -> Voices:
         distinct=sum(map(distinct_count, chapters)) / count,
         parroted=sum(map(parroted_count, chapters)),
         for_others=sum(map(speaks_for_others, turns)) / count,
+        he_she_they_say=sum(_HE_SAYS.search(turn.reply) is not None for turn in turns) / count,
         first_person=sum(not _FIRST_PERSON.isdisjoint(words_of(turn.reply)) for turn in turns) / count,
         repeated_in_replies=repeated_runs([[turn.reply for turn in one.turns] for one in chapters]),
         repeated_in_prose=repeated_runs([[chapter.prose] for chapter in chapters]),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.voices.measures import Played, Turn
-from core.agents.prompt_file import load_prompt, render_prompt
+from core.agents.prompt_file import prompt_for, render_prompt
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.event import Event
 from core.domain.request import ReplyRequest
@@ -64,7 +64,7 @@ async def _played(
     asked = {request.id for request in await store.requests(snapshot.id) if isinstance(request, ReplyRequest)}
     calls = [artifact for artifact in artifacts if artifact.request_id in asked]
     choice = choices[AgentRole.CHARACTER]
-    prompt = load_prompt(AgentRole.CHARACTER, choice.style)
+    prompt = prompt_for(AgentRole.CHARACTER, choice)
     return Played(
         turns=_turns(snapshot, events),
         instructions=tuple(part.text for part in render_prompt(prompt) if part.role != "user"),

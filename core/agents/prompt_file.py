@@ -4,14 +4,16 @@ A file begins with a front matter that names role, style and version. A table ma
 rules of the role the prompt keeps; it ends with `---` and is not sent. What follows is the system prompt.
 The short prompts of very small models go on with a cue that ends the input, because such a model follows
 best what it read last, and with one example turn; each under a line of its own: `--- cue ---`,
-`--- example input ---` and `--- example output ---`.
+`--- example input ---` and `--- example output ---`. A model that has room for more than the very smallest
+gets `--- longer example output ---`; `{length}` is the header's `length`, for such a model its `longer`.
 """
 
 import re
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Final
 
-from core.config.models import AgentRole, PromptStyle
+from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.context.segments import Segment, plain
 from core.context.tokens import estimate_tokens
 from core.domain.request import Content
@@ -27,7 +29,9 @@ is the whole provenance, and is read in again.
 """
 
 _FRONT_MATTER = re.compile(r"\A---\n(?P<fields>.*?)\n---\n(?:(?:\|[^\n]*\n)+---\n)?(?P<body>.*)\Z", re.DOTALL)
-_SECTION = re.compile(r"^--- (cue|example input|example output) ---$", re.MULTILINE)
+_SECTION = re.compile(r"^--- (cue|example input|example output|longer example output) ---$", re.MULTILINE)
+_ROOM: Final = 150
+"""Tokens of output from which a model can write as much as the longer example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +67,19 @@ def in_place_of_text(version: str, text: str) -> str:
     )
 
 
-def load_prompt(role: AgentRole, style: PromptStyle) -> SystemPrompt:
+def prompt_for(role: AgentRole, choice: ModelConfig) -> SystemPrompt:
+    """Return the prompt with which `role` is called as `choice` says."""
+    return load_prompt(role, choice.style, has_room=choice.max_output_tokens >= _ROOM)
+
+
+def load_prompt(role: AgentRole, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
     """Read the prompt of `role` in `style`; raise ValueError when its file is not well formed."""
     name = f"{role}.md" if style is PromptStyle.FULL else f"{role}.{style}.md"
     source = files("core.agents").joinpath("prompts", name).read_text(encoding="utf-8")
-    return parse_prompt(source, role, style)
+    return parse_prompt(source, role, style, has_room=has_room)
 
 
-def parse_prompt(source: str, role: AgentRole, style: PromptStyle) -> SystemPrompt:
+def parse_prompt(source: str, role: AgentRole, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
     """Return the prompt in `source`; raise ValueError when it is not that of `role` and `style`."""
     parts = _FRONT_MATTER.match(source.replace("\r\n", "\n"))
     if parts is None:
@@ -79,9 +88,13 @@ def parse_prompt(source: str, role: AgentRole, style: PromptStyle) -> SystemProm
     fields = {key.strip(): value.strip() for key, _, value in lines}
     if (fields.get("agent"), fields.get("style")) != (role.value, style.value) or not fields.get("version"):
         raise ValueError(f"the front matter of the prompt of {role} ({style}) says {fields}")
-    text, *rest = _SECTION.split(parts["body"])
+    length = fields.get("longer" if has_room else "length", "")
+    text, *rest = _SECTION.split(parts["body"].replace("{length}", length))
     sections = dict(zip(rest[::2], map(str.strip, rest[1::2]), strict=True))
-    example = (sections.get("example input", ""), sections.get("example output", ""))
+    answer = sections.get("example output", "")
+    if has_room:
+        answer = sections.get("longer example output", answer)
+    example = (sections.get("example input", ""), answer)
     return SystemPrompt(
         role=role,
         style=style,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.agents.prompt_file import SystemPrompt, load_prompt, render_prompt
+from core.agents.prompt_file import SystemPrompt, prompt_for, render_prompt
 from core.config.models import AgentRole, ModelConfig, PromptStyle, setting_of
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
@@ -36,7 +36,7 @@ class AgentSetup:
     @classmethod
     def load(cls, role: AgentRole, choice: ModelConfig, digester: MemoryDigester) -> "AgentSetup":
         """Read the prompt of `role` in the style of `choice`."""
-        prompt = load_prompt(role, choice.style)
+        prompt = prompt_for(role, choice)
         return cls(role, choice, prompt, render_prompt(prompt), digester)
 
     @property

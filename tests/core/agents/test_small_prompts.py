@@ -1,12 +1,14 @@
 """Which rules of each agent the prompts of the very small model keep: the tables in their headers."""
 
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
 
-from core.agents.prompt_file import load_prompt, parse_prompt, render_prompt
+from core.agents.prompt_file import load_prompt, parse_prompt, prompt_for, render_prompt
 from core.config.models import AgentRole, PromptStyle
 from tests.core.agents.test_prompts import RULES, is_in_force
+from tests.core.samples import choice
 
 R = AgentRole
 
@@ -33,7 +35,7 @@ SMALL_RULES: dict[AgentRole, dict[str, tuple[str, ...]]] = {
         "never narrates outcomes that need the GM": (r"not whether it works: the Game Master decides",),
         "phrases intent and attempt": (r"Say what I try",),
         "speaks in character": (r"Speak as this character", r"as \{name\}"),
-        "one to six paragraphs unless asked for more": (r"in three to five sentences",),
+        "one to six paragraphs unless asked for more": (r"in two short sentences",),
         "prefers action, dialogue, perception, intention": (r"says and tries to do now",),
     },
     R.CONTEXT_SUMMARY: {
@@ -103,3 +105,18 @@ def test_a_table_after_the_front_matter_is_no_part_of_the_prompt() -> None:
     front = "---\nagent: character\nstyle: small\nversion: 3\n---\n"
     for table in ("", "| rule | kept | why not |\n| --- | --- | --- |\n| is brave | yes | |\n---\n"):
         assert parse_prompt(f"{front}{table}Be brave.\n", R.CHARACTER, PromptStyle.SMALL).text == "Be brave."
+
+
+def test_a_model_with_room_for_more_is_shown_a_longer_example_and_asked_for_as_much() -> None:
+    bundled, other = (
+        prompt_for(R.CHARACTER, replace(choice(style=PromptStyle.SMALL), max_output_tokens=tokens))
+        for tokens in (80, 220)
+    )
+    assert (bundled.text, bundled.version) == (other.text, other.version)
+    assert bundled.cue.endswith("in two short sentences.")
+    assert other.cue.endswith("in three to five sentences.")
+    assert bundled.example is not None
+    assert other.example is not None
+    assert [len(one.example[1].split(". ")) for one in (bundled, other) if one.example] == [2, 4]
+    assert other.example[0].endswith(other.cue.replace("{name}", "Odo"))
+    assert bundled.example[0].endswith(bundled.cue.replace("{name}", "Odo"))

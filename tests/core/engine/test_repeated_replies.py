@@ -19,7 +19,7 @@ from tests.core.samples import choice
 from tests.core.simulation import Simulation, active
 
 pytestmark = pytest.mark.anyio
-EXAMPLE = (load_prompt(AgentRole.CHARACTER, PromptStyle.SMALL).example or ("", ""))[1]
+EXAMPLE = (load_prompt(AgentRole.CHARACTER, PromptStyle.SMALL, has_room=True).example or ("", ""))[1]
 ASKED = "The lamp goes out and the stair is dark. Who is there with you?"
 OWN = "Nobody is. I count my breaths and feel for the matches in my coat."
 
