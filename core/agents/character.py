@@ -22,6 +22,7 @@ from core.text.repetition import Source
 _OWN_MARK = rf"[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)"
 _NUMBERED = r"\d{1,6}\) "
 """How a prompt of the GM begins in recent context."""
+_SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
 def build_context(setup: AgentSetup, knowledge: Knowledge, prompt_text: str) -> Context:
@@ -96,7 +97,20 @@ def trim_small_reply(
         line = reply[end.start() :].partition("\n")[0].strip()
         cut += cut_in_words(f"from the line “{line}”", reply, kept)
         reply = kept
-    return reply, tuple(cut)
+    kept = _up_to_speech_of_others(reply, others)
+    cut += cut_in_words("from where another answers", reply, kept)
+    return kept, tuple(cut)
+
+
+def _up_to_speech_of_others(reply: str, others: Sequence[str]) -> str:
+    """Return `reply` up to where it lets somebody else speak; all of it where nothing stands before that."""
+    names = {part for name in others for part in (name, *name.split()[:1])}
+    who = "|".join(("[Hh]e", "[Ss]he", "[Tt]hey", *map(re.escape, names)))
+    quote = r"[\"“][^\"“”\n]*[\"”]"
+    speech = rf"{quote} (?:(?:{who}) {_SAYING}\b|{_SAYING} (?:{who})\b)|\b(?:{who}) {_SAYING}[,:] {quote}"
+    found = re.search(speech, reply)
+    kept = reply[: found.start()].rstrip() if found else reply
+    return reply if is_blank(kept) else kept
 
 
 def strip_speaker_name(text: str, name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.agents import context_summary
+from core.agents import character, context_summary
 from core.agents.json_output import InvalidMemoryError, read_object
 from core.config.models import PromptStyle
 from core.domain.prompt_range import PromptRange
@@ -69,3 +69,24 @@ def test_actions_of_another_shape_are_asked_for_again(actions: object) -> None:
     with pytest.raises(InvalidMemoryError) as refused:
         context_summary.parse(memory, session(prompts=7), PromptRange(1, 7), 10_000, PromptStyle.FULL)
     assert any("character_actions" in problem for problem in refused.value.problems)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('"What is it?" I ask. I wait. "A map," she says. "Thank you."', '"What is it?" I ask. I wait.'),
+        ('I hold it out. "A map," says Joss, and I nod.', "I hold it out."),
+        ('I hold it out. Joss Bellamy said, "A map." I nod.', "I hold it out."),
+        ('I wait for them. They ask: "Who is there?"', "I wait for them."),
+        ("I hold it out.\nJoss Bellamy: A map.", "I hold it out."),
+        ("I hold it out.\n4) The lamp goes out.", "I hold it out."),
+        ('"A map," I say. "Joss, look at it."', '"A map," I say. "Joss, look at it."'),
+        ('"A map," she said. "I am a rigger."', '"A map," she said. "I am a rigger."'),
+        ("Joss Bellamy: A map.", "Joss Bellamy: A map."),
+        ("I ask what they say of me in the harbour.", "I ask what they say of me in the harbour."),
+    ],
+)
+def test_a_small_model_s_reply_ends_where_it_lets_another_speak(text: str, kept: str) -> None:
+    reply, cut = character.trim_small_reply(text, ["Joss Bellamy"], is_unfinished=False)
+    assert reply.strip() == kept
+    assert bool(cut) is (kept != text)
