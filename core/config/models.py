@@ -170,7 +170,11 @@ _SMALL: dict[AgentRole, ModelConfig] = {
     AgentRole.WORLD_LOCK: _local(1_600, temperature=0.2, timeout=300),
     AgentRole.CHARACTER: _local(220, temperature=0.6, stop=("GM:", "\n\n"), timeout=300),
     AgentRole.CONTEXT_SUMMARY: _local(1_600, temperature=0.2, timeout=300),
-    AgentRole.NARRATIVE: _local(600, temperature=0.2, timeout=300),
+    AgentRole.NARRATIVE: replace(
+        _local(300, temperature=0.5, timeout=300),
+        # Prose has to name what the transcript names, so only long runs of its words count as a loop.
+        sampling=replace(SMALL_SAMPLING, dry_allowed_length=6, dry_penalty_last_n=2048),
+    ),
 }
 """How a small model of the GM's own or of a service is called: it has more to say than the bundled one."""
 
