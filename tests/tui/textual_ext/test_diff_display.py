@@ -157,7 +157,7 @@ def patches(draw: st.DrawFn) -> list[RowPatch]:
     return found
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(patches(), min_size=1, max_size=6))
 def test_the_terminal_shows_what_plain_output_shows(frames: list[list[RowPatch]]) -> None:
     rows = ScreenBuffer(WIDTH, HEIGHT)
