@@ -15,9 +15,12 @@ from tests.e2e.program import Machine
 
 PASSWORD = "open, sesame"
 OPEN = {"doctor", "password", "db upgrade", "db url", "consent list", "consent grant", "consent revoke"} | {
-    "model show",
+    "model accounts",
     "model fetch",
     "model key",
+    "model list",
+    "model show",
+    "model use",
 }
 """What neither shows nor changes a chapter."""
 

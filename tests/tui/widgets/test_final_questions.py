@@ -52,7 +52,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
         if kind.__module__.startswith("storyengine_tui.") and kind is not TextDialog and kind not in asked
     }
     # They ask for a line or a choice, or only show something.
-    shown = {"TitleModal", "SlotNameModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
+    shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
     assert others == shown | {"OverlayModal", "GuardedCommandPalette"}, "the last two are bases"
 
 
