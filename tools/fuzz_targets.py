@@ -36,7 +36,7 @@ from core.text.cleaning import clean
 from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.screens.models.settings_file import change_settings
-from storyengine_tui.textual_ext.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
+from storyengine_tui.textual_ext.terminal.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
 from tools.fuzz_texts import (
     check_catalogue,
     check_correction,

@@ -32,7 +32,7 @@ from storyengine_tui.shell.overlay_app import OverlayApp
 from storyengine_tui.shell.palette import StoryPalette, commands_of
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.textual_ext.parts import Part, is_enabled
-from storyengine_tui.textual_ext.unix_driver import resilient
+from storyengine_tui.textual_ext.terminal.unix_driver import resilient
 from storyengine_tui.theme import STORY_THEME, theme_variables
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class StoryEngineApp(OverlayApp):
         super().__init__()
         if is_enabled(Part.STYLE_CACHE):
             # Imported here: another version may lack the private parts that it uses.
-            from storyengine_tui.textual_ext.style_cache import CachingStylesheet
+            from storyengine_tui.textual_ext.painting.style_cache import CachingStylesheet
 
             self.stylesheet = CachingStylesheet()
         # The line that slides below the tabs would be painted for half a second.

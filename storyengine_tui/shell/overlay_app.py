@@ -15,10 +15,10 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.textual_ext.clipboard import ClipboardApp
-from storyengine_tui.textual_ext.crash_recovery import CrashRecoveryApp
-from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
-from storyengine_tui.textual_ext.visibility import is_displayed
+from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.painting.visibility import is_displayed
+from storyengine_tui.textual_ext.repairs.crash_recovery import CrashRecoveryApp
+from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 
 if TYPE_CHECKING:
     from core.engine.engine import Engine

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
 
-from storyengine_tui.textual_ext.command_palette import GuardedCommandPalette
+from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from textual.app import App
 
 from core.text.cleaning import clean_line
-from storyengine_tui.textual_ext.unix_driver import set_window_title
+from storyengine_tui.textual_ext.terminal.unix_driver import set_window_title
 
 WATCH_SECONDS = 2.0
 """Seconds between two checks that the terminal is still there."""

@@ -7,8 +7,8 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from core.domain.slot import Slot
-from storyengine_tui.textual_ext.clipboard import ClipboardApp
-from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 from storyengine_tui.theme import STORY_THEME, slot_class, theme_variables
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine

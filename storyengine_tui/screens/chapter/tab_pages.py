@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabbedContent, TabPane
 
-from storyengine_tui.textual_ext.visibility import is_displayed
+from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle

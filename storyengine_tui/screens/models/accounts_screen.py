@@ -18,7 +18,7 @@ from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.account_draft import AccountDraft, draft_of, said_of_key
 from storyengine_tui.screens.models.call_permission import ask
 from storyengine_tui.screens.models.connection import try_out
-from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen

@@ -34,7 +34,7 @@ from storyengine_tui.screens.models.connection import (
 from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
-from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen

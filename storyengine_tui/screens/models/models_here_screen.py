@@ -17,7 +17,7 @@ from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.models.local_weights import LocalModel, local_models, shown_size, use
-from storyengine_tui.textual_ext.option_lists import GuardedOptionList
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.banner import Banner, Tone
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine

@@ -15,7 +15,7 @@ from core.domain.draft import NarrativeDraft
 from core.text.cleaning import clean_line, word_count
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.screens.narrative.draft_view import DraftView, LiveDraft
-from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.reading.line_view import LineView
 
 LIVE = 0

@@ -17,7 +17,7 @@ from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.prompt_blocks.conditions import AGENT_NAMES, TypedBlock
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea

@@ -26,7 +26,7 @@ from storyengine_tui.screens.prompt_blocks.block_screen import BlockScreen
 from storyengine_tui.screens.prompt_blocks.conditions import used_for
 from storyengine_tui.screens.prompt_blocks.outline_view import OutlineView
 from storyengine_tui.screens.prompt_blocks.variant_modal import VariantModal
-from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine

@@ -12,7 +12,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.session import Session
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
-from storyengine_tui.textual_ext.option_lists import GuardedSelect
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 
 Agent = tuple[AgentRole, Slot | None]
 """An agent: its role and, for a character, its slot."""

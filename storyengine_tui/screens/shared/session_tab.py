@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
 from storyengine_tui.screens.shared.autosave import Autosave
-from storyengine_tui.textual_ext.visibility import is_displayed
+from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 if TYPE_CHECKING:
     from textual.widgets import TextArea

@@ -6,7 +6,7 @@ from textual.message import Message
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
-from storyengine_tui.textual_ext.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.busy_line import BusyLine
 

@@ -19,7 +19,7 @@ from storyengine_tui.screens.models.local_weights import local_models, shown_siz
 from storyengine_tui.screens.models.model_labels import model_label_for
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
 from storyengine_tui.screens.system.example_chapters import ExampleChapter, find_examples
-from storyengine_tui.textual_ext.option_lists import GuardedOptionList
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
 
 INTRO = (

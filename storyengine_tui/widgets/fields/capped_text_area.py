@@ -14,7 +14,7 @@ from textual.widgets.text_area import Edit, EditResult
 
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
-from storyengine_tui.textual_ext.text_wrap import KeptWrapTextArea
+from storyengine_tui.textual_ext.painting.text_wrap import KeptWrapTextArea
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len, split_graphemes
 
 from core.text.graphemes import is_safe_cut
-from storyengine_tui.textual_ext.cell_width import is_plain
+from storyengine_tui.textual_ext.painting.cell_width import is_plain
 
 TAB_SIZE = 4
 

@@ -27,8 +27,8 @@ from textual.widgets import Static
 from core.domain.slot import Slot
 from storyengine_tui.screens.chapter.tab_pages import TALL, apply_tall_class
 from storyengine_tui.screens.play.prompt_area import PromptArea
-from storyengine_tui.textual_ext import batched_screen
-from storyengine_tui.textual_ext.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.painting import batched_screen
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.reading.line_view import MOST_STRIPS

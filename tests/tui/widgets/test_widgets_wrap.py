@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len, split_graphemes
 
 from core.text.graphemes import is_safe_cut
-from storyengine_tui.textual_ext.cell_width import is_plain
+from storyengine_tui.textual_ext.painting.cell_width import is_plain
 from storyengine_tui.widgets.reading import wrap as wrapping
 from storyengine_tui.widgets.reading.wrap import Span, fragments, wrap
 

@@ -20,9 +20,9 @@ from storyengine_tui.screens.narrative import memory_loader
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.textual_ext.compositor import FrontCompositor, difference
+from storyengine_tui.textual_ext.painting.compositor import FrontCompositor, difference
+from storyengine_tui.textual_ext.painting.screen_buffer import ScreenBuffer
 from storyengine_tui.textual_ext.parts import Part
-from storyengine_tui.textual_ext.screen_buffer import ScreenBuffer
 from storyengine_tui.widgets.reading.line_view import LineView
 from tests.tui.engine_app import Desktop, make_active, screen_text, until
 

@@ -7,8 +7,8 @@ from textual.command import CommandInput, CommandList, CommandPalette, SearchIco
 from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Input, LoadingIndicator, OptionList
 
-from storyengine_tui.textual_ext.option_lists import GuardedOptions
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptions
 
 
 class GuardedCommands(GuardedOptions, CommandList):

@@ -13,11 +13,11 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.screen import Screen
 
+from storyengine_tui.textual_ext.painting.screen_buffer import ScreenBuffer
 from storyengine_tui.textual_ext.parts import Part, is_enabled, tested_or
-from storyengine_tui.textual_ext.screen_buffer import ScreenBuffer
 
 if TYPE_CHECKING:
-    from storyengine_tui.textual_ext.compositor import Painting
+    from storyengine_tui.textual_ext.painting.compositor import Painting
 
 RESIZE_DEBOUNCE: Final = 0.1
 """Seconds within which another resize belongs to the same drag of the window's frame."""
@@ -71,7 +71,7 @@ class DiffDisplayApp(RedrawApp):
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         if self._paints_by_difference:
             # Imported here: another version may lack the private modules that it imports.
-            from storyengine_tui.textual_ext.compositor import is_update
+            from storyengine_tui.textual_ext.painting.compositor import is_update
 
             can_paint = self._running and not self._closed and not self._batch_count
             if can_paint and not self.is_headless and not self.is_inline and is_update(renderable):
@@ -82,7 +82,7 @@ class DiffDisplayApp(RedrawApp):
 
     def difference_of(self, update: object) -> "Painting | None":
         """Return what is left to send of `update`; None when there is nothing, not even a cursor to move."""
-        from storyengine_tui.textual_ext.compositor import Painting, difference
+        from storyengine_tui.textual_ext.painting.compositor import Painting, difference
 
         if Size(self._rows.width, self._rows.height) != self.size:
             self._rows = ScreenBuffer(*self.size)

@@ -11,9 +11,9 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from core.domain.transcript import Window, render_window
-from storyengine_tui.textual_ext.batched_screen import BatchedScreen
-from storyengine_tui.textual_ext.compositor import Pieces
-from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.painting.compositor import Pieces
+from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
 from storyengine_tui.theme import STORY_THEME, theme_variables
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from rich.cells import split_graphemes
 
-from storyengine_tui.textual_ext.cell_width import is_plain
+from storyengine_tui.textual_ext.painting.cell_width import is_plain
 
 
 class CellStyle(NamedTuple):

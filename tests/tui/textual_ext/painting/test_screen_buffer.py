@@ -3,8 +3,8 @@
 import pyte
 import pytest
 
-from storyengine_tui.textual_ext import screen_buffer as terminal_rows
-from storyengine_tui.textual_ext.screen_buffer import (
+from storyengine_tui.textual_ext.painting import screen_buffer as terminal_rows
+from storyengine_tui.textual_ext.painting.screen_buffer import (
     Cell,
     CellStyle,
     RowPatch,

@@ -8,11 +8,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from storyengine_tui.textual_ext import screen_buffer as terminal_rows
-from storyengine_tui.textual_ext.compositor import DirtyPiece, Pieces, difference
-from storyengine_tui.textual_ext.diff_display import DiffDisplayApp
-from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
-from storyengine_tui.textual_ext.screen_buffer import (
+from storyengine_tui.textual_ext.painting import screen_buffer as terminal_rows
+from storyengine_tui.textual_ext.painting.compositor import DirtyPiece, Pieces, difference
+from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp
+from storyengine_tui.textual_ext.painting.screen_buffer import (
     Cell,
     CellStyle,
     RowPatch,
@@ -20,7 +19,8 @@ from storyengine_tui.textual_ext.screen_buffer import (
     StyledRun,
     cells_of,
 )
-from tests.tui.textual_ext.two_terminals import Terminal
+from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
+from tests.tui.textual_ext.painting.two_terminals import Terminal
 
 WIDTH, HEIGHT = 24, 10
 RED, PLAIN = CellStyle("31"), CellStyle()

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from storyengine_tui.textual_ext.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
 from tests.tui.engine_app import Desktop, make_active, until
 

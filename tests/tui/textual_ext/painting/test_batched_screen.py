@@ -15,10 +15,10 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from storyengine_tui.textual_ext.batched_screen import BatchedScreen
-from storyengine_tui.textual_ext.compositor import FrontCompositor, difference
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.painting.compositor import FrontCompositor, difference
+from storyengine_tui.textual_ext.painting.screen_buffer import Row, ScreenBuffer
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
-from storyengine_tui.textual_ext.screen_buffer import Row, ScreenBuffer
 from tests.tui.engine_app import until
 
 pytestmark = pytest.mark.anyio

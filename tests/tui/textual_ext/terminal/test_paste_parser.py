@@ -13,8 +13,8 @@ from textual.events import Key, MouseDown, Paste
 from textual.message import Message
 
 from storyengine_tui.textual_ext.parts import Part
-from storyengine_tui.textual_ext.paste_parser import END, SILENCE, START, PasteParser, read_terminal
-from storyengine_tui.textual_ext.unix_driver import resilient
+from storyengine_tui.textual_ext.terminal.paste_parser import END, SILENCE, START, PasteParser, read_terminal
+from storyengine_tui.textual_ext.terminal.unix_driver import resilient
 from tools.fuzz_targets import check_terminal
 
 PASTED = st.text(st.characters(codec="utf-8", exclude_characters="\x00")).filter(

@@ -6,14 +6,14 @@ from textual.geometry import Size
 from textual.screen import Screen
 
 from core.domain.slot import Slot
-from storyengine_tui.textual_ext import diff_display
-from storyengine_tui.textual_ext.batched_screen import BatchedScreen
+from storyengine_tui.textual_ext.painting import diff_display
+from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.parts import Part
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 from tests.tui import chapter
-from tests.tui.textual_ext.two_terminals import ComparedApp, sure_window
+from tests.tui.textual_ext.painting.two_terminals import ComparedApp, sure_window
 
 WORDS = "The tide turns and 海 the bell rings, twice, for those who are late. "
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from storyengine_tui.textual_ext.clipboard import ClipboardApp, hand_to_tmux
+from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp, hand_to_tmux
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
+from storyengine_tui.textual_ext.painting.style_cache import MOST_STATES, CachingStylesheet
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
-from storyengine_tui.textual_ext.style_cache import MOST_STATES, CachingStylesheet
 from storyengine_tui.theme import STORY_THEME
 from tests.tui.engine_app import Desktop, make_active, until
 

@@ -71,7 +71,7 @@ class BatchedScreen(Screen[ScreenResultType]):
         self._painted_at = 0.0
         """When the field in focus was last painted without waiting for Textual's timer."""
         if self._is_batching:
-            from storyengine_tui.textual_ext.compositor import FrontCompositor
+            from storyengine_tui.textual_ext.painting.compositor import FrontCompositor
 
             self._compositor = FrontCompositor()
 

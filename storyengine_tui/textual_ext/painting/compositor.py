@@ -21,7 +21,7 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
-from storyengine_tui.textual_ext.screen_buffer import (
+from storyengine_tui.textual_ext.painting.screen_buffer import (
     PLAIN,
     CellStyle,
     RowPatch,
@@ -29,7 +29,7 @@ from storyengine_tui.textual_ext.screen_buffer import (
     StyledRun,
     cells_of,
 )
-from storyengine_tui.textual_ext.visibility import is_displayed
+from storyengine_tui.textual_ext.painting.visibility import is_displayed
 
 
 def is_update(renderable: RenderableType | None) -> bool:

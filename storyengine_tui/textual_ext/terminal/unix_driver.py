@@ -5,7 +5,7 @@ Textual writes in a thread; when that thread dies of an error, its queue fills u
 before it has stored what was typed. So the file that the thread writes to never raises.
 
 `Part.PASTE_PARSER`: pastes that the line splits are read as one text, see
-`storyengine_tui.textual_ext.paste_parser`.
+`storyengine_tui.textual_ext.terminal.paste_parser`.
 """
 
 import os
@@ -68,7 +68,7 @@ def resilient(driver_class: type[Driver]) -> type[Driver]:
             if not has_parser:
                 super().run_input_thread()
                 return
-            from storyengine_tui.textual_ext.paste_parser import PasteParser, read_terminal
+            from storyengine_tui.textual_ext.terminal.paste_parser import PasteParser, read_terminal
 
             thread = current_thread()
             read_terminal(

@@ -1,0 +1,1 @@
+"""Replacements for parts of Textual that raise or stop where a user only presses keys."""

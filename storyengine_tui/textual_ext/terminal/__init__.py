@@ -1,0 +1,1 @@
+"""The terminal itself: its input, its output when it is gone, its clipboard."""
