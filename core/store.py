@@ -33,7 +33,8 @@ class Changes:
 
     `session`, `tab1` and `prompt_blocks` replace the whole record. Requests are inserted or, by id, replaced.
     Events, blocks, drafts and artifacts are only added. `unsent` replaces the text in the composer of each
-    slot that it names; an empty text clears it.
+    slot that it names; an empty text clears it. The takes of `events` and the `blocks` become canon at their
+    places; those that are stored already are not stored again.
     """
 
     session_id: SessionId
@@ -43,6 +44,14 @@ class Changes:
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     blocks: tuple[MemoryBlock, ...] = ()
+    takes: Mapping[int, int] | None = None
+    """For a new session: the take that is canon at each prompt; None where `events` has one of each."""
+    revisions: tuple[MemoryBlock, ...] = ()
+    """For a new session: blocks that are not canon."""
+    canon_end: int | None = None
+    """Prompts beyond it that were undone can no longer be redone; their takes stay in the log."""
+    memory_end: int | None = None
+    """Blocks that end beyond it are no longer canon."""
     drafts: tuple[NarrativeDraft, ...] = ()
     requests: tuple[Request, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
@@ -53,9 +62,9 @@ class Changes:
 class Snapshot:
     """The state of a session in its writer's memory: everything that is needed to continue it.
 
-    `recent` are the events after `recent_from(session, recent_prompts)`; `requests` are the open and the
-    failed ones, oldest first. `blocks` is the result of `SessionStore.memory` once `is_memory_known`: a
-    session opens without it, so that opening takes the same time for a long story.
+    `recent` are the events of canon after `recent_from(session, recent_prompts)`; `requests` are the
+    open and the failed ones, oldest first. `blocks` is the result of `SessionStore.memory` once
+    `is_memory_known`: a session opens without it, so that opening takes the same time for a long story.
     """
 
     session: Session
@@ -64,6 +73,10 @@ class Snapshot:
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
     recent: tuple[Event, ...] = ()
+    undone: tuple[Event, ...] = ()
+    """The canon of prompts beyond `session.prompt_index`, which redo brings back."""
+    takes: Mapping[int, int] = field(default_factory=dict)
+    """The number of takes of each prompt after `recent_from` that has several or does not count."""
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
     corrections: int = 0
@@ -71,6 +84,8 @@ class Snapshot:
     is_memory_known: bool = True
     recent_prompts: int = 0
     """How many prompts stay in recent context at least, where that is more than a chunk; a setting."""
+    is_recent_known: bool = True
+    """Whether `recent` begins where it should: not after memory was withdrawn, until it is read again."""
 
     @property
     def open_requests(self) -> tuple[Request, ...]:
@@ -99,26 +114,68 @@ class Snapshot:
         """Return the snapshot with `changes` applied."""
         session = changes.session or self.session
         start = recent_from(session, self.recent_prompts)
-        recent = (*self.recent, *changes.events)
-        if recent and recent[0].prompt_index <= start:
-            recent = tuple(event for event in recent if event.prompt_index > start)
+        canon = self._canon_with(changes)
         return replace(
             self,
             session=session,
             tab1=changes.tab1 or self.tab1,
             prompt_blocks=self.prompt_blocks if changes.prompt_blocks is None else changes.prompt_blocks,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
-            blocks=self._memory_with(changes.blocks, session),
-            recent=recent,
+            blocks=self._memory_with(changes, session),
+            recent=tuple(event for event in canon if start < event.prompt_index <= session.prompt_index),
+            undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
+            takes=self._takes_with(changes, session),
+            is_recent_known=self.is_recent_known and start >= recent_from(self.session, self.recent_prompts),
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
-            corrections=changes.blocks[-1].ordinal if changes.blocks else self.corrections,
+            corrections=self._corrections_with(changes, session),
         )
 
-    def _memory_with(self, new: tuple[MemoryBlock, ...], session: Session) -> tuple[MemoryBlock, ...]:
+    def take_count(self, prompt_index: int) -> int:
+        """Return how many takes a prompt after `recent_from` has; 0 if it was never played."""
+        return self.takes.get(prompt_index, int(prompt_index <= self.session.prompt_index))
+
+    def _canon_with(self, changes: Changes) -> tuple[Event, ...]:
+        """Return the known canon after `changes`, with what was undone."""
+        canon = (*self.recent, *self.undone)
+        if changes.canon_end is not None:
+            canon = tuple(event for event in canon if event.prompt_index <= changes.canon_end)
+        replaced = {event.prompt_index for event in changes.events}
+        if canon and replaced and canon[-1].prompt_index >= min(replaced):
+            kept = [event for event in canon if event.prompt_index not in replaced]
+            return tuple(sorted((*kept, *changes.events), key=lambda event: event.place))
+        return (*canon, *changes.events)
+
+    def _takes_with(self, changes: Changes, session: Session) -> Mapping[int, int]:
+        has_one_each = not self.takes and all(event.take == 1 for event in changes.events)
+        if has_one_each and session.prompt_index >= self.session.prompt_index:
+            return self.takes
+        counts = dict(self.takes)
+        for event in (*self.recent, *self.undone, *changes.events):
+            counts[event.prompt_index] = max(counts.get(event.prompt_index, 0), event.take)
+        start, last = recent_from(session, self.recent_prompts), session.prompt_index
+        return {index: n for index, n in sorted(counts.items()) if index > start and (n > 1 or index > last)}
+
+    def _memory_with(self, changes: Changes, session: Session) -> tuple[MemoryBlock, ...]:
         if not self.is_memory_known:
             return ()
-        return compact_old_deltas((*self.blocks, *new), full_deltas_from(session)) if new else self.blocks
+        blocks, end = self.blocks, changes.memory_end
+        if end is not None:
+            blocks = tuple(block for block in blocks if block.last <= end)
+        if not changes.blocks:
+            return blocks
+        replaced = {block.place for block in changes.blocks}
+        kept = (block for block in blocks if block.place not in replaced)
+        memory = sorted((*kept, *changes.blocks), key=lambda block: block.place)
+        return compact_old_deltas(memory, full_deltas_from(session))
+
+    def _corrections_with(self, changes: Changes, session: Session) -> int:
+        """Return the number of corrections at the boundary; after a withdrawal memory must be known."""
+        if changes.memory_end is not None:
+            memory = self._memory_with(changes, session)
+            return max((block.ordinal for block in memory if block.last == session.boundary), default=0)
+        newest = [block.ordinal for block in changes.blocks if block.last == session.boundary]
+        return newest[-1] if newest else self.corrections
 
 
 def recent_from(session: Session, recent_prompts: int = 0) -> int:
@@ -231,10 +288,13 @@ class SessionStore(Protocol):
     async def blocks(
         self, session_id: SessionId, *, after: int = -1, corrections: int = 0
     ) -> Sequence[MemoryBlock]:
-        """Return the complete blocks that end after prompt `after`, in order; -1 means all.
+        """Return the complete blocks of canon that end after prompt `after`, in order; -1 means all.
 
         Includes corrections at `after` itself from number `corrections` + 1 on.
         """
+
+    async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        """Return the complete blocks that are not canon, by their places and revisions."""
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -249,14 +309,17 @@ class SessionStore(Protocol):
         """Delete an archived session with all its data; raise StorageError for one that is not archived."""
 
     async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
-        """Return the complete log of prompts `first` to `last`, in order."""
+        """Return every take of prompts `first` to `last`, in order."""
+
+    async def takes(self, session_id: SessionId) -> Sequence[int]:
+        """Return the take that is canon at each prompt from 1 on, and then those that redo brings back."""
 
     async def canon(
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story, in order.
 
-        At present the whole log is canon.
+        Prompts beyond `Session.prompt_index` are not part of it.
         """
 
     async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:

@@ -27,11 +27,13 @@ from db.errors import SAVE
 from db.mapping import Values
 from db.prompt_block_mapping import prompt_blocks_values
 from db.tables import (
+    CANON,
     EVENT,
     LLM_ARTIFACT,
     LLM_CONTENT,
     LLM_REQUEST,
     MEMORY_BLOCK,
+    MEMORY_CANON,
     METADATA,
     NARRATIVE_DRAFT,
     PROMPT_BLOCKS,
@@ -47,7 +49,9 @@ _FIXED: Final = frozenset({"id", "session_id", "created_at"})
 """Columns that no commit changes, besides those of the writer, which `acquire` sets."""
 _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
 """Tables with one row per session, which a commit updates."""
-_REPLACED: Final = frozenset({"llm_request", "prompt_blocks", "unsent_text"})
+_REPLACED: Final = frozenset({"llm_request", "prompt_blocks", "unsent_text", "canon", "memory_canon"})
+_ENDS: Final = {"canon_end": CANON.c.prompt_index, "memory_end": MEMORY_CANON.c.to_prompt}
+"""Parameters of a commit, and the columns of pointers whose rows beyond them are deleted."""
 
 
 def channel_of(session_id: SessionId) -> str:
@@ -73,7 +77,8 @@ def commit(changes: Changes, epoch: int) -> Write:
     rows = _rows_of(changes)
     replaced = {name: rows[name][0] for name in _SINGLE if name in rows}
     fence = {"writer_of": changes.session_id, "epoch": epoch, "channel": channel_of(changes.session_id)}
-    return _text_of_commit(tuple(rows)), {**_parameters({**rows, **replaced}), **fence}
+    ends = {name: end for name in _ENDS if (end := getattr(changes, name)) is not None}
+    return _text_of_commit((*rows, *ends)), {**_parameters({**rows, **replaced}), **fence, **ends}
 
 
 def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
@@ -82,6 +87,8 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     contents = {content.hash: content for content in changes.contents}
     requests = {request.id: request for request in changes.requests}
     prompt_blocks = changes.prompt_blocks
+    takes = changes.takes or {event.prompt_index: event.take for event in changes.events}
+    blocks = {block.place: block for block in changes.blocks}
     rows: dict[sa.Table, Sequence[Values]] = {
         TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
@@ -91,7 +98,9 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],
         LLM_ARTIFACT: [mapping.artifact_values(artifact) for artifact in changes.artifacts],
         EVENT: [mapping.event_values(event) for event in changes.events],
-        MEMORY_BLOCK: [mapping.block_values(block) for block in changes.blocks],
+        CANON: [mapping.canon_values(session_id, *pointer) for pointer in takes.items()],
+        MEMORY_BLOCK: [mapping.block_values(block) for block in (*changes.blocks, *changes.revisions)],
+        MEMORY_CANON: [mapping.memory_canon_values(block) for block in blocks.values()],
         NARRATIVE_DRAFT: [mapping.draft_values(draft) for draft in changes.drafts],
     }
     return {table.name: values for table, values in rows.items() if values}
@@ -142,7 +151,10 @@ def _text_of_commit(names: tuple[str, ...]) -> str:
     told = sa.func.pg_notify(sa.bindparam("channel", type_=sa.Text), sa.literal_column("''"))
     parts: dict[str, sa.CTE] = {}
     for name in names:
-        parts[name] = _change(METADATA.tables[name], after=parts.get(TAB1_INPUT.name))
+        if name in _ENDS:
+            parts[name] = _shortened(_ENDS[name], name)
+        else:
+            parts[name] = _change(METADATA.tables[name], after=parts.get(TAB1_INPUT.name))
     return _compiled(sa.select(writer, told).add_cte(*parts.values()))
 
 
@@ -183,6 +195,14 @@ def _inserted(table: sa.Table) -> sa.CTE:
         values = {name: statement.excluded[name] for name in moving}
         return statement.on_conflict_do_update(index_elements=keys, set_=values).cte(f"new_{table.name}")
     return statement.on_conflict_do_nothing(index_elements=keys).cte(f"new_{table.name}")
+
+
+def _shortened(column: sa.Column[Any], end: str) -> sa.CTE:
+    """Return the deletion of the session's rows in which `column` is beyond the parameter `end`."""
+    table = column.table
+    is_beyond = column > sa.bindparam(end, type_=sa.Integer)
+    is_own = table.c.session_id == sa.bindparam("writer_of", type_=sa.Uuid)
+    return sa.delete(table).where(is_own, is_beyond).cte(f"old_{table.name}")
 
 
 def _updated(table: sa.Table, key: sa.Column[Any], after: sa.CTE | None = None) -> sa.CTE:

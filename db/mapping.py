@@ -27,12 +27,23 @@ Values = dict[str, Any]
 _SESSION = (
     *("title", "script_key", "is_ending", "prompt_index", "boundary", "tab1_locked"),
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
+    *("canon_version", "branched_at"),
 )
 _SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
-_EVENT = ("prompt_index", "ordinal", "text", "metadata", "created_at")
+_EVENT = ("prompt_index", "take", "ordinal", "text", "metadata", "created_at")
 _DRAFT = ("version", "definition", "target_words", "model", "text", "created_at")
-_REQUEST = ("text", "attempts", "retry_after", "error_message", "created_at", "updated_at")
+_BLOCK = ("ordinal", "revision", "made_from", "is_by_gm", "created_at")
+_REQUEST = (
+    "text",
+    "model",
+    "continues",
+    "attempts",
+    "retry_after",
+    "error_message",
+    "created_at",
+    "updated_at",
+)
 _ARTIFACT = (
     *("attempt", "call", "agent_id", "provider", "model", "prompt_version", "input_hash", "input_ref"),
     *("output_ref", "first_token_ms", "total_ms", "finish_reason", "error_message", "created_at"),
@@ -54,6 +65,9 @@ def session_values(session: Session) -> Values:
         "slots": [int(slot) for slot in session.slots],
         "names": _by_slot(session.names),
         "next_slot": int(session.next_slot),
+        "branched_from": session.branched_from,
+        "pinned": list(session.pinned),
+        "struck": list(session.struck),
         "chunk_size": limits.pop("chunk_size"),
         "limits": limits,
         **_shared(session, _SESSION),
@@ -70,6 +84,9 @@ def to_session(row: Any) -> Session:
         slots=tuple(map(Slot, row.slots)),
         names=_to_slots(row.names),
         next_slot=Slot(row.next_slot),
+        branched_from=None if row.branched_from is None else SessionId(row.branched_from),
+        pinned=tuple(row.pinned),
+        struck=tuple(row.struck),
         limits=Limits(**limits, chunk_size=row.chunk_size),
         **_shared(row, _SESSION),
     )
@@ -163,9 +180,24 @@ def block_values(block: MemoryBlock) -> Values:
         "type": block.type.value,
         "from_prompt": block.first,
         "to_prompt": block.last,
-        "ordinal": block.ordinal,
         "json_text": block.json_text or compact_json(block.payload),
-        "created_at": block.created_at,
+        **_shared(block, _BLOCK),
+    }
+
+
+def canon_values(session_id: SessionId, prompt_index: int, take: int) -> Values:
+    """Return the row of the take that counts at a prompt."""
+    return {"session_id": session_id, "prompt_index": prompt_index, "take": take}
+
+
+def memory_canon_values(block: MemoryBlock) -> Values:
+    """Return the row that makes a block the one that counts at its place."""
+    return {
+        "session_id": block.session_id,
+        "to_prompt": block.last,
+        "ordinal": block.ordinal,
+        "from_prompt": block.first,
+        "block_id": block.id,
     }
 
 
@@ -178,10 +210,9 @@ def to_block(row: Any) -> MemoryBlock:
         type=BlockType(row.type),
         first=row.from_prompt,
         last=row.to_prompt,
-        ordinal=row.ordinal,
         payload=payload,
         json_text="" if row.json_text == compact_json(payload) else row.json_text,
-        created_at=row.created_at,
+        **_shared(row, _BLOCK),
     )
 
 

@@ -21,9 +21,11 @@ from db import mapping
 from db.errors import LOAD, driver_error
 from db.prompt_block_mapping import to_prompt_blocks
 from db.tables import (
+    CANON,
     EVENT,
     LLM_REQUEST,
     MEMORY_BLOCK,
+    MEMORY_CANON,
     NARRATIVE_DRAFT,
     PROMPT_BLOCKS,
     SESSION,
@@ -83,8 +85,10 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     session = await read_session(connection, session_id)
     written = (await connection.execute(_what_the_gm_wrote(session_id))).one()
     unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
-    recent = await connection.execute(
-        events_between(session_id, recent_from(session, recent_prompts) + 1, None)
+    start = recent_from(session, recent_prompts)
+    # With the prompts that were undone, which are canon rows beyond the last prompt that counts.
+    canon = list(
+        map(mapping.to_event, await connection.execute(_in_order(_canon_events(session_id, start + 1))))
     )
     requests = await connection.execute(
         rows_of(LLM_REQUEST, session_id)
@@ -92,17 +96,23 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         .order_by(LLM_REQUEST.c.request_id)
     )
     drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)
-    corrections = select(func.coalesce(func.max(MEMORY_BLOCK.c.ordinal), 0)).where(
-        MEMORY_BLOCK.c.session_id == session_id, MEMORY_BLOCK.c.to_prompt == session.boundary
+    corrections = select(func.coalesce(func.max(MEMORY_CANON.c.ordinal), 0)).where(
+        MEMORY_CANON.c.session_id == session_id, MEMORY_CANON.c.to_prompt == session.boundary
     )
-    counts = select(drafts.scalar_subquery(), corrections.scalar_subquery())
-    draft_count, correction_count = (await connection.execute(counts)).one()
+    counts = select(
+        drafts.scalar_subquery(),
+        corrections.scalar_subquery(),
+        _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
+    )
+    draft_count, correction_count, takes = (await connection.execute(counts)).one()
     return Snapshot(
         session=session,
         tab1=mapping.to_tab1(written),
         prompt_blocks=to_prompt_blocks(written),
         unsent={Slot(row.slot): row.text for row in unsent},
-        recent=tuple(map(mapping.to_event, recent)),
+        recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
+        undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
+        takes={int(index): take for index, take in (takes or {}).items()},
         requests=tuple(map(mapping.to_request, requests)),
         draft_count=draft_count,
         corrections=correction_count,
@@ -122,7 +132,7 @@ def _what_the_gm_wrote(session_id: SessionId) -> Select[Any]:
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
     """Return the memory for model inputs, as `core.domain.memory.compact_old_deltas` does."""
     start = full_deltas_from(await read_session(connection, session_id))
-    whole = rows_of(MEMORY_BLOCK, session_id).where(
+    whole = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(
         (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)
     )
     blocks = [mapping.to_block(row) for row in await connection.execute(whole)]
@@ -143,8 +153,7 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
         "memory_type", MEMORY_BLOCK.c.payload["memory_type"], "canon_locks", locks
     )
     columns = [column for column in MEMORY_BLOCK.c if column.key not in ("json_text", "payload")]
-    return select(*columns, cast(payload, Text).label("json_text")).where(
-        MEMORY_BLOCK.c.session_id == session_id,
+    return _canon_blocks(session_id, *columns, cast(payload, Text).label("json_text")).where(
         MEMORY_BLOCK.c.from_prompt.between(1, last),
         MEMORY_BLOCK.c.type == BlockType.TURN_DELTA,
         (func.jsonb_array_length(locks) > 0) | (MEMORY_BLOCK.c.from_prompt == 1),
@@ -154,16 +163,79 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
 def blocks_after(session_id: SessionId, after: int, corrections: int) -> Select[Any]:
     """Return the query for every block after correction number `corrections` at prompt `after`, in order."""
     place = tuple_(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
-    newer = rows_of(MEMORY_BLOCK, session_id).where(place > tuple_(literal(after), literal(corrections)))
+    newer = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(
+        place > tuple_(literal(after), literal(corrections))
+    )
     return newer.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
 
 
-def events_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:
-    """Return the query for the events of these prompts, in order."""
+def revisions_of(session_id: SessionId) -> Select[Any]:
+    """Return the query for the blocks that are not canon, in order."""
+    counts = _canon_blocks(session_id, MEMORY_BLOCK.c.block_id)
+    past = rows_of(MEMORY_BLOCK, session_id).where(MEMORY_BLOCK.c.block_id.not_in(counts))
+    return past.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal, MEMORY_BLOCK.c.revision)
+
+
+def _canon_blocks(session_id: SessionId, *columns: ColumnElement[Any]) -> Select[Any]:
+    """Return the query for columns of the blocks that are canon."""
+    is_it = (MEMORY_CANON.c.session_id == MEMORY_BLOCK.c.session_id) & (
+        MEMORY_CANON.c.block_id == MEMORY_BLOCK.c.block_id
+    )
+    return select(*columns).join(MEMORY_CANON, is_it).where(MEMORY_BLOCK.c.session_id == session_id)
+
+
+def log_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:
+    """Return the query for every take of these prompts, in order."""
     query = rows_of(EVENT, session_id).where(EVENT.c.prompt_index >= first)
     if last is not None:
         query = query.where(EVENT.c.prompt_index <= last)
-    return query.order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
+    return query.order_by(EVENT.c.prompt_index, EVENT.c.take, EVENT.c.ordinal)
+
+
+def canon_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:
+    """Return the query for the canon of these prompts up to the last that counts, in order."""
+    query = _counting(_canon_events(session_id, first))
+    if last is not None:
+        query = query.where(CANON.c.prompt_index <= last)
+    return _in_order(query)
+
+
+def takes_of(session_id: SessionId) -> Select[Any]:
+    """Return the query for the take that is canon at each prompt, in order, with those that were undone."""
+    return select(CANON.c.take).where(CANON.c.session_id == session_id).order_by(CANON.c.prompt_index)
+
+
+def _canon_events(session_id: SessionId, first: int) -> Select[Any]:
+    """Return the query for the events of canon from prompt `first` on, with those that were undone."""
+    is_it = and_(
+        EVENT.c.session_id == CANON.c.session_id,
+        EVENT.c.prompt_index == CANON.c.prompt_index,
+        EVENT.c.take == CANON.c.take,
+    )
+    query = select(EVENT).join(CANON, is_it)
+    return query.where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
+
+
+def _counting(query: Select[Any]) -> Select[Any]:
+    """Return the query without the prompts that were undone."""
+    last = select(SESSION.c.prompt_index).where(SESSION.c.id == CANON.c.session_id)
+    return query.where(CANON.c.prompt_index <= last.scalar_subquery())
+
+
+def _in_order(query: Select[Any]) -> Select[Any]:
+    return query.order_by(CANON.c.prompt_index, EVENT.c.ordinal)
+
+
+def _further_takes(session_id: SessionId, after: int, last: int) -> Select[Any]:
+    """Return the query for the number of takes of prompts with several or beyond `last`, as JSON."""
+    several = (
+        select(EVENT.c.prompt_index, func.max(EVENT.c.take).label("takes"))
+        .where(EVENT.c.session_id == session_id, EVENT.c.prompt_index > after)
+        .where((EVENT.c.take > 1) | (EVENT.c.prompt_index > last))
+        .group_by(EVENT.c.prompt_index)
+        .subquery()
+    )
+    return select(func.jsonb_object_agg(cast(several.c.prompt_index, Text), several.c.takes))
 
 
 async def read_newest_events(
@@ -188,11 +260,12 @@ async def read_newest_events(
 
 def _newest_batch(session_id: SessionId, size: int, before: tuple[int, int] | None, room: int) -> Select[Any]:
     """Return the query for the next older events, up to the first whose text does not fit into `room`."""
-    order = (EVENT.c.prompt_index.desc(), EVENT.c.ordinal.desc())
-    older = rows_of(EVENT, session_id).order_by(*order).limit(size)
+    order = (CANON.c.prompt_index.desc(), EVENT.c.ordinal.desc())
+    older = _counting(_canon_events(session_id, 1)).order_by(*order).limit(size)
     if before is not None:
         older = older.where(
-            tuple_(EVENT.c.prompt_index, EVENT.c.ordinal) < tuple_(literal(before[0]), literal(before[1]))
+            CANON.c.prompt_index <= before[0],
+            tuple_(EVENT.c.prompt_index, EVENT.c.ordinal) < tuple_(literal(before[0]), literal(before[1])),
         )
     batch = older.subquery()
     newest_first = (batch.c.prompt_index.desc(), batch.c.ordinal.desc())

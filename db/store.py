@@ -154,16 +154,25 @@ class PostgresStore:
 
         await self._change(work)
 
+    async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        """Return the complete blocks that are not canon, in order."""
+        return await self._mapped(session_id, reads.revisions_of(session_id), mapping.to_block)
+
     async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
-        """Return every event that was stored of prompts `first` to `last`, in order."""
-        query = reads.events_between(session_id, first, last)
+        """Return every take of prompts `first` to `last`, in order."""
+        query = reads.log_between(session_id, first, last)
         return await self._mapped(session_id, query, mapping.to_event)
+
+    async def takes(self, session_id: SessionId) -> Sequence[int]:
+        """Return the take that is canon at each prompt; see `core.store.SessionStore.takes`."""
+        return [row.take for row in await self._rows(reads.takes_of(session_id))]
 
     async def canon(
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
         """Return the events that are the story; see `core.store.SessionStore.canon`."""
-        return await self.log(session_id, first=first, last=last)
+        query = reads.canon_between(session_id, first, last)
+        return await self._mapped(session_id, query, mapping.to_event)
 
     async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
         """Return the newest events of canon, in order, with just over `max_chars` characters, or all."""

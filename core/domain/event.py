@@ -23,17 +23,23 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The GM's text (`ordinal` 0) or a reply to it (1, 2, …) at one prompt index."""
+    """The GM's text (`ordinal` 0) or a reply to it (1, 2, …) in one take of a prompt (design 12)."""
 
     id: EventId
     session_id: SessionId
     prompt_index: int
+    take: int = 1
     ordinal: int
     role: Role
     slot: Slot | None
     text: str
     metadata: Mapping[str, object] = field(default_factory=dict)
     created_at: datetime
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The sort key of canon."""
+        return self.prompt_index, self.ordinal
 
     @property
     def request_id(self) -> str:

@@ -221,6 +221,12 @@ class MemoryBlock:
     created_at: datetime
     json_text: str = ""
     ordinal: int = 0
+    revision: int = 1
+    """Grows with `Session.canon_version`, so two blocks about the same prompts never have the same one."""
+    made_from: BlockId | None = None
+    """The block before it when it was made; None where that is not known or there was none."""
+    is_by_gm: bool = False
+    """Whether the GM edited it; otherwise a model wrote it, but for corrections."""
 
     @property
     def place(self) -> tuple[int, int]:

@@ -88,7 +88,11 @@ class ReplyRequest(RequestBase):
     slot: Slot
     text: str
     prompts: PromptRange | None = None
-    """The prompt that it became when it was answered."""
+    """The prompt that it became when it was answered; for a further take, the prompt from the beginning."""
+    model: str = ""
+    """The model for this request alone; empty for the one that the character has."""
+    continues: bool = False
+    """Whether the answer continues the reply that the prompt has, as a further take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +103,8 @@ class SummaryRequest(RequestBase):
 
     priority: int = KIND_SPECS[RequestKind.SUMMARY].priority
     prompts: PromptRange
+    model: str = ""
+    """The model for this request alone; empty for the one that the agent has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +140,8 @@ class RequestRecord:
     slot: Slot | None = None
     text: str = ""
     prompts: PromptRange | None = None
+    model: str = ""
+    continues: bool = False
     attempts: int = 0
     retry_after: datetime | None = None
     error_code: ErrorCode | None = None
@@ -145,8 +153,7 @@ class RequestRecord:
     def of(cls, request: Request) -> "RequestRecord":
         """Return the record of a request, without its priority."""
         shared: dict[str, Any] = {name: getattr(request, name) for name in _SHARED}
-        own = ("slot", "text", "prompts")
-        shared |= {name: getattr(request, name) for name in own if hasattr(request, name)}
+        shared |= {name: getattr(request, name) for name in _OF_REPLIES if hasattr(request, name)}
         return cls(kind=request.kind, **shared)
 
     def request(self, priority: int | None = None) -> Request:
@@ -157,17 +164,18 @@ class RequestRecord:
         shared = {name: getattr(self, name) for name in _SHARED}
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
         if self.kind is RequestKind.REPLY and self.slot is not None:
-            return ReplyRequest(slot=self.slot, text=self.text, prompts=self.prompts, **shared)
-        if self.slot is not None or self.text or self.kind is RequestKind.REPLY:
+            return ReplyRequest(**{name: getattr(self, name) for name in _OF_REPLIES}, **shared)
+        if self.slot is not None or self.text or self.continues or self.kind is RequestKind.REPLY:
             raise ValueError("a call has the text or the character of another kind")
         if self.kind is RequestKind.SUMMARY and self.prompts is not None:
-            return SummaryRequest(prompts=self.prompts, **shared)
-        if self.prompts is not None or self.kind is RequestKind.SUMMARY:
+            return SummaryRequest(prompts=self.prompts, model=self.model, **shared)
+        if self.prompts is not None or self.model or self.kind is RequestKind.SUMMARY:
             raise ValueError("a summary covers no prompts, or a call that is not a summary covers some")
         return _PLAIN[self.kind](**shared)
 
 
 _SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name != "priority")
+_OF_REPLIES: Final = ("slot", "text", "prompts", "model", "continues")
 _PLAIN: Final[Mapping[RequestKind, type[LockRequest | NarrativeRequest | TrialRequest]]] = {
     kind.kind: kind for kind in (LockRequest, NarrativeRequest, TrialRequest)
 }

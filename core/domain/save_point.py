@@ -10,7 +10,7 @@ earlier version have the SHA-256 of their content only, and remain valid.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from operator import not_
@@ -79,6 +79,13 @@ class SavePointContent:
     corrections: int = 0
     """The number of corrections after the newest lock or delta; their links are in the chain."""
     prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
+    takes: Mapping[int, int] = field(default_factory=dict)
+    """The take that was canon at each prompt at which it was not the first one."""
+    revisions: tuple[tuple[int, int, int], ...] = ()
+    """The places of memory, with the revision that was canon there, where it was not the first one.
+
+    A revision of 0 says that no block at the place was canon, although there was one.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +137,26 @@ def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
         link = hashlib.sha256(canonical(_plain(row, version))).digest()
         chain = hashlib.sha256(bytes.fromhex(chain) + link).hexdigest()
     return chain
+
+
+def memory_at(content: SavePointContent, blocks: Iterable[MemoryBlock]) -> list[MemoryBlock]:
+    """Return the memory of a save point in order, given every block of its session, canon or not."""
+    found = {(*block.place, block.revision): block for block in blocks}
+    revisions = {(last, ordinal): revision for last, ordinal, revision in content.revisions}
+
+    def block_at(last: int, ordinal: int) -> MemoryBlock | None:
+        return found.get((last, ordinal, revisions.get((last, ordinal), 1)))
+
+    memory: list[MemoryBlock] = []
+    block = block_at(content.session.boundary, 0) if content.session.tab1_locked else None
+    most: float = content.corrections
+    while block is not None:
+        corrections: list[MemoryBlock] = []
+        while len(corrections) < most and (one := block_at(block.last, len(corrections) + 1)) is not None:
+            corrections.append(one)
+        memory = [block, *corrections, *memory]
+        block, most = block_at(block.first - 1, 0), float("inf")
+    return memory
 
 
 def make_save_point(number: int, label: str, content: SavePointContent, now: datetime) -> SavePoint:

@@ -38,6 +38,16 @@ class Session:
     prompt_index: int = 0
     boundary: int = 0
     """The last prompt that is in memory."""
+    canon_version: int = 0
+    """Grows with every change of canon that does not only append to it (design 12)."""
+    branched_from: SessionId | None = None
+    """The session whose canon this one began with; it may have been purged since."""
+    branched_at: int = 0
+    """The last prompt of that session that this one has."""
+    pinned: tuple[str, ...] = ()
+    """Canon locks that the GM keeps in memory, whatever becomes of the blocks that have them."""
+    struck: tuple[str, ...] = ()
+    """Canon locks that the GM removed from memory, whichever block has them."""
     slots: tuple[Slot, ...] = first_slots(3)
     names: Mapping[Slot, str] = field(default_factory=dict)
     """Names given by the GM; other slots have their default."""

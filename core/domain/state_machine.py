@@ -23,6 +23,14 @@ class Command(StrEnum):
     SUBMIT_PROMPT = "submit a prompt"
     REPLY_STORED = "reply stored"
     REPLY_FAILED = "reply failed or cancelled"
+    ASK_AGAIN = "ask for another take"
+    TAKE_FAILED = "take failed or cancelled"
+    CHOOSE_TAKE = "choose another take"
+    KEEP_PARTIAL = "keep a stopped reply"
+    UNDO = "undo a prompt"
+    PROMPT_UNDONE = "prompt undone"
+    REDO = "redo a prompt"
+    REBUILD_BLOCK = "rebuild memory"
     SUMMARISE_EARLY = "summarise early"
     RETRY_SUMMARY = "retry the summary"
     SUMMARY_STORED = "delta stored"
@@ -53,6 +61,10 @@ class Facts:
     """How many prompts of the chunk that is being played are in memory already."""
     early_failed: bool = False
     """A summary that was tried before its chunk was full has failed."""
+    prompts: int = 0
+    """How many prompts count."""
+    undone: int = 0
+    """How many events redo can bring back."""
 
     @property
     def is_chunk_due(self) -> bool:
@@ -67,6 +79,7 @@ def facts_of(
     has_open_reply: bool = False,
     summary_waits: bool = False,
     early_failed: bool = False,
+    undone: int = 0,
 ) -> Facts:
     """Gather the facts of a session."""
     return Facts(
@@ -78,6 +91,8 @@ def facts_of(
         summary_waits=summary_waits,
         begun=session.boundary % session.limits.chunk_size,
         early_failed=early_failed,
+        prompts=session.prompt_index,
+        undone=undone,
     )
 
 
@@ -136,6 +151,35 @@ def _must_finish_memory(facts: Facts) -> bool:
     return facts.is_ending and facts.unsummarised > 0
 
 
+_ENDING = Refusal("The chapter is being ended; wait for the last summary.", _is_ending)
+_NO_PROMPT = Refusal("No prompt was played yet; send one first.", lambda facts: facts.prompts == 0)
+_BUSY = Refusal(
+    "A reply is still being written; wait until it is done, or cancel it.", lambda facts: facts.has_open_reply
+)
+_ENDED = Refusal("The chapter has ended and stays as it is; branch it at a prompt to play on from there.")
+_NOTHING_UNDONE = Refusal("Nothing was undone; there is nothing to redo.", lambda facts: facts.undone == 0)
+_AFTER_CHANGE = (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE))
+"""A running summary is cancelled by a change of canon; if its chunk is still complete, it is made again."""
+
+
+def _of_takes() -> dict[tuple[SessionState, Command], tuple[Row, ...]]:
+    """Return the rows of takes, undo and rebuilt memory (design 12)."""
+    rows: dict[tuple[SessionState, Command], tuple[Row, ...]] = {}
+    for state, refusals in ((S.ACTIVE, ()), (S.SUMMARIZING, (_ENDING,))):
+        guards = (*refusals, _NO_PROMPT, _BUSY)
+        rows[state, Command.ASK_AGAIN] = (*guards, Move(S.ACTIVE))
+        rows[state, Command.CHOOSE_TAKE] = (*guards, *_AFTER_CHANGE)
+        rows[state, Command.UNDO] = (*guards, Stay())
+        rows[state, Command.PROMPT_UNDONE] = _AFTER_CHANGE
+        rows[state, Command.REDO] = (*refusals, _NOTHING_UNDONE, _BUSY, Stay())
+    rows[S.ACTIVE, Command.TAKE_FAILED] = _AFTER_CHANGE
+    rows[S.ACTIVE, Command.KEEP_PARTIAL] = (_BUSY, Stay())
+    rows[S.ACTIVE, Command.REBUILD_BLOCK] = (_BUSY, Move(S.SUMMARIZING))
+    ended = ("ASK_AGAIN", "CHOOSE_TAKE", "UNDO", "REDO", "REBUILD_BLOCK", "KEEP_PARTIAL")
+    rows |= {(state, Command[name]): (_ENDED,) for state in (S.ENDED, S.NARRATING) for name in ended}
+    return rows
+
+
 TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.DRAFT_TAB1, Command.EDIT_TAB1): (Stay(),),
     (S.DRAFT_TAB1, Command.LOCK): (
@@ -170,10 +214,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
         Move(S.SUMMARIZING, lambda facts: facts.unsummarised > 0, is_ending=True),
         Move(S.ENDED),
     ),
-    (S.SUMMARIZING, Command.SUBMIT_PROMPT): (
-        Refusal("The chapter is being ended; wait for the last summary.", _is_ending),
-        Stay(),
-    ),
+    (S.SUMMARIZING, Command.SUBMIT_PROMPT): (_ENDING, Stay()),
     (S.SUMMARIZING, Command.SUMMARY_STORED): (
         Move(S.SUMMARIZING, _must_finish_memory, is_ending=True),
         Move(S.ENDED, _is_ending),
@@ -185,6 +226,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ENDED, Command.BUILD_NARRATIVE): (Move(S.NARRATING),),
     (S.NARRATING, Command.NARRATIVE_STORED): (Move(S.ENDED),),
     (S.NARRATING, Command.NARRATIVE_FAILED): (Move(S.ENDED),),
+    **_of_takes(),
     # A correction only adds a block: existing blocks and the state stay as they are.
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},

@@ -120,7 +120,7 @@ def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
     """Lock tab 1: agent 0 writes the first memory block."""
     session = move(snapshot, snapshot.session, Command.LOCK, now)
     failed = snapshot.failed(LockRequest)
-    request = pending_again(failed[0], now) if failed else LockRequest(**_new(session, now))
+    request = pending_again(failed[0], now) if failed else LockRequest(**new_request(session, now))
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
@@ -140,15 +140,18 @@ def submit_prompt(
         raise IllegalCommandError("There is no text to send; write a prompt first.")
     require_cast(session, slot)
     failed = snapshot.failed(ReplyRequest)
-    same = next((request for request in failed if request.slot is slot and request.text == text), None)
-    request = pending_again(same, now) if same else ReplyRequest(slot=slot, text=text, **_new(session, now))
-    given_up: list[Request] = [_given_up(other, now) for other in failed if other is not same]
+    is_same = (slot, text, None)
+    same = next((one for one in failed if (one.slot, one.text, one.prompts) == is_same), None)
+    request = (
+        pending_again(same, now) if same else ReplyRequest(slot=slot, text=text, **new_request(session, now))
+    )
+    others: list[Request] = [given_up(other, now) for other in failed if other is not same]
     if before.is_ending and not session.is_ending:
-        given_up += [_given_up(other, now) for other in _short_summaries(snapshot)]
+        others += [given_up(other, now) for other in _short_summaries(snapshot)]
     changes = Changes(
         session_id=session.id,
         session=session if session != replace(before, updated_at=now) else None,
-        requests=(*given_up, request),
+        requests=(*others, request),
         unsent=_unsent_without(snapshot, slot, text, is_typed=is_typed),
     )
     return changes, request.id
@@ -169,14 +172,14 @@ def withdraw(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Change
         raise IllegalCommandError("The prompt is with the model already; cancel it instead.")
     # The text of a failed prompt returned when it failed.
     unsent = {} if request.has_failed else handler_of(request).returned(snapshot, request)
-    return Changes(session_id=request.session_id, requests=(_given_up(request, now),), unsent=unsent)
+    return Changes(session_id=request.session_id, requests=(given_up(request, now),), unsent=unsent)
 
 
 def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
     """End the chapter, after a summary of the prompts that are not in memory."""
     session, due = move_and_summarise(snapshot, snapshot.session, Command.END_CHAPTER, now)
-    given_up = (_given_up(request, now) for request in snapshot.failed(ReplyRequest))
-    return Changes(session_id=session.id, session=session, requests=(*given_up, *due))
+    others = (given_up(request, now) for request in snapshot.failed(ReplyRequest))
+    return Changes(session_id=session.id, session=session, requests=(*others, *due))
 
 
 def summarise_early(snapshot: Snapshot, now: datetime) -> Changes:
@@ -226,7 +229,7 @@ def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, Request
     """Request a new draft; a failed build continues with the parts that it had."""
     session = move(snapshot, snapshot.session, Command.BUILD_NARRATIVE, now)
     failed = snapshot.failed(NarrativeRequest)
-    request = pending_again(failed[0], now) if failed else NarrativeRequest(**_new(session, now))
+    request = pending_again(failed[0], now) if failed else NarrativeRequest(**new_request(session, now))
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
@@ -317,7 +320,7 @@ def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
     raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
 
 
-class _NewRequest(TypedDict):
+class NewRequest(TypedDict):
     """The fields of a new request."""
 
     id: RequestId
@@ -326,11 +329,13 @@ class _NewRequest(TypedDict):
     updated_at: datetime
 
 
-def _new(session: Session, now: datetime) -> _NewRequest:
-    return _NewRequest(id=RequestId(new_uuid()), session_id=session.id, created_at=now, updated_at=now)
+def new_request(session: Session, now: datetime) -> NewRequest:
+    """Return the fields of a new request of a session."""
+    return NewRequest(id=RequestId(new_uuid()), session_id=session.id, created_at=now, updated_at=now)
 
 
-def _given_up(request: AnyRequest, now: datetime) -> AnyRequest:
+def given_up(request: AnyRequest, now: datetime) -> AnyRequest:
+    """Return the request as cancelled."""
     return replace(request, state=RequestState.CANCELLED, retry_after=None, updated_at=now)
 
 

@@ -20,6 +20,7 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
         has_open_reply=bool(snapshot.open_prompts),
         summary_waits=_summary_waits(snapshot, session, now),
         early_failed=_failed_summary(snapshot, session) is not None,
+        undone=len(snapshot.undone),
     )
     target = step(session.state, command, facts)
     return replace(session, state=target.state, is_ending=target.is_ending, updated_at=now)

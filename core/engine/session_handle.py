@@ -40,6 +40,7 @@ from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
+from core.engine.takes import Takes
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
 from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
@@ -76,6 +77,7 @@ class SessionHandle(SessionReader):
         self._clock, self._backoff = clock, backoff
         self._is_closed = False
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
+        self.takes = Takes(store, writer, worker, self._ask, clock)
         writer.on_adopted = worker.wake
         writer.on_locked_out = self._follower.start
 
@@ -101,7 +103,8 @@ class SessionHandle(SessionReader):
     def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
         """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
         snapshot = snapshot or self.snapshot
-        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=bool(snapshot.open_prompts))
+        is_busy, undone = bool(snapshot.open_prompts), len(snapshot.undone)
+        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=is_busy, undone=undone)
         return refusal(snapshot.session.state, command, facts)
 
     def listen(self) -> AbstractContextManager[Listener]:
@@ -163,6 +166,8 @@ class SessionHandle(SessionReader):
         match request:
             case LockRequest():
                 return await self.lock()
+            case ReplyRequest(prompts=PromptRange()):
+                return await self.takes.ask_again(request)
             case ReplyRequest():
                 return await self.submit_prompt(request.slot, request.text, is_typed=False)
             case SummaryRequest():

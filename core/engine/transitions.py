@@ -3,10 +3,11 @@
 from dataclasses import replace
 from datetime import datetime
 
-from core.domain.request import Request, RequestState
+from core.domain.request import ReplyRequest, Request, RequestState
+from core.domain.state_machine import Command
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import move
+from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
 from core.store import Changes, Snapshot
 from core.text.cleaning import clean
@@ -40,7 +41,9 @@ def _failure(
 ) -> Changes:
     if request.spec.failed is None:
         raise ValueError(f"a {request.kind} request is not part of the story")
-    session = move(snapshot, snapshot.session, request.spec.failed, now)
+    is_take = isinstance(request, ReplyRequest) and request.prompts is not None
+    command = Command.TAKE_FAILED if is_take else request.spec.failed
+    session, due = move_and_summarise(snapshot, snapshot.session, command, now)
     settled = replace(
         request,
         state=RequestState.FAILED,
@@ -55,7 +58,7 @@ def _failure(
         session_id=session.id,
         session=session,
         unsent=handler_of(request).returned(snapshot, request),
-        requests=(settled,),
+        requests=(settled, *due),
         artifacts=call_records.artifacts,
         contents=call_records.contents,
     )

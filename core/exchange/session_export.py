@@ -32,10 +32,11 @@ from core.store import Changes, SessionStore, Snapshot
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
-VERSION: Final = 2
-_READABLE: Final = (1, VERSION)
+VERSION: Final = 3
+_READABLE: Final = (1, 2, VERSION)
 """Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
-the program wrote these are the same bytes."""
+the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
+has one take, and every block one revision."""
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
 
@@ -80,7 +81,11 @@ class SessionBody:
     """Left out where the chapter has none: an export of it is what it always was."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
+    takes: tuple[int, ...] = ()
+    """The take that is canon at each prompt and those that redo brings back; empty if canon never changed."""
     blocks: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
+    revisions: Annotated[tuple[MemoryBlock, ...], FailFast()] = ()
+    """Blocks that are not canon."""
     drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
     requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
     artifacts: Annotated[tuple[Artifact, ...], FailFast()] = ()
@@ -92,7 +97,7 @@ class SessionExport:
     """The exported document, with its version and the SHA-256 of its body as canonical JSON."""
 
     format: Literal["storyengine-session"] = "storyengine-session"
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     sha256: str
     body: SessionBody
 
@@ -136,13 +141,16 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
     parts = {part for manifest in inputs.values() for _, _, part in json.loads(manifest)}
     outputs = {artifact.output_ref for artifact in artifacts if artifact.output_ref}
     contents = {**inputs, **await store.contents(session_id, parts | outputs)}
+    has_changed = snapshot.session.canon_version > 0
     return SessionBody(
         session=snapshot.session,
         tab1=snapshot.tab1,
         prompt_blocks=snapshot.prompt_blocks,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
+        takes=tuple(await store.takes(session_id)) if has_changed else (),
         blocks=tuple(await store.blocks(session_id)),
+        revisions=tuple(await store.revisions(session_id)) if has_changed else (),
         drafts=tuple(await store.drafts(session_id)),
         requests=tuple(await store.requests(session_id)),
         artifacts=tuple(artifacts),
@@ -213,8 +221,8 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_ids(_ids(body)),
         integrity.problems_of_setting(session, body.tab1, body.unsent),
         integrity.problems_of_prompt_blocks(body.prompt_blocks),
-        integrity.problems_of_play(session, body.events),
-        integrity.problems_of_memory(session, body.blocks),
+        integrity.problems_of_play(session, body.events, body.takes),
+        integrity.problems_of_memory(session, body.blocks, body.revisions),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
         integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
@@ -234,12 +242,14 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _things(body: SessionBody) -> Iterator[Event | MemoryBlock | NarrativeDraft | Request | Artifact]:
-    return chain(body.events, body.blocks, body.drafts, body.requests, body.artifacts)
+    return chain(body.events, body.blocks, body.revisions, body.drafts, body.requests, body.artifacts)
 
 
 def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
-    for records in (body.events, body.blocks, body.drafts, body.requests, body.artifacts):
+    memory = (*body.blocks, *body.revisions)
+    for records in (body.events, memory, body.drafts, body.requests, body.artifacts):
         yield [record.id for record in records]
+    yield [(block.place, block.revision) for block in memory]
     yield [content.hash for content in body.contents]
     yield [(call.request_id, call.attempt, call.call) for call in body.artifacts]
 
@@ -252,6 +262,18 @@ def _times(body: SessionBody) -> Iterator[datetime | None]:
         yield from (request.updated_at, request.retry_after)
 
 
+def beginning_of(
+    session: Session, tab1: Tab1Inputs, events: Sequence[Event], blocks: Sequence[MemoryBlock]
+) -> SessionBody:
+    """Return a session that begins with this canon: one take of each prompt, one revision of each block."""
+    return SessionBody(
+        session=replace(session, canon_version=0),
+        tab1=tab1,
+        events=tuple(replace(event, take=1) for event in events),
+        blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
+    )
+
+
 def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
     """Return the changes that store `body` under a new id, not archived and without its chapter script."""
     return Changes(
@@ -261,7 +283,9 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         prompt_blocks=body.prompt_blocks or None,
         unsent=body.unsent,
         events=_moved(body.events, session_id),
+        takes=dict(enumerate(body.takes, start=1)) or None,
         blocks=_moved(body.blocks, session_id),
+        revisions=_moved(body.revisions, session_id),
         drafts=_moved(body.drafts, session_id),
         requests=_moved(body.requests, session_id),
         artifacts=_moved(body.artifacts, session_id),

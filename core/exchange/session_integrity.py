@@ -100,22 +100,33 @@ def problems_of_prompt_blocks(prompt_blocks: PromptBlocks) -> Problems:
         yield "its prompt blocks are not what this program stores"
 
 
-def problems_of_play(session: Session, events: Sequence[Event]) -> Problems:
-    """Yield problems of the log and the pointer.
+def problems_of_play(session: Session, events: Sequence[Event], takes: Sequence[int] = ()) -> Problems:
+    """Yield problems of the log and the pointers; `takes` is the take that is canon at each prompt.
 
-    A prompt has the GM's text, then any number of replies and system events, with at least one reply.
+    A take has the GM's text, then any number of replies and system events, with at least one reply.
     """
-    played = 0
-    for index, at_index in groupby(events, key=lambda event: event.prompt_index):
-        prompt, *others = at_index
-        played += 1
-        if index != played or [prompt.ordinal, *(event.ordinal for event in others)] != list(
-            range(len(others) + 1)
-        ):
+    counts: list[int] = []
+    for (index, take), in_take in groupby(events, key=lambda event: (event.prompt_index, event.take)):
+        prompt, *others = in_take
+        if take == 1:
+            counts.append(0)
+        is_next = (index, take) == (len(counts), counts[-1] + 1 if counts else 0)
+        ordinals = [prompt.ordinal, *(event.ordinal for event in others)]
+        if not is_next or ordinals != list(range(len(others) + 1)):
             yield "its prompts and replies are not numbered in order"
             return
+        counts[-1] = take
         yield from _problems_of_prompt(session, prompt, others)
-    if played != session.prompt_index:
+    if session.canon_version < 0 or (session.canon_version == 0 and (takes or any(n > 1 for n in counts))):
+        yield "it has several takes, and its canon never changed"
+    canon = takes if session.canon_version else [1] * len(counts)
+    if not all(1 <= take <= count for take, count in zip(canon, counts, strict=False)):
+        yield "its canon has a take that is missing"
+    elif (
+        len(canon) > len(counts)
+        or session.prompt_index > len(canon)
+        or (session.canon_version == 0 and session.prompt_index != len(canon))
+    ):
         yield "its pointer does not count its prompts and replies"
 
 
@@ -138,8 +149,10 @@ def problems_of_ids(ids: Iterable[Sequence[object]]) -> Problems:
         yield "two of its records have the same id"
 
 
-def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Problems:
-    """Yield problems of memory, boundary and state."""
+def problems_of_memory(
+    session: Session, blocks: Sequence[MemoryBlock], revisions: Sequence[MemoryBlock] = ()
+) -> Problems:
+    """Yield problems of memory, boundary and state; `revisions` are blocks that are not canon."""
     state, chunk = session.state, session.limits.chunk_size
     if session.tab1_locked == (state in _UNLOCKED):
         yield "its state and its lock do not belong together"
@@ -168,7 +181,12 @@ def problems_of_memory(session: Session, blocks: Sequence[MemoryBlock]) -> Probl
         yield "a correction of canon has no text"
     if corrections_length(blocks) > LONGEST_CORRECTIONS:
         yield "its corrections of canon are too long together"
-    for block in blocks:
+    if revisions and not session.canon_version:
+        yield "it has several revisions of memory, and its canon never changed"
+    known = {None, *(block.id for block in (*blocks, *revisions))}
+    if any(block.made_from not in known for block in (*blocks, *revisions)):
+        yield "its memory was made from a block that is missing"
+    for block in (*blocks, *revisions):
         try:
             _SHAPES[block.type].model_validate(block.payload)
             texts = (compact_json(block.payload), block.json_text)
@@ -196,6 +214,7 @@ def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:
     """Yield problems of requests."""
     played = {event.request_id: event.text for event in events if event.ordinal == 0}
+    last = max((event.prompt_index for event in events), default=0)
     live = [request for request in requests if request.state.is_open]
     is_alone = sum(not isinstance(request, ReplyRequest) for request in live) <= 1
     if not is_alone or any(session.state not in request.spec.open_in for request in live):
@@ -210,7 +229,7 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
         match request:
             case ReplyRequest():
                 yield from _problems_of_sent(session, request, played)
-            case SummaryRequest() if not _is_summary_of(session, request):
+            case SummaryRequest() if not _is_summary_of(session, request, last):
                 yield "a summary is due of prompts that are missing"
             case TrialRequest() if request.has_failed:
                 yield "a test call is neither done nor given up"
@@ -227,9 +246,13 @@ def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[s
         yield "a prompt that was answered is not among its prompts"
 
 
-def _is_summary_of(session: Session, request: SummaryRequest) -> bool:
+def _is_summary_of(session: Session, request: SummaryRequest, last: int) -> bool:
+    if session.canon_version and not request.state.is_open:
+        return request.prompts.last <= last  # prompts and memory may have been taken back since
+    if request.prompts.last <= session.boundary:
+        return True  # a block that is built again
     if request.state is RequestState.DONE:
-        return request.prompts.last <= session.boundary
+        return False
     if request.state is RequestState.CANCELLED:
         return request.prompts.last <= session.prompt_index
     return session.boundary + 1 == request.prompts.first and request.prompts.last <= session.prompt_index

@@ -11,7 +11,7 @@ from typing import Final
 from db.tables.columns import Row, table_of
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SessionRow, Tab1InputRow, UnsentTextRow
-from db.tables.story import EventRow, MemoryBlockRow, NarrativeDraftRow
+from db.tables.story import CanonRow, EventRow, MemoryBlockRow, MemoryCanonRow, NarrativeDraftRow
 
 METADATA: Final = Row.metadata
 SESSION: Final = table_of(SessionRow)
@@ -20,7 +20,9 @@ PROMPT_BLOCKS: Final = table_of(PromptBlocksRow)
 SAVE_SLOT: Final = table_of(SaveSlotRow)
 UNSENT_TEXT: Final = table_of(UnsentTextRow)
 EVENT: Final = table_of(EventRow)
+CANON: Final = table_of(CanonRow)
 MEMORY_BLOCK: Final = table_of(MemoryBlockRow)
+MEMORY_CANON: Final = table_of(MemoryCanonRow)
 NARRATIVE_DRAFT: Final = table_of(NarrativeDraftRow)
 LLM_REQUEST: Final = table_of(LlmRequestRow)
 LLM_ARTIFACT: Final = table_of(LlmArtifactRow)

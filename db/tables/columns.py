@@ -102,6 +102,6 @@ def parsed(name: str) -> Any:
     )
 
 
-def generated(expression: str) -> Any:
+def generated(expression: str, kind: Any = sa.Integer) -> Any:
     """Return an integer that the database computes for use in a foreign key."""
-    return Field(default=None, sa_column=sa.Column(sa.Integer, sa.Computed(expression, persisted=True)))
+    return Field(default=None, sa_column=sa.Column(kind, sa.Computed(expression, persisted=True)))

@@ -3,7 +3,8 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint
+from sqlalchemy import text as sql
 from sqlmodel import Field
 
 from core.domain.request import RequestState
@@ -34,7 +35,7 @@ class LlmRequestRow(Row, table=True):
             "ix_llm_request_kept",
             "session_id",
             "request_id",
-            postgresql_where=text("state IN ('pending', 'processing', 'failed')"),
+            postgresql_where=sql("state IN ('pending', 'processing', 'failed')"),
         ),
     )
 
@@ -47,6 +48,8 @@ class LlmRequestRow(Row, table=True):
     text: str = column.text()
     from_prompt: int | None = column.optional()
     to_prompt: int | None = column.optional()
+    model: str = Field(sa_type=Text, sa_column_kwargs={"server_default": sql("''")})
+    continues: bool = Field(sa_column_kwargs={"server_default": sql("false")})
     attempts: int
     retry_after: datetime | None = column.time(is_optional=True)
     error_code: str | None = Field(sa_type=Text, nullable=True)

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field
 
 from core.domain.prompt_block import (
@@ -31,8 +32,8 @@ class SessionRow(Row, table=True):
 
     `script_run` numbers the sessions of one chapter script from 1, so that two created at once conflict.
 
-    Two foreign keys are checked at commit: the last prompt is in the log, and once tab 1 is locked, memory
-    ends at the boundary (0 is the lock block).
+    Two foreign keys are checked at commit: the last prompt is canon, and once tab 1 is locked, memory ends at
+    the boundary (0 is the lock block).
     """
 
     __tablename__ = "session"
@@ -50,8 +51,12 @@ class SessionRow(Row, table=True):
         column.times("created_at", "updated_at", "archived_at", "writer_since"),
         # The only unique key across sessions; a server that shards by session needs it elsewhere.
         UniqueConstraint("script_key", "script_run"),
-        column.links(["played_to"], "event", ["asked"], "fk_session_last_prompt", own_id="id"),
-        column.links(["summarised_to"], "memory_block", ["ends"], "fk_session_boundary", own_id="id"),
+        CheckConstraint("canon_version >= 0", name="canon_version"),
+        CheckConstraint(
+            "branched_at >= 0 AND (branched_from IS NOT NULL OR branched_at = 0)", name="branched_at"
+        ),
+        column.links(["played_to"], "canon", ["prompt_index"], "fk_session_last_prompt", own_id="id"),
+        column.links(["summarised_to"], "memory_canon", ["ends"], "fk_session_boundary", own_id="id"),
         # No index on updated_at: every commit changes it, and would pay more than the chapter list saves.
     )
 
@@ -63,6 +68,11 @@ class SessionRow(Row, table=True):
     is_ending: bool
     prompt_index: int
     boundary: int
+    canon_version: int = Field(sa_column_kwargs={"server_default": text("0")})
+    branched_from: UUID | None = column.optional()
+    branched_at: int = Field(sa_column_kwargs={"server_default": text("0")})
+    pinned: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
+    struck: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
     slots: list[int] = column.array(SmallInteger)
     names: dict[str, str] = column.json()
     tab1_locked: bool

@@ -1,4 +1,4 @@
-"""The append-only tables of a chapter: the log, structured memory and drafts."""
+"""The append-only tables of a chapter (log, memory, drafts), and the pointers to what of them is canon."""
 
 from datetime import datetime
 from uuid import UUID
@@ -15,16 +15,21 @@ from db.tables.columns import Row
 
 
 class EventRow(Row, table=True):
-    """The log. `needs` is the prompt that must exist first: its own for a reply, else the one before."""
+    """The log: every take of every prompt (design 12).
+
+    `needs` and `needs_take` are what must exist first: for a reply the GM's text of its take, for that text
+    the take before, and for the first take the prompt before.
+    """
 
     __tablename__ = "event"
     __table_args__ = (
         column.of_session(),
         column.times("created_at"),
-        UniqueConstraint("session_id", "prompt_index", "ordinal"),
-        UniqueConstraint("session_id", "asked"),
-        column.links(["needs"], "event", ["asked"], "fk_event_no_hole"),
-        Index("ix_event_needs", "session_id", "needs"),
+        UniqueConstraint("session_id", "prompt_index", "take", "ordinal"),
+        UniqueConstraint("session_id", "asked", "take"),
+        column.links(["needs", "needs_take"], "event", ["asked", "take"], "fk_event_no_hole"),
+        Index("ix_event_needs", "session_id", "needs", "needs_take"),
+        CheckConstraint("take >= 1", name="take"),
         column.one_of("role", Role),
         CheckConstraint("prompt_index >= 1", name="prompt_index"),
         CheckConstraint("ordinal >= 0 AND (ordinal = 0) = (role = 'user')", name="ordinal"),
@@ -35,6 +40,7 @@ class EventRow(Row, table=True):
     session_id: UUID = column.key()
     event_id: UUID = column.key()
     prompt_index: int
+    take: int = Field(sa_column=Column(SmallInteger, nullable=False, server_default=sql("1")))
     ordinal: int = column.small()
     role: str = column.text()
     slot: int | None = column.small(is_optional=True)
@@ -44,30 +50,51 @@ class EventRow(Row, table=True):
     created_at: datetime = column.time()
     asked: int | None = column.generated("CASE WHEN ordinal = 0 THEN prompt_index END")
     needs: int | None = column.generated(
-        "CASE WHEN ordinal = 0 THEN NULLIF(prompt_index - 1, 0) ELSE prompt_index END"
+        "CASE WHEN ordinal = 0 AND take = 1 THEN NULLIF(prompt_index - 1, 0) ELSE prompt_index END"
+    )
+    needs_take: int | None = column.generated(
+        "CASE WHEN ordinal = 0 THEN GREATEST(take - 1, 1) ELSE take END", kind=SmallInteger
     )
 
 
-class MemoryBlockRow(Row, table=True):
-    """Structured memory. The lock is 0 to 0; each delta `follows` the block that ends just before it.
+class CanonRow(Row, table=True):
+    """The take that counts at each prompt, from 1 without a gap.
 
-    Unique ends and that foreign key make lock and deltas one chain without gaps or overlaps. They have
-    ordinal 0. Corrections of canon made at the end of one of them follow it with ordinals 1, 2, 3 …
+    Rows beyond the session's `prompt_index` are prompts that were undone and can be redone.
+    """
+
+    __tablename__ = "canon"
+    __table_args__ = (
+        column.of_session(),
+        column.links(["prompt_index", "take"], "event", ["asked", "take"], "fk_canon_event"),
+        column.links(["follows"], "canon", ["prompt_index"], "fk_canon_no_hole"),
+        Index("ix_canon_follows", "session_id", "follows"),
+    )
+
+    session_id: UUID = column.key()
+    prompt_index: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    take: int = column.small()
+    follows: int | None = column.generated("NULLIF(prompt_index - 1, 0)")
+
+
+class MemoryBlockRow(Row, table=True):
+    """Structured memory: every revision of every block.
+
+    The lock is 0 to 0. Lock and deltas have ordinal 0; corrections of canon made at the end of one of them
+    have ordinals 1, 2, 3 …
     """
 
     __tablename__ = "memory_block"
     __table_args__ = (
         column.of_session(),
         column.times("created_at"),
-        UniqueConstraint("session_id", "from_prompt", "ordinal"),
-        UniqueConstraint("session_id", "to_prompt", "ordinal"),
-        UniqueConstraint("session_id", "ends"),
-        column.links(
-            ["follows", "follows_ordinal"],
-            "memory_block",
-            ["to_prompt", "ordinal"],
-            "fk_memory_block_no_hole",
+        UniqueConstraint("session_id", "to_prompt", "ordinal", "revision"),
+        UniqueConstraint(
+            "session_id", "block_id", "from_prompt", "to_prompt", "ordinal", name="uq_memory_block_place"
         ),
+        column.links(["made_from"], "memory_block", ["block_id"], "fk_memory_block_made_from"),
+        Index("ix_memory_block_made_from", "session_id", "made_from"),
+        CheckConstraint("revision >= 1", name="revision"),
         column.one_of("type", BlockType),
         CheckConstraint(
             "CASE type WHEN 'world_chapter_lock' THEN from_prompt = 0 AND to_prompt = 0"
@@ -87,6 +114,43 @@ class MemoryBlockRow(Row, table=True):
     payload: dict[str, object] = column.parsed("json_text")
     created_at: datetime = column.time()
     ordinal: int = Field(sa_column=Column(SmallInteger, nullable=False, server_default=sql("0")))
+    revision: int = Field(sa_column_kwargs={"server_default": sql("1")})
+    made_from: UUID | None = column.optional()
+    is_by_gm: bool = Field(sa_column_kwargs={"server_default": sql("false")})
+
+
+class MemoryCanonRow(Row, table=True):
+    """The block that counts at each place of memory. Each delta `follows` the block that ends just before it.
+
+    Unique ends and that foreign key make lock and deltas one chain without gaps or overlaps; corrections
+    follow the block at whose end they were made.
+    """
+
+    __tablename__ = "memory_canon"
+    __table_args__ = (
+        column.of_session(),
+        UniqueConstraint("session_id", "from_prompt", "ordinal"),
+        UniqueConstraint("session_id", "ends"),
+        column.links(
+            ["block_id", "from_prompt", "to_prompt", "ordinal"],
+            "memory_block",
+            ["block_id", "from_prompt", "to_prompt", "ordinal"],
+            "fk_memory_canon_block",
+        ),
+        column.links(
+            ["follows", "follows_ordinal"],
+            "memory_canon",
+            ["to_prompt", "ordinal"],
+            "fk_memory_canon_no_hole",
+        ),
+        Index("ix_memory_canon_block_id", "session_id", "block_id"),
+    )
+
+    session_id: UUID = column.key()
+    to_prompt: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    ordinal: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    from_prompt: int
+    block_id: UUID
     follows: int | None = column.generated(
         "CASE WHEN ordinal > 0 THEN to_prompt WHEN from_prompt > 0 THEN from_prompt - 1 END"
     )

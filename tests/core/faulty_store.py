@@ -27,7 +27,9 @@ class FaultyStore(MemoryStore):
         self._one = Rows(snapshot.session, snapshot.tab1)
         super().__init__(MemoryDatabase({snapshot.session.id: self._one}))
         self._one.events = {event.id: event for event in snapshot.recent}
+        self._one.takes = {event.prompt_index: event.take for event in snapshot.recent}
         self._one.blocks = {block.id: block for block in snapshot.blocks}
+        self._one.canon_blocks = {block.place: block.id for block in snapshot.blocks}
         self._one.requests = {request.id: request for request in snapshot.requests}
         self.failures: list[Exception] = []
         """The next commits fail with these."""
@@ -94,5 +96,6 @@ class FaultyStore(MemoryStore):
         """Return a store with the same story and no save slots."""
         other = FaultyStore(self.snapshot)
         other._one.events, other._one.blocks = self._one.events, self._one.blocks
+        other._one.takes, other._one.canon_blocks = self._one.takes, self._one.canon_blocks
         other._one.drafts = self._one.drafts
         return other

@@ -91,7 +91,7 @@ async def test_a_story_with_an_older_save_slot_is_played_on_and_saved_again(stor
 class EventOfTomorrow(Event):
     """An event with a field more."""
 
-    take: int = 1
+    mood: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ def test_a_field_that_is_added_to_a_row_leaves_its_link_as_it_was(monkeypatch: p
     before = save_slot.chained(save_slot.EMPTY_CHAIN, [event])
     fields = {EventOfTomorrow: save_slot._LINK_FIELDS_V1[Event]}
     monkeypatch.setattr(save_slot, "_LINK_FIELDS", {1: fields})
-    grown = EventOfTomorrow(**{name: getattr(event, name) for name in Event.__dataclass_fields__}, take=2)
+    grown = EventOfTomorrow(**{name: getattr(event, name) for name in Event.__dataclass_fields__}, mood=2)
     assert save_slot.chained(save_slot.EMPTY_CHAIN, [grown]) == before
 
 

@@ -366,9 +366,9 @@ async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
     class Counting(Wrapped):
         first: list[int]
 
-        async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Any:
+        async def canon(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Any:
             self.first.append(first)
-            return await self._inner.log(session_id, first=first, last=last)
+            return await self._inner.canon(session_id, first=first, last=last)
 
     counting = Counting(store)
     async with chapter(store) as session:

@@ -5,7 +5,6 @@ triggers, what another program does) is not in it.
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -15,22 +14,20 @@ from types import coroutine
 from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.event import Event
-from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
+from core.domain.ids import RequestId, SessionId
 from core.domain.memory import MemoryBlock, compact_old_deltas
-from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.request import Artifact, Request
 from core.domain.save_point import SavePoint
-from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
-from core.domain.slot import Slot
+from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.store import (
     Changes,
     Lease,
     Snapshot,
     WriterInfo,
     full_deltas_from,
-    is_kept_in_snapshot,
-    recent_from,
 )
+from tests.store.memory_rows import MemoryLease as MemoryLease
+from tests.store.memory_rows import Rows as Rows
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -39,129 +36,6 @@ LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 def give_way() -> Generator[None, None, None]:
     """Let other tasks run once, as a call to a server does; a test may count what sleeps."""
     yield
-
-
-class MemoryLease:
-    """The writer's lock of one session; `lose` breaks its connection."""
-
-    def __init__(self, rows: "Rows", label: str) -> None:
-        rows.epoch += 1
-        rows.writer = self
-        self._rows = rows
-        self.info = WriterInfo(label=label, since=datetime.now(UTC))
-        self.epoch = rows.epoch
-        self.is_lost = False
-        self.is_closed = False
-        self._gone = asyncio.Event()
-
-    @property
-    def session_id(self) -> SessionId:
-        return self._rows.session.id
-
-    def lose(self) -> None:
-        """Break the connection: the server gives the lock back."""
-        self.is_lost = True
-        self._give_back()
-
-    async def until_lost(self) -> None:
-        await self._gone.wait()
-
-    async def aclose(self) -> None:
-        self.is_lost = self.is_closed = True
-        self._give_back()
-
-    def _give_back(self) -> None:
-        self._gone.set()
-        if self._rows.writer is self:
-            self._rows.writer = None
-
-
-@dataclass
-class Rows:
-    """Everything that is stored of one session. Frozen values, so that nothing is copied."""
-
-    session: Session
-    tab1: Tab1Inputs
-    script_run: int = 0
-    prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
-    unsent: dict[Slot, str] = field(default_factory=dict)
-    events: dict[EventId, Event] = field(default_factory=dict)
-    blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
-    drafts: dict[DraftId, NarrativeDraft] = field(default_factory=dict)
-    requests: dict[RequestId, Request] = field(default_factory=dict)
-    artifacts: dict[ArtifactId, Artifact] = field(default_factory=dict)
-    contents: dict[str, str] = field(default_factory=dict)
-    save_points: dict[int, SavePoint] = field(default_factory=dict)
-    writer: MemoryLease | None = None
-    epoch: int = 0
-
-    def change(self, changes: Changes) -> None:
-        """Make `changes` true: rows are added once, requests and composer texts are replaced."""
-        json.dumps([event.metadata for event in changes.events], allow_nan=False)
-        if changes.session is not None:
-            at = changes.session.archived_at or self.session.archived_at
-            self.session = replace(changes.session, archived_at=at)
-        self.tab1 = changes.tab1 or self.tab1
-        if changes.prompt_blocks is not None:
-            self.prompt_blocks = changes.prompt_blocks
-        self.unsent.update(changes.unsent)
-        for request in changes.requests:
-            born = self.requests.get(request.id, request).created_at
-            self.requests[request.id] = replace(request, created_at=born)
-        self.contents.update((content.hash, content.text) for content in changes.contents)
-        for artifact in changes.artifacts:
-            assert {artifact.input_ref, artifact.output_ref or artifact.input_ref} <= self.contents.keys()
-            self.artifacts.setdefault(artifact.id, artifact)
-        for event in changes.events:
-            self.events.setdefault(event.id, event)
-        for block in changes.blocks:
-            self.blocks.setdefault(block.id, block)
-        for draft in changes.drafts:
-            self.drafts.setdefault(draft.id, draft)
-
-    def snapshot(self, recent_prompts: int = 0) -> Snapshot:
-        """Return the session as it is opened: its memory is not known yet."""
-        start = recent_from(self.session, recent_prompts)
-        at_boundary = (block for block in self.blocks.values() if block.last == self.session.boundary)
-        kept = (request for request in self.requests.values() if is_kept_in_snapshot(request))
-        return Snapshot(
-            session=self.session,
-            tab1=self.tab1,
-            prompt_blocks=self.prompt_blocks,
-            unsent={slot: text for slot, text in self.unsent.items() if text},
-            recent=tuple(event for event in self.log if event.prompt_index > start),
-            requests=tuple(sorted(kept, key=lambda request: request.id)),
-            draft_count=len(self.drafts),
-            corrections=max((block.ordinal for block in at_boundary), default=0),
-            is_memory_known=False,
-            recent_prompts=recent_prompts,
-        )
-
-    @property
-    def log(self) -> list[Event]:
-        return sorted(self.events.values(), key=lambda event: (event.prompt_index, event.ordinal))
-
-    @property
-    def memory(self) -> list[MemoryBlock]:
-        return sorted(self.blocks.values(), key=lambda block: block.place)
-
-    @property
-    def summary(self) -> SessionSummary:
-        session = self.session
-        return SessionSummary(
-            id=session.id,
-            title=title_from(session.title, self.tab1.chapter, self.tab1.world),
-            state=session.state,
-            prompt_index=session.prompt_index,
-            draft_count=len(self.drafts),
-            created_at=session.created_at,
-            updated_at=session.updated_at,
-            archived_at=session.archived_at,
-        )
-
-    @property
-    def holder(self) -> WriterInfo | None:
-        return self.writer.info if self.writer else None
 
 
 @dataclass
@@ -255,6 +129,11 @@ class MemoryStore:
         memory = (await self._found(session_id)).memory
         return [block for block in memory if (block.last, block.ordinal) > (after, corrections)]
 
+    async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
+        rows = await self._found(session_id)
+        past = rows.blocks.keys() - set(rows.canon_blocks.values())
+        return sorted((rows.blocks[id] for id in past), key=lambda block: (block.place, block.revision))
+
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         await give_way()
         listed = [rows.summary for rows in self.database.sessions.values()]
@@ -289,10 +168,16 @@ class MemoryStore:
         log = (await self._found(session_id)).log
         return [event for event in log if first <= event.prompt_index <= end]
 
+    async def takes(self, session_id: SessionId) -> Sequence[int]:
+        takes = (await self._found(session_id)).takes
+        return [takes[index] for index in sorted(takes)]
+
     async def canon(
         self, session_id: SessionId, *, first: int = 1, last: int | None = None
     ) -> Sequence[Event]:
-        return await self.log(session_id, first=first, last=last)
+        rows = await self._found(session_id)
+        end = rows.session.prompt_index if last is None else min(last, rows.session.prompt_index)
+        return [event for event in rows.canon if first <= event.prompt_index <= end]
 
     async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
         newest: list[Event] = []

@@ -13,6 +13,9 @@ async def make_old(url: str, revision: str) -> None:
             await connection.run_sync(_bring_to, revision)
             [column] = await connection.execute(text(_MEMORY_COLUMN))
             await connection.execute(text(_STORY.replace("MEMORY", column.column_name)))
+            if (await connection.execute(text(_HAS_CANON))).scalar_one():
+                await connection.execute(text(_CANON))
+                await connection.execute(text(_MEMORY_CANON))
     finally:
         await engine.dispose()
 
@@ -31,6 +34,15 @@ def _bring_to(connection: Connection, revision: str) -> None:
 _MEMORY_COLUMN = """
 SELECT column_name FROM information_schema.columns
 WHERE table_name = 'memory_block' AND column_name IN ('json_text', 'payload') ORDER BY 1 LIMIT 1
+"""
+_HAS_CANON = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'canon')"
+_CANON = """
+INSERT INTO canon (session_id, prompt_index, take)
+SELECT session_id, 1, 1 FROM event WHERE ordinal = 0
+"""
+_MEMORY_CANON = """
+INSERT INTO memory_canon (session_id, to_prompt, ordinal, from_prompt, block_id)
+SELECT session_id, to_prompt, 0, from_prompt, block_id FROM memory_block
 """
 _STORY = """
 WITH made AS (

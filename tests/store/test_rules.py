@@ -23,15 +23,15 @@ EVENT = (
     "INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)"
     " VALUES (%s, gen_random_uuid(), %s, %s, %s, %s, 'x', '{}', now())"
 )
-BLOCK = (
-    "INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, json_text, created_at)"
-    " VALUES (%s, gen_random_uuid(), %s, %s, %s, '{}', now())"
-)
-DELTA, LOCK = "turn_delta", "world_chapter_lock"
+CANON = "INSERT INTO canon (session_id, prompt_index, take) VALUES (%s, %s, %s)"
 CORRECTION = (
-    "INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, ordinal, json_text,"
-    " created_at) VALUES (%s, gen_random_uuid(), %s, %s, %s, %s, '{}', now())"
+    "WITH made AS (INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, ordinal,"
+    " json_text, created_at) VALUES (%s, gen_random_uuid(), %s, %s, %s, %s, '{}', now()) RETURNING *)"
+    " INSERT INTO memory_canon (session_id, to_prompt, ordinal, from_prompt, block_id)"
+    " SELECT session_id, to_prompt, ordinal, from_prompt, block_id FROM made"
 )
+BLOCK = CORRECTION.replace("%s, '{}'", "0, '{}'")
+DELTA, LOCK = "turn_delta", "world_chapter_lock"
 
 
 @dataclass(frozen=True)
@@ -191,6 +191,7 @@ def test_an_afterthought_and_a_next_prompt_fit(chapter: SessionId, raw: Raw) -> 
         raw.execute("UPDATE session SET prompt_index = 10 WHERE id = %s", (chapter,))
         raw.execute(EVENT, (chapter, 10, 0, "user", 1))
         raw.execute(EVENT, (chapter, 10, 1, "agent", 1))
+        raw.execute(CANON, (chapter, 10, 1))
         raw.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 

@@ -75,6 +75,24 @@ def with_blank_text(statement: Statement) -> Statement:
 
 COUNTED = on_session("prompt_index = 10")
 PROMPT, REPLY = event(10, 0, "user", None), event(10, 1, "agent", 1)
+TAKEN_BACK = "canon_version = canon_version + 1"
+WITHDRAWN: Statement = "DELETE FROM memory_canon WHERE session_id = %s AND to_prompt > 0", (HERE,)
+
+
+def take(index: int, number: int) -> list[Statement]:
+    """Return what stores another take of a prompt, and makes it canon."""
+    insert = EVENT.replace("ordinal,", "ordinal, take,", 1).replace("%s, %s, 'x'", f"{number}, %s, %s, 'x'")
+    events: list[Statement] = [
+        (insert, (HERE, index, ordinal, role, slot)) for ordinal, role, slot in _PROMPT_AND_REPLY
+    ]
+    return [*events, on_canon(f"take = {number}", index)]
+
+
+def on_canon(values: str, index: int) -> Statement:
+    return f"UPDATE canon SET {values} WHERE session_id = %s AND prompt_index = %s", (HERE, index)
+
+
+_PROMPT_AND_REPLY = ((0, "user", None), (1, "agent", 1))
 PURGE: Statement = "SELECT set_config('storyengine.purge', %s::text, true)", (HERE,)
 
 BROKEN: dict[str, list[Statement]] = {
@@ -85,8 +103,15 @@ BROKEN: dict[str, list[Statement]] = {
     "a reply with a gap before it": [event(9, 7, "agent", 1)],
     "a blank reply": [with_blank_text(event(9, 2, "agent", 1))],
     "a blank prompt": [with_blank_text(PROMPT), REPLY, COUNTED],
-    "the pointer set back": [on_session("prompt_index = 8")],
     "the boundary set back": [on_session("boundary = 0")],
+    "the pointer set back without a new version of canon": [on_session("prompt_index = 8")],
+    "the version of canon set back": [on_session(TAKEN_BACK), on_session("canon_version = 0")],
+    "the boundary set back with its memory left": [on_session(f"boundary = 0, {TAKEN_BACK}")],
+    "another take of a prompt that is in memory": take(7, 2),
+    "a take without a reply": take(9, 2)[::2],
+    "a prompt given another number": [on_canon("prompt_index = 10", 9)],
+    "a chapter that came from another": [on_session("branched_from = id, branched_at = 3")],
+    "a request sent to another model": [("UPDATE llm_request SET model = 'other'", ())],
     "memory beyond the prompts": [(BLOCK, (HERE, "turn_delta", 8, 99))],
     "memory beyond the boundary": [(BLOCK, (HERE, "turn_delta", 8, 9))],
     "a draft with a gap before it": [draft(99)],
@@ -163,6 +188,44 @@ def test_the_database_refuses_to_empty(chapter: SessionId, raw: Raw, table: str)
     with pytest.raises(psycopg.Error) as caught, raw.transaction():
         raw.execute(f"TRUNCATE {table} CASCADE")
     assert caught.value.sqlstate in (RULE, APPEND_ONLY)
+
+
+BROKEN_KEYS: dict[str, list[Statement]] = {
+    "canon at a take of another prompt": [on_canon("take = 2", 9)],
+    "a hole in canon": [("DELETE FROM canon WHERE session_id = %s AND prompt_index = 8", (HERE,))],
+    "canon without its last prompt": [
+        ("DELETE FROM canon WHERE session_id = %s AND prompt_index = 9", (HERE,))
+    ],
+    "canon that begins after its first prompt": [("DELETE FROM canon WHERE prompt_index = 1", ())],
+    "a take with a gap before it": take(9, 3),
+    "memory withdrawn while the boundary stays": [WITHDRAWN],
+    "memory of other prompts in the place of a block": [
+        ("UPDATE memory_canon SET block_id = (SELECT block_id FROM memory_block WHERE to_prompt = 0)", ())
+    ],
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_KEYS)
+def test_a_key_refuses(chapter: SessionId, raw: Raw, name: str) -> None:
+    _all_refused(raw, chapter, BROKEN_KEYS[name], "23503")
+
+
+def test_the_pointer_never_moves_below_the_boundary(chapter: SessionId, raw: Raw) -> None:
+    _all_refused(raw, chapter, [on_session(f"prompt_index = 6, {TAKEN_BACK}")], "23514")
+
+
+def test_a_newer_prompt_is_taken_back_and_played_again(chapter: SessionId, raw: Raw) -> None:
+    with raw.transaction(force_rollback=True):
+        _run(raw, chapter, [on_session(f"prompt_index = 8, {TAKEN_BACK}"), *take(9, 2), *take(9, 3)])
+        _run(raw, chapter, [on_session("prompt_index = 9")])
+        raw.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def test_a_prompt_that_is_in_memory_is_taken_back_with_that_memory(chapter: SessionId, raw: Raw) -> None:
+    with raw.transaction(force_rollback=True):
+        _run(raw, chapter, [WITHDRAWN, on_session(f"prompt_index = 7, boundary = 0, {TAKEN_BACK}")])
+        _run(raw, chapter, take(7, 2))
+        raw.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
 def test_an_ended_chapter_stays_ended(chapter: SessionId, raw: Raw) -> None:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -41,6 +41,11 @@ class Job:
     store: SessionStore
     save: Save
     """Stores changes before the outcome, waiting for an unreachable store."""
+
+
+def with_model(choice: ModelConfig, model: str) -> ModelConfig:
+    """Return the configuration with another model, if one is given."""
+    return replace(choice, model=model) if model else choice
 
 
 class KindHandler(ABC, Generic[R, M]):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from core.agents.context_builder import Context, repair_context
 from core.agents.json_output import InvalidMemoryError, ParsedMemory
+from core.config.models import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.engine.kinds.base import Calls
 from core.engine.kinds.outcome import Failed
@@ -31,16 +32,16 @@ class _Try:
 
 
 async def make_memory(
-    context: Context, calls: Calls, parse: Parse
+    context: Context, calls: Calls, parse: Parse, choice: ModelConfig | None = None
 ) -> tuple[ParsedMemory | Failed, CallRecords]:
     """Return validated memory after one call, or after a second one that shows the model its errors.
 
     Memory that is valid but too long is requested once more too, and kept if the second call fails.
     """
-    first = await _try(context, calls, parse)
+    first = await _try(context, calls, parse, choice)
     if not first.problems:
         return first.made, first.call_records
-    second = await _try(repair_context(context, first.text, first.problems), calls, parse)
+    second = await _try(repair_context(context, first.text, first.problems), calls, parse, choice)
     if isinstance(second.made, Failed):
         last = second.rejected if second.problems else second.call_records
         is_cancelled = second.made.error.code is ErrorCode.LLM_CANCELLED
@@ -50,8 +51,8 @@ async def make_memory(
     return second.made, first.rejected + second.call_records
 
 
-async def _try(context: Context, calls: Calls, parse: Parse) -> _Try:
-    result = await calls.make(context)
+async def _try(context: Context, calls: Calls, parse: Parse, choice: ModelConfig | None) -> _Try:
+    result = await calls.make(context, choice)
     if result.error is not None:
         return _Try(Failed(result.error, result.retry_after), result.call_records)
     if result.finish_reason == "length":

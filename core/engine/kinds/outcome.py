@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from core.domain.errors import StoryEngineError
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
+from core.engine.canon import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,8 @@ class ReplyMade:
     """A character answered."""
 
     text: str
+    origin: Origin | None = None
+    """How it came about, if not as the model's whole answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from core.agents import character
 from core.config.models import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import REQUEST_ID, Event, Role
-from core.domain.ids import EventId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.request import ReplyRequest
 from core.domain.slot import Slot, slot_after
 from core.domain.state_machine import Command
-from core.engine.kinds.base import Job, KindHandler
+from core.engine.canon import Origin, before_newest, new_take, withdraw_newest
+from core.engine.kinds.base import Job, KindHandler, with_model
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
-from core.store import Changes, Snapshot
+from core.store import Changes, Snapshot, recent_from
 from core.text.composer_text import joined
 from core.text.repetition import Source, first_repeated
+
+CONTINUE: Final = "Continue your last reply exactly where it breaks off, without repeating any of it."
+"""The prompt of a request that continues a reply; it is not stored as the GM's."""
 
 
 class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
@@ -31,10 +34,10 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
         Uses the second reply, whatever it is, or the first if the second call fails.
         """
-        knowledge = job.snapshot.known_to(request.slot)
-        context = job.builder.character(knowledge, request.text)
-        choice = job.calls.config_of(context)
-        made, call_records = _read(job, request, choice, await job.calls.make(context))
+        knowledge = (await _snapshot_for(job, request)).known_to(request.slot)
+        context = job.builder.character(knowledge, CONTINUE if request.continues else request.text)
+        choice = with_model(job.calls.config_of(context), request.model)
+        made, call_records = _read(job, request, choice, await job.calls.make(context, choice))
         if isinstance(made, Failed) or not choice.avoids_repeats:
             return made, call_records
         sources = character.repeatable(context, knowledge, request.text)
@@ -53,32 +56,31 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return made_again, call_records + records_again
 
     def settle(self, snapshot: Snapshot, done: ReplyRequest, made: ReplyMade, now: datetime) -> Changes:
-        """Store the GM's text and the reply as the next prompt, with a summary request if one is due."""
-        index = snapshot.session.prompt_index + 1
-        session = replace(
-            snapshot.session, prompt_index=index, next_slot=slot_after(done.slot, snapshot.session.slots)
-        )
-        done = replace(done, prompts=PromptRange(index, index))
+        """Store the GM's text and the reply, with a summary request if one is due.
 
-        def event(ordinal: int, role: Role, slot: Slot | None, text: str) -> Event:
-            return Event(
-                id=EventId(new_uuid()),
-                session_id=session.id,
-                prompt_index=index,
-                ordinal=ordinal,
-                role=role,
-                slot=slot,
-                text=text,
-                metadata={REQUEST_ID: str(done.id)},
-                created_at=now,
-            )
-
+        They become the next prompt, or another take of the newest one: then a block of memory that has that
+        prompt is withdrawn. Prompts that were undone can no longer be redone.
+        """
+        if done.prompts is None:
+            session, withdrawn = snapshot.session, Changes(session_id=snapshot.session.id)
+            index = session.prompt_index + 1
+        else:
+            session, withdrawn = withdraw_newest(snapshot, now)
+            index = done.prompts.last
+            if index != session.prompt_index:
+                raise ValueError(f"a take of prompt {index}, which is not the newest")
+        session = replace(session, prompt_index=index, next_slot=slot_after(done.slot, session.slots))
+        text, origin = made.text, made.origin
+        if done.continues:
+            text, origin = f"{_reply_at(snapshot, index)} {text}", Origin.CONTINUED
+        take = new_take(snapshot, index, now)
         session, due = move_and_summarise(snapshot, session, Command.REPLY_STORED, now)
-        return Changes(
-            session_id=session.id,
+        return replace(
+            withdrawn,
             session=session,
-            events=(event(0, Role.USER, None, done.text), event(1, Role.AGENT, done.slot, made.text)),
-            requests=(done, *due),
+            events=take.events(done.text, done.slot, text, request_id=str(done.id), origin=origin),
+            canon_end=index if snapshot.undone else None,
+            requests=(replace(done, prompts=PromptRange(index, index)), *due),
         )
 
     def is_done(self, request: ReplyRequest, changes: Changes) -> bool:
@@ -86,8 +88,31 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return any(event.request_id == str(request.id) for event in changes.events)
 
     def returned(self, snapshot: Snapshot, request: ReplyRequest) -> Mapping[Slot, str]:
-        """Return the text to its composer, in front of what was typed since."""
+        """Return the text to its composer, in front of what was typed since; canon may have it already."""
+        if request.prompts is not None and _text_at(snapshot, request.prompts.last) == request.text:
+            return {}
         return {request.slot: joined(request.text, snapshot.unsent.get(request.slot, ""))}
+
+
+async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:
+    """Return the session as the character must see it: for another take, without the take that there is."""
+    if request.prompts is None or request.continues:
+        return job.snapshot
+    now = request.updated_at
+    session = before_newest(job.snapshot, (), now).session
+    start = recent_from(session, job.snapshot.recent_prompts)
+    earlier = await job.store.canon(session.id, first=start + 1, last=session.prompt_index)
+    return before_newest(job.snapshot, earlier, now)
+
+
+def _text_at(snapshot: Snapshot, index: int) -> str:
+    at_index = (event for event in snapshot.recent if event.prompt_index == index)
+    return next((event.text for event in at_index), "")
+
+
+def _reply_at(snapshot: Snapshot, index: int) -> str:
+    replies = (event for event in snapshot.recent if event.prompt_index == index and event.ordinal == 1)
+    return next((event.text.rstrip() for event in replies), "")
 
 
 def _read(

@@ -140,8 +140,8 @@ class RequestWorker:
 
     async def _summarises_early(self, request: Request) -> bool:
         """Begin an early summary if a prompt fits only with the story before it shortened."""
-        if not isinstance(request, ReplyRequest):
-            return False
+        if not isinstance(request, ReplyRequest) or request.prompts is not None:
+            return False  # a further take replaces a prompt that a summary would have
         if request.id in self._unwanted or not may_summarise_early(self._writer.snapshot, self._clock()):
             return False
         try:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from core.domain.clock import Clock
 from core.domain.draft import NarrativeDraft
@@ -24,11 +25,12 @@ from core.domain.save_point import (
     chained,
     content_of,
     make_save_point,
+    memory_at,
     number_for_automatic,
 )
 from core.domain.session import Session, title_from
 from core.engine.kinds.registry import handler_of
-from core.exchange.session_export import SessionBody, as_new_session
+from core.exchange.session_export import SessionBody, as_new_session, beginning_of
 from core.store import Changes, SessionStore, Snapshot
 from core.text.cleaning import clean_line
 
@@ -115,15 +117,19 @@ class SavePoints:
         snapshot = _all_unsent(await self._store.load(session_id))
         session = snapshot.session
         known = _newest_content(taken)
+        if known is not None and known.session.canon_version != session.canon_version:
+            known = None
         chains = known.chains if known else Chains(version=LINKS)
         before = known.session.prompt_index if known else 0
-        events = chains.events
-        async for batch in self._events(session_id, before, session.prompt_index):
+        events, takes = chains.events, dict(known.takes) if known else {}
+        async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
             events = await asyncio.to_thread(chained, events, batch)
+            takes |= {event.prompt_index: event.take for event in batch if event.take > 1}
         place = (
             (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
         new_blocks = await self._blocks(session, snapshot.corrections, after=place)
+        past = await self._store.revisions(session_id) if session.canon_version and known is None else ()
         blocks = await asyncio.to_thread(chained, chains.blocks, new_blocks)
         drafts = chains.drafts
         if (seen := known.draft_count if known else 0) < snapshot.draft_count:
@@ -136,6 +142,8 @@ class SavePoints:
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
             corrections=snapshot.corrections,
+            takes=takes,
+            revisions=_revisions(known.revisions if known else (), new_blocks, past),
             chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
         )
 
@@ -146,10 +154,12 @@ class SavePoints:
         version = content.chains.version
         chain = EMPTY_CHAIN
         events: list[Event] = []
-        async for batch in self._events(slot.session_id, 0, session.prompt_index):
+        async for log in _batches(self._store.log, slot.session_id, 0, session.prompt_index):
+            batch = [event for event in log if event.take == content.takes.get(event.prompt_index, 1)]
             chain = await asyncio.to_thread(chained, chain, batch, version)
             events += batch
-        blocks = await self._blocks(session, content.corrections, after=(-1, 0))
+        stored = await self._store.blocks(slot.session_id)
+        blocks = memory_at(content, (*stored, *await self._store.revisions(slot.session_id)))
         drafts = await self._drafts(slot.session_id, content.draft_count)
         chains = Chains(
             version=version,
@@ -160,20 +170,11 @@ class SavePoints:
         if chains != content.chains:
             raise SavePointDamagedError(slot.number, "the story up to it is not what it was")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
-        return SessionBody(
-            session=replace(session, title=_title_with(title, slot.label), updated_at=self._clock()),
-            tab1=content.tab1,
-            prompt_blocks=content.prompt_blocks,
-            unsent=content.unsent,
-            events=tuple(events),
-            blocks=tuple(blocks),
-            # Requests and provenance stay with the session that made the calls.
-            drafts=tuple(replace(draft, request_id=None) for draft in drafts),
-        )
-
-    async def _events(self, session_id: SessionId, before: int, last: int) -> AsyncIterator[Sequence[Event]]:
-        for first in range(before + 1, last + 1, BATCH):
-            yield await self._store.log(session_id, first=first, last=min(last, first + BATCH - 1))
+        session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
+        body = beginning_of(session, content.tab1, events, blocks)
+        # Requests and provenance stay with the session that made the calls.
+        drafts = [replace(draft, request_id=None) for draft in drafts]
+        return replace(body, prompt_blocks=content.prompt_blocks, unsent=content.unsent, drafts=tuple(drafts))
 
     async def _blocks(
         self, session: Session, corrections: int, *, after: tuple[int, int]
@@ -188,7 +189,33 @@ class SavePoints:
         return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]
 
 
-def _title_with(title: str, label: str) -> str:
+class _ReadEvents(Protocol):
+    """A method of the store that reads the events of some prompts."""
+
+    async def __call__(
+        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+    ) -> Sequence[Event]:
+        """Return the events of prompts `first` to `last`."""
+
+
+async def _batches(
+    read: _ReadEvents, session_id: SessionId, before: int, last: int
+) -> AsyncIterator[Sequence[Event]]:
+    for first in range(before + 1, last + 1, BATCH):
+        yield await read(session_id, first=first, last=min(last, first + BATCH - 1))
+
+
+def _revisions(
+    known: tuple[tuple[int, int, int], ...], new: Sequence[MemoryBlock], past: Sequence[MemoryBlock]
+) -> tuple[tuple[int, int, int], ...]:
+    """Return where memory is not the first revision of each block, extended by blocks added to canon."""
+    revisions = {(last, ordinal): revision for last, ordinal, revision in known}
+    revisions |= {block.place: 0 for block in past}
+    revisions |= {block.place: block.revision for block in new}
+    return tuple((*place, revision) for place, revision in sorted(revisions.items()) if revision != 1)
+
+
+def title_with(title: str, label: str) -> str:
     """Append the label, within the limit of a title: repeated restores append one each."""
     label = f" ({label})"
     return f"{title[: LONGEST_TITLE - len(label)].rstrip()}{label}"

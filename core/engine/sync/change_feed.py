@@ -27,9 +27,16 @@ class SnapshotDelta:
 def notifications_for(before: Snapshot, changes: Changes) -> list[Notification]:
     """Return the notifications of changes: data first, then the state, then requests."""
     notifications: list[Notification] = []
-    if changes.events:
-        notifications.append(notices.EventsAppended(changes.events))
-    notifications += [notices.MemoryAppended(block) for block in changes.blocks]
+    session = changes.session or before.session
+    if session.canon_version != before.session.canon_version:
+        places = [event.prompt_index for event in changes.events] + [block.first for block in changes.blocks]
+        first = min(session.prompt_index + 1, before.session.prompt_index, *places)
+        notifications.append(notices.CanonChanged(max(1, first)))
+    else:
+        redone = [event for event in before.undone if event.prompt_index <= session.prompt_index]
+        if events := changes.events or tuple(redone):
+            notifications.append(notices.EventsAppended(events))
+        notifications += [notices.MemoryAppended(block) for block in changes.blocks]
     notifications += [notices.DraftStored(draft) for draft in changes.drafts]
     notifications += [notices.UnsentChanged(slot, text) for slot, text in changes.unsent.items()]
     if changes.prompt_blocks is not None and changes.prompt_blocks != before.prompt_blocks:
@@ -45,10 +52,17 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     """Read the session and return what changed since `before`; raise StorageError."""
     now = await store.load(before.session.id, recent_prompts=before.recent_prompts)
     first, last = before.session.prompt_index + 1, now.session.prompt_index
-    events = await store.log(now.session.id, first=first, last=last) if last >= first else ()
-    blocks = await _new_blocks(store, before, now)
-    if before.is_memory_known:
+    is_appended = now.session.canon_version == before.session.canon_version
+    events: Sequence[Event] = ()
+    blocks: Sequence[MemoryBlock] = ()
+    if is_appended:
+        events = await store.canon(now.session.id, first=first, last=last) if last >= first else ()
+        blocks = await _new_blocks(store, before, now)
         known = compact_old_deltas((*before.blocks, *blocks), full_deltas_from(now.session))
+    else:
+        events = [event for event in now.recent if event not in before.recent]
+        known = tuple(await store.memory(now.session.id)) if before.is_memory_known else ()
+    if before.is_memory_known:
         now = replace(now, blocks=known, is_memory_known=True)
     drafts: Sequence[NarrativeDraft] = ()
     if now.draft_count > before.draft_count:

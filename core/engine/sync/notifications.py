@@ -77,6 +77,13 @@ class EventsAppended(Notification):
 
 
 @dataclass(frozen=True, slots=True)
+class CanonChanged(Notification):
+    """Canon and its memory are not what they were from prompt `first` on: read them again."""
+
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryAppended(Notification):
     """A block is stored; with a delta, the boundary moved."""
 

@@ -111,11 +111,18 @@ class SessionWriter:
                 self._lock_out(holder)
 
     async def know_memory(self, *, is_patient: bool = True) -> Snapshot:
-        """Return the snapshot with its memory, which is read on first use."""
+        """Return the snapshot with its memory, which is read on first use, and all of its recent events."""
         async with self._exclusive(is_patient=is_patient):
             if not self.snapshot.is_memory_known:
                 blocks = tuple(await self.store.memory(self.snapshot.session.id))
                 self.snapshot = replace(self.snapshot, blocks=blocks, is_memory_known=True)
+            if not self.snapshot.is_recent_known:
+                now = await self.store.load(
+                    self.snapshot.session.id, recent_prompts=self.snapshot.recent_prompts
+                )
+                self.snapshot = replace(
+                    self.snapshot, recent=now.recent, undone=now.undone, takes=now.takes, is_recent_known=True
+                )
             return self.snapshot
 
     async def finish(self, within: float) -> None:

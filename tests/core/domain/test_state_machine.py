@@ -1,6 +1,7 @@
 """The state machine: every pair of state and command, both ways, as one table (design 5)."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -23,6 +24,12 @@ BUSY = Facts(unsummarised=3, has_open_reply=True)
 EARLY_FAILED = Facts(unsummarised=3, early_failed=True)
 BEGUN = Facts(unsummarised=4, begun=3)
 BACKING_OFF = Facts(unsummarised=9, summary_waits=True)
+
+PLAYED = Facts(unsummarised=3, prompts=3)
+PLAYED_FULL = Facts(unsummarised=7, prompts=7)
+PLAYED_ENDING = Facts(unsummarised=3, prompts=3, is_ending=True)
+PLAYED_BUSY = Facts(unsummarised=3, prompts=3, has_open_reply=True)
+UNDONE = Facts(unsummarised=3, prompts=3, undone=2)
 
 STAYS = object()
 
@@ -71,6 +78,23 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     **{(state, C.RESET): [(PLAIN, S.RESETTING)] for state in S if state is not S.RESETTING},
 }
 
+CHANGED = [(PLAIN, S.ACTIVE), (FULL, S.SUMMARIZING), (BACKING_OFF, S.ACTIVE)]
+for busy in (S.ACTIVE, S.SUMMARIZING):
+    is_ending = [(PLAYED_ENDING, None)] if busy is S.SUMMARIZING else []
+    ALLOWED |= {
+        (busy, C.ASK_AGAIN): [(PLAIN, None), (PLAYED_BUSY, None), (PLAYED_FULL, S.ACTIVE), *is_ending],
+        (busy, C.CHOOSE_TAKE): [(PLAIN, None), (PLAYED_BUSY, None), (PLAYED, S.ACTIVE), *is_ending],
+        (busy, C.UNDO): [(PLAIN, None), (PLAYED_BUSY, None), (PLAYED, STAYS), *is_ending],
+        (busy, C.REDO): [(PLAYED, None), (replace(UNDONE, has_open_reply=True), None), (UNDONE, STAYS)],
+        (busy, C.PROMPT_UNDONE): list(CHANGED),
+    }
+    ALLOWED[busy, C.CHOOSE_TAKE].append((PLAYED_FULL, S.SUMMARIZING))
+ALLOWED |= {
+    (S.ACTIVE, C.TAKE_FAILED): list(CHANGED),
+    (S.ACTIVE, C.KEEP_PARTIAL): [(PLAIN, STAYS), (BUSY, None)],
+    (S.ACTIVE, C.REBUILD_BLOCK): [(PLAIN, S.SUMMARIZING), (BUSY, None)],
+}
+
 PAIRS = list(itertools.product(S, C))
 MOVES = [(*pair, facts, to) for pair, rows in ALLOWED.items() for facts, to in rows]
 
@@ -81,6 +105,8 @@ all_facts = st.builds(
     has_setting=st.booleans(),
     has_open_reply=st.booleans(),
     summary_waits=st.booleans(),
+    prompts=st.integers(0, 30),
+    undone=st.integers(0, 4),
 )
 
 
@@ -148,6 +174,7 @@ def test_a_reset_is_possible_from_any_state_but_its_own(state: SessionState) -> 
 
 def test_facts_are_those_of_the_session() -> None:
     facts = facts_of(session(prompts=9, boundary=2), TAB1, has_open_reply=True, summary_waits=True)
-    assert facts == Facts(unsummarised=7, chunk_size=7, begun=2, has_open_reply=True, summary_waits=True)
+    known = Facts(unsummarised=7, chunk_size=7, begun=2, has_open_reply=True, summary_waits=True, prompts=9)
+    assert facts == known
     assert facts.is_chunk_due
     assert not facts_of(session(), Tab1Inputs(world=" \n", chapter="\t")).has_setting

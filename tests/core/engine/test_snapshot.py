@@ -32,7 +32,8 @@ def test_what_is_not_changed_stays() -> None:
 
 def test_events_and_blocks_are_added_at_their_end() -> None:
     events, block = tuple(play(2, 2)), delta_block(1)
-    after = BEFORE.after(Changes(session_id=SESSION_ID, events=events, blocks=(block,)))
+    session = replace(BEFORE.session, prompt_index=BEFORE.session.prompt_index + 2)
+    after = BEFORE.after(Changes(session_id=SESSION_ID, session=session, events=events, blocks=(block,)))
     assert after.recent == (*BEFORE.recent, *events)
     assert after.blocks == (lock_block(), block)
 

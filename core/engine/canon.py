@@ -1,0 +1,136 @@
+"""What a change of canon consists of: a new take of a prompt, and the memory that is withdrawn for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from core.domain.event import REQUEST_ID, Event, Role
+from core.domain.ids import BlockId, EventId, SessionId, new_uuid
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.store import Changes, Snapshot
+
+ORIGIN: Final = "origin"
+"""The key under which the metadata of a reply says that it is not a model's whole answer."""
+
+
+class Origin(StrEnum):
+    """How a reply came about, if not as the whole answer of a model."""
+
+    CORRECTED = "corrected"
+    """By the GM."""
+    PARTIAL = "partial"
+    """From the beginning of an answer that was stopped."""
+    CONTINUED = "continued"
+    """From an earlier take and its continuation."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTake:
+    """The place of a take that is stored next."""
+
+    session_id: SessionId
+    prompt_index: int
+    take: int
+    now: datetime
+
+    def events(
+        self, prompt: str, slot: Slot | None, reply: str, *, request_id: str, origin: Origin | None = None
+    ) -> tuple[Event, Event]:
+        """Return the GM's text and the reply to it."""
+        source: dict[str, object] = {REQUEST_ID: request_id}
+        own = source if origin is None else {**source, ORIGIN: origin.value}
+        return self._event(0, Role.USER, None, prompt, source), self._event(1, Role.AGENT, slot, reply, own)
+
+    def _event(
+        self, ordinal: int, role: Role, slot: Slot | None, text: str, metadata: dict[str, object]
+    ) -> Event:
+        return Event(
+            id=EventId(new_uuid()),
+            session_id=self.session_id,
+            prompt_index=self.prompt_index,
+            take=self.take,
+            ordinal=ordinal,
+            role=role,
+            slot=slot,
+            text=text,
+            metadata=metadata,
+            created_at=self.now,
+        )
+
+
+def new_take(snapshot: Snapshot, prompt_index: int, now: datetime) -> NewTake:
+    """Return the place of the next take of a prompt."""
+    return NewTake(snapshot.session.id, prompt_index, snapshot.take_count(prompt_index) + 1, now)
+
+
+def withdraw_newest(snapshot: Snapshot, now: datetime) -> tuple[Session, Changes]:
+    """Return the session, and the changes of memory, for a change of the newest prompt's canon.
+
+    If that prompt is in memory its block is withdrawn and the boundary goes back. The GM's corrections that
+    followed the block stay in force: they follow the block before it as new revisions.
+    """
+    before = snapshot.session
+    session = replace(before, canon_version=before.canon_version + 1)
+    if not 0 < before.boundary == before.prompt_index:
+        return session, Changes(session_id=session.id)
+    if not snapshot.is_memory_known:
+        raise ValueError("the memory must be known, as a block is withdrawn")
+    withdrawn = next(
+        block
+        for block in snapshot.blocks
+        if block.type is BlockType.TURN_DELTA and block.last == before.boundary
+    )
+    end = withdrawn.first - 1
+    session = replace(session, boundary=end)
+    kept = sum(block.last == end and block.ordinal > 0 for block in snapshot.blocks)
+    corrections = [block for block in snapshot.blocks if block.last == before.boundary and block.ordinal]
+    moved = tuple(
+        replace(
+            block,
+            id=BlockId(new_uuid()),
+            first=end,
+            last=end,
+            ordinal=kept + number,
+            revision=session.canon_version + 1,
+            created_at=now,
+        )
+        for number, block in enumerate(corrections, start=1)
+    )
+    return session, Changes(session_id=session.id, blocks=moved, memory_end=end)
+
+
+def before_newest(snapshot: Snapshot, earlier: Sequence[Event], now: datetime) -> Snapshot:
+    """Return the snapshot as it would be without its newest prompt; `earlier` are events of canon.
+
+    They reach back to `recent_from` of the result.
+    """
+    session, withdrawn = withdraw_newest(snapshot, now)
+    session = replace(session, prompt_index=session.prompt_index - 1)
+    result = snapshot.after(replace(withdrawn, session=session))
+    return replace(result, recent=tuple(earlier))
+
+
+def block_before(blocks: Sequence[MemoryBlock], first: int) -> BlockId | None:
+    """Return the last block of memory before prompt `first`."""
+    earlier = [block.id for block in blocks if block.last < first]
+    return earlier[-1] if earlier else None
+
+
+def stale_blocks(blocks: Sequence[MemoryBlock]) -> frozenset[BlockId]:
+    """Return the deltas that were made from an older memory than the one before them in `blocks`.
+
+    A delta of which it is not known was made from first revisions.
+    """
+    stale: set[BlockId] = set()
+    before: MemoryBlock | None = None
+    for block in blocks:
+        if block.type is BlockType.TURN_DELTA and before is not None:
+            is_first = block.made_from is None and before.revision == 1
+            if stale or not (is_first or block.made_from == before.id):
+                stale.add(block.id)
+        before = block
+    return frozenset(stale)

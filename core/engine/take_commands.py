@@ -1,0 +1,190 @@
+"""The GM's commands for takes, undo and revisions of memory, as pure functions (design 12).
+
+Commands that change canon need a snapshot whose memory is known: when the newest prompt is in memory already,
+its block is withdrawn with it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from core.domain.errors import IllegalCommandError
+from core.domain.event import Event, Role
+from core.domain.ids import RequestId
+from core.domain.memory import BlockType
+from core.domain.prompt_range import PromptRange
+from core.domain.request import ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.slot import Slot, slot_after
+from core.domain.state_machine import Command
+from core.engine.canon import Origin, new_take, withdraw_newest
+from core.engine.commands import given_up, new_request, within
+from core.engine.kinds.outcome import ReplyMade
+from core.engine.kinds.reply import ReplyHandler
+from core.engine.moves import move, move_and_summarise, pending_again
+from core.store import Changes, Snapshot
+from core.text.cleaning import is_blank
+from core.text.composer_text import joined, without
+
+
+def newest(snapshot: Snapshot) -> tuple[Event, Event]:
+    """Return the GM's text and the first reply of the newest prompt; raise IllegalCommandError if none."""
+    last = snapshot.session.prompt_index
+    events = [event for event in snapshot.recent if event.prompt_index == last]
+    if not events:
+        raise IllegalCommandError("No prompt was played yet; send one first.")
+    return events[0], next(event for event in events if event.role is Role.AGENT)
+
+
+def ask_again(
+    snapshot: Snapshot, now: datetime, *, text: str = "", model: str = "", continues: bool = False
+) -> tuple[Changes, RequestId]:
+    """Request another take of the newest prompt, with its own text unless there is another.
+
+    The same request after a failure is used again; other failed prompts are given up, as their texts are in
+    their composers. A running summary is cancelled, and is made again when the take is stored or has failed.
+    """
+    session = move(snapshot, snapshot.session, Command.ASK_AGAIN, now)
+    prompt, reply = newest(snapshot)
+    text = within("prompt", text, session.limits.prompt).strip() or prompt.text
+    index = session.prompt_index
+    asked = ReplyRequest(
+        slot=reply.slot or Slot.RED,
+        text=text,
+        prompts=PromptRange(index, index),
+        model=within("model", model, session.limits.prompt).strip(),
+        continues=continues,
+        **new_request(session, now),
+    )
+    failed = snapshot.failed(ReplyRequest)
+    same = next((one for one in failed if _is_same(one, asked)), None)
+    request = asked if same is None else pending_again(same, now)
+    others = tuple(given_up(one, now) for one in failed if one is not same)
+    unsent = _without(snapshot, request.slot, text) if text != prompt.text else {}
+    requests: tuple[Request, ...] = (*others, *_stopped_summaries(snapshot, now), request)
+    return Changes(session_id=session.id, session=session, requests=requests, unsent=unsent), request.id
+
+
+def _is_same(one: ReplyRequest, other: ReplyRequest) -> bool:
+    return all(
+        getattr(one, name) == getattr(other, name)
+        for name in ("slot", "text", "prompts", "model", "continues")
+    )
+
+
+def choose_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
+    """Make another take of the newest prompt canon; `take` are its events, which are stored already."""
+    move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
+    prompt, _ = newest(snapshot)
+    if not take:
+        raise IllegalCommandError("There is no such take of the newest prompt; choose one that there is.")
+    if take[0].prompt_index != prompt.prompt_index or take[0].take == prompt.take:
+        raise IllegalCommandError("That take counts already; there is nothing to choose.")
+    return _with_take(snapshot, take, now)
+
+
+def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
+    """Store the GM's own version of the newest reply as a further take."""
+    move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
+    prompt, reply = newest(snapshot)
+    text = within("reply", text, snapshot.session.limits.transcript).strip()
+    if is_blank(text):
+        raise IllegalCommandError("There is no text to store; write the reply first.")
+    take = new_take(snapshot, prompt.prompt_index, now)
+    return _with_take(
+        snapshot,
+        take.events(prompt.text, reply.slot, text, request_id=reply.request_id, origin=Origin.CORRECTED),
+        now,
+    )
+
+
+def _with_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
+    session, withdrawn = withdraw_newest(snapshot, now)
+    speaker = next((event.slot for event in take if event.slot is not None), None)
+    session = replace(session, next_slot=slot_after(speaker or session.next_slot, session.slots))
+    session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
+    return replace(
+        withdrawn,
+        session=session,
+        events=tuple(take),
+        canon_end=session.prompt_index if snapshot.undone else None,
+        requests=(*_stopped_summaries(snapshot, now), *due),
+    )
+
+
+def undo(snapshot: Snapshot, now: datetime) -> Changes:
+    """Take the newest prompt out of canon; its text returns to its composer, in front of what is there."""
+    move(snapshot, snapshot.session, Command.UNDO, now)
+    prompt, reply = newest(snapshot)
+    session, withdrawn = withdraw_newest(snapshot, now)
+    slot = reply.slot or session.next_slot
+    session = replace(session, prompt_index=session.prompt_index - 1, next_slot=slot)
+    session, due = move_and_summarise(_unsummarised(snapshot), session, Command.PROMPT_UNDONE, now)
+    return replace(
+        withdrawn,
+        session=session,
+        unsent={slot: joined(prompt.text, snapshot.unsent.get(slot, ""))},
+        requests=(*_stopped_summaries(snapshot, now), *due),
+    )
+
+
+def redo(snapshot: Snapshot, now: datetime) -> Changes:
+    """Bring the prompt that was undone last back into canon; its text is removed from its composer."""
+    session = move(snapshot, snapshot.session, Command.REDO, now)
+    index = session.prompt_index + 1
+    events = [event for event in snapshot.undone if event.prompt_index == index]
+    slot = next((event.slot for event in events if event.slot is not None), session.next_slot)
+    session = replace(session, prompt_index=index, next_slot=slot_after(slot, session.slots))
+    session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
+    return Changes(
+        session_id=session.id,
+        session=session,
+        unsent=_without(snapshot, slot, events[0].text),
+        requests=(*_stopped_summaries(snapshot, now), *due),
+    )
+
+
+def keep_partial(snapshot: Snapshot, request: ReplyRequest, text: str, now: datetime) -> Changes:
+    """Store what a stopped reply had, as far as it came; its prompt leaves the composer."""
+    session = move(snapshot, snapshot.session, Command.KEEP_PARTIAL, now)
+    if not request.has_failed or is_blank(text):
+        raise IllegalCommandError("Nothing of that reply has arrived; there is nothing to keep.")
+    done = replace(
+        request, state=RequestState.DONE, retry_after=None, error_code=None, error_message="", updated_at=now
+    )
+    made = ReplyMade(text.strip(), Origin.PARTIAL)
+    changes = ReplyHandler().settle(replace(snapshot, session=session), done, made, now)
+    return replace(changes, unsent=_without(snapshot, request.slot, request.text))
+
+
+def rebuild_block(
+    snapshot: Snapshot, last: int, now: datetime, *, model: str = ""
+) -> tuple[Changes, RequestId]:
+    """Request another revision of the block that ends with prompt `last`, from the canon of its prompts."""
+    deltas = (block for block in snapshot.blocks if block.type is BlockType.TURN_DELTA)
+    block = next((block for block in deltas if block.last == last), None)
+    if block is None:
+        raise IllegalCommandError(f"No memory ends with prompt {last:,}; choose a block that there is.")
+    session = move(snapshot, snapshot.session, Command.REBUILD_BLOCK, now)
+    request = SummaryRequest(
+        prompts=PromptRange(block.first, block.last),
+        model=within("model", model, session.limits.prompt).strip(),
+        **new_request(session, now),
+    )
+    failed = snapshot.failed(SummaryRequest)
+    earlier = tuple(given_up(one, now) for one in failed if one.prompts.last <= session.boundary)
+    return Changes(session_id=session.id, session=session, requests=(*earlier, request)), request.id
+
+
+def _stopped_summaries(snapshot: Snapshot, now: datetime) -> tuple[SummaryRequest, ...]:
+    return tuple(given_up(one, now) for one in snapshot.requests if isinstance(one, SummaryRequest))
+
+
+def _unsummarised(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without its summaries, which are given up: the next one is a new request."""
+    kept = tuple(one for one in snapshot.requests if not isinstance(one, SummaryRequest))
+    return replace(snapshot, requests=kept)
+
+
+def _without(snapshot: Snapshot, slot: Slot, text: str) -> dict[Slot, str]:
+    left = without(snapshot.unsent.get(slot, ""), text)
+    return {} if left is None else {slot: left}

@@ -1,0 +1,132 @@
+"""The takes, the undo and the memory revisions of an open session (design 12)."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError
+from core.domain.event import Event
+from core.domain.ids import RequestId
+from core.domain.request import ReplyRequest, SummaryRequest
+from core.engine import take_commands
+from core.engine.commands import Ask, find_request
+from core.engine.queue.worker import RequestWorker
+from core.engine.sync.session_writer import Decide, SessionWriter
+from core.store import SessionStore
+from core.text.cleaning import clean
+
+
+class Takes:
+    """Commands that change the newest prompt of an open session. Each is durable when it returns.
+
+    They raise the errors of `SessionHandle`; the refusals of the state machine say what to do instead.
+    """
+
+    def __init__(
+        self,
+        store: SessionStore,
+        writer: SessionWriter,
+        worker: RequestWorker,
+        ask: Callable[[Ask], Awaitable[RequestId]],
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._worker = worker
+        self._send = ask
+        self._clock = clock
+
+    async def reroll(self, *, model: str = "") -> RequestId:
+        """Ask for another take of the newest prompt, for this once with another model if one is given."""
+        return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), model=model))
+
+    async def edit_and_resend(self, text: str) -> RequestId:
+        """Ask for another take of the newest prompt, with another text of the GM."""
+        return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), text=text))
+
+    async def continue_reply(self) -> RequestId:
+        """Ask for a take that continues the newest reply."""
+        return await self._ask(
+            lambda snapshot: take_commands.ask_again(snapshot, self._clock(), continues=True)
+        )
+
+    async def ask_again(self, request: ReplyRequest) -> RequestId:
+        """Retry a failed request for another take."""
+        return await self._ask(
+            lambda snapshot: take_commands.ask_again(
+                snapshot, self._clock(), text=request.text, model=request.model, continues=request.continues
+            )
+        )
+
+    async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
+        """Ask for another revision of the block of memory that ends with prompt `last`."""
+        return await self._ask(
+            lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
+        )
+
+    async def listed(self) -> list[tuple[Event, ...]]:
+        """Return the takes of the newest prompt, each with its events in order."""
+        index = self._writer.snapshot.session.prompt_index
+        takes: dict[int, list[Event]] = {}
+        for event in await self._store.log(self._writer.snapshot.session.id, first=index or 1, last=index):
+            takes.setdefault(event.take, []).append(event)
+        return [tuple(takes[number]) for number in sorted(takes)]
+
+    async def choose(self, take: int) -> None:
+        """Make another take of the newest prompt the one that counts."""
+        chosen = next((events for events in await self.listed() if events[0].take == take), ())
+        await self._change(lambda snapshot: take_commands.choose_take(snapshot, chosen, self._clock()))
+
+    async def correct_reply(self, text: str) -> None:
+        """Replace the newest reply by the GM's own text, as a further take."""
+        await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._clock()))
+
+    async def undo(self) -> None:
+        """Take the newest prompt out of canon; its text returns to its composer."""
+        await self._change(lambda snapshot: take_commands.undo(snapshot, self._clock()))
+
+    async def redo(self) -> None:
+        """Bring back the prompt that was undone last."""
+        await self._change(lambda snapshot: take_commands.redo(snapshot, self._clock()))
+
+    async def keep_partial(self, request_id: RequestId) -> None:
+        """Keep what had arrived of a stopped reply as the reply."""
+        request = find_request(self._writer.snapshot, request_id)
+        if not isinstance(request, ReplyRequest):
+            raise IllegalCommandError("Only a reply can be kept as far as it came.")
+        text = await self._text_of(request)
+        await self._change(
+            lambda snapshot: take_commands.keep_partial(snapshot, request, text, self._clock())
+        )
+
+    async def _text_of(self, request: ReplyRequest) -> str:
+        """Return the text that the last call of a request received."""
+        calls = await self._store.artifacts(request.session_id, request_id=request.id, newest=1)
+        output = calls[-1].output_ref if calls else None
+        if output is None:
+            return ""
+        return clean((await self._store.contents(request.session_id, [output])).get(output, ""))
+
+    async def _ask(self, decide: Ask) -> RequestId:
+        running = await self._prepare()
+        request_id = await self._send(decide)
+        self._stop(running)
+        return request_id
+
+    async def _change(self, decide: Decide) -> None:
+        running = await self._prepare()
+        await self._writer.apply(decide)
+        self._stop(running)
+
+    async def _prepare(self) -> tuple[RequestId, ...]:
+        """Read memory if it is unknown, and return the open summaries, which a change cancels."""
+        snapshot = await self._writer.know_memory(is_patient=False)
+        return tuple(one.id for one in snapshot.open_requests if isinstance(one, SummaryRequest))
+
+    def _stop(self, summaries: tuple[RequestId, ...]) -> None:
+        """Stop the calls of summaries that were cancelled; what they return is kept as provenance alone."""
+        open_ = {request.id for request in self._writer.snapshot.open_requests}
+        for request_id in summaries:
+            if request_id not in open_:
+                with suppress(IllegalCommandError):
+                    self._worker.cancel(request_id)
