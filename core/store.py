@@ -174,8 +174,8 @@ class Snapshot:
         if changes.memory_end is not None:
             memory = self._memory_with(changes, session)
             return max((block.ordinal for block in memory if block.last == session.boundary), default=0)
-        newest = [block.ordinal for block in changes.blocks if block.last == session.boundary]
-        return newest[-1] if newest else self.corrections
+        known = self.corrections if session.boundary == self.session.boundary else 0
+        return max([known, *(block.ordinal for block in changes.blocks if block.last == session.boundary)])
 
 
 def recent_from(session: Session, recent_prompts: int = 0) -> int:

@@ -3,14 +3,18 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from core.domain.clock import Clock
 from core.domain.errors import RowRefusedError, SessionLockedError
+from core.domain.event import Event
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session import SessionSummary
 from core.engine import commands
 from core.engine.save_points.service import SavePoints
 from core.engine.session_reader import SessionReader
+from core.engine.takes import commands as take_commands
+from core.engine.takes.branch import read_branch
 from core.exchange.session_export import ImportRefusedError, SessionBody, as_new_session, read_body, to_json
 from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
 
@@ -93,6 +97,49 @@ class SessionCatalog:
             await self.store.commit(decide(snapshot), acquired)
         finally:
             await acquired.aclose()
+
+    async def branch(self, session_id: SessionId, at: int) -> SessionId:
+        """Store a new session with the canon of another up to prompt `at`, and return its id."""
+        body = await read_branch(self.store, session_id, at, self._clock())
+        fresh = SessionId(new_uuid())
+        await self.store.create(as_new_session(body, fresh))
+        return fresh
+
+    async def undo(self, session_id: SessionId) -> int:
+        """Undo the newest prompt of a session that is not open here; return how many prompts remain."""
+        return await self._change_canon(
+            session_id, lambda snapshot: take_commands.undo(snapshot, self._clock()), "undo it there"
+        )
+
+    async def redo(self, session_id: SessionId) -> int:
+        """Redo a prompt of a session that is not open here; return its number."""
+        return await self._change_canon(
+            session_id, lambda snapshot: take_commands.redo(snapshot, self._clock()), "redo it there"
+        )
+
+    async def choose_take(self, session_id: SessionId, take: int) -> None:
+        """Choose a take of the newest prompt of a session that is not open here."""
+        _, takes = await self.takes(session_id)
+        chosen = next((events for events in takes if events[0].take == take), ())
+        await self._change_canon(
+            session_id,
+            lambda snapshot: take_commands.choose_take(snapshot, chosen, self._clock()),
+            "choose it there",
+        )
+
+    async def takes(self, session_id: SessionId) -> tuple[int, Sequence[tuple[Event, ...]]]:
+        """Return the number of the take of the newest prompt that counts, and all of its takes in order."""
+        snapshot = await self.store.load(session_id)
+        prompt, _ = take_commands.newest(snapshot)
+        index = prompt.prompt_index
+        log = await self.store.log(session_id, first=index, last=index)
+        return prompt.take, [tuple(take) for _, take in groupby(log, key=lambda event: event.take)]
+
+    async def _change_canon(
+        self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
+    ) -> int:
+        await self.change(session_id, decide, elsewhere, needs_memory=True)
+        return (await self.store.load(session_id)).session.prompt_index
 
     async def load_with_memory(self, session_id: SessionId, *, recent_prompts: int = 0) -> Snapshot:
         """Return a stored session with its memory."""

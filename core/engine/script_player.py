@@ -16,7 +16,7 @@ from core.domain.retry_policy import TRANSIENT
 from core.domain.session import SessionState
 from core.engine.commands import Tab1Edit
 from core.engine.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScript
+from core.exchange.chapter_script import ChapterScript, ScriptPrompt
 
 RETRIES = 3
 """Retries of a call after a transient failure, before playing stops."""
@@ -131,30 +131,57 @@ class ScriptPlayer:
             await self._session.define_narrative(script.definition, script.target_words)
 
     async def _check_played(self) -> None:
-        session, prompts = self._session.snapshot.session, self._script.prompts
+        session, length = self._session.snapshot.session, self._script.length
         played = session.prompt_index
-        if played > len(prompts):
-            raise ScriptMismatchError(f"The chapter has {played} prompts and the script only {len(prompts)}")
-        if self._state is SessionState.ENDED and played < len(prompts):
+        if played > max(prompt.index for prompt in self._script.prompts):
+            raise ScriptMismatchError(f"The chapter has {played} prompts and the script only {length}")
+        if self._state is SessionState.ENDED and played < length:
             raise ScriptMismatchError(
-                f"The chapter was ended after prompt {played}, and the script has {len(prompts)}"
+                f"The chapter was ended after prompt {played}, and the script has {length}"
             )
         events = await self._session.canon(last=played) if played else ()
         for event in events:
             index = event.prompt_index
-            wanted = prompts[index - 1]
-            if event.role is Role.USER and event.text != wanted.text.strip():
+            # The newest prompt may be one that the script undoes next.
+            at_index = [one for one in self._script.prompts if one.index == index]
+            wanted = [one for one in at_index if index == played or not one.is_undone]
+            if event.role is Role.USER and event.text not in {one.text.strip() for one in wanted}:
                 raise ScriptMismatchError(f"Prompt {index} of the script is not what was played before")
-            if event.role is Role.AGENT and event.slot is not None and event.slot is not wanted.slot:
+            slots = {one.slot for one in wanted}
+            if event.role is Role.AGENT and event.slot is not None and event.slot not in slots:
                 name = session.name_of(event.slot)
                 raise ScriptMismatchError(f"Prompt {index} of the script was played to {name} before")
 
     async def _prompts(self) -> None:
-        start = self._session.snapshot.session.prompt_index
-        for index, prompt in enumerate(self._script.prompts[start:], start + 1):
-            name = self._session.snapshot.session.name_of(prompt.slot)
-            self._step(f"Prompt {index} to {name}", index)
-            await self._complete(await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False))
+        for number, prompt in enumerate(self._script.prompts, start=1):
+            played = self._session.snapshot.session.prompt_index
+            if played < prompt.index:
+                if prompt.is_undone and await self._takes_of(prompt):
+                    continue  # it was played and undone before
+                name = self._session.snapshot.session.name_of(prompt.slot)
+                self._step(f"Prompt {prompt.index} to {name}", number)
+                await self._complete(
+                    await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False)
+                )
+            if not await self._is_newest(prompt):
+                continue
+            for take in range(await self._takes_of(prompt) + 1, prompt.takes + 1):
+                self._step(f"Prompt {prompt.index}, take {take}", number)
+                await self._complete(await self._session.takes.reroll())
+            if prompt.is_undone:
+                await self._session.takes.undo()
+
+    async def _is_newest(self, prompt: ScriptPrompt) -> bool:
+        """Whether a prompt is the newest of canon, and more than an ordinary step may be left of it."""
+        session = self._session.snapshot.session
+        if session.prompt_index != prompt.index or (prompt.takes == 1 and not prompt.is_undone):
+            return False
+        newest = await self._session.canon(first=prompt.index)
+        return newest[0].text == prompt.text.strip()
+
+    async def _takes_of(self, prompt: ScriptPrompt) -> int:
+        """Return how many takes with its text were played where a prompt belongs."""
+        return await self._session.takes.count(prompt.index, prompt.text.strip())
 
     async def _end(self) -> None:
         self._step("Ending the chapter", len(self._script.prompts) + 1)

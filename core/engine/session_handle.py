@@ -40,7 +40,7 @@ from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
-from core.engine.takes import Takes
+from core.engine.takes.service import Takes
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
 from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere

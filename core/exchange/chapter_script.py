@@ -26,7 +26,8 @@ _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = ("title", "world", "chapter", "narrative", "target_words", "variant", "agent", "block", "prompt")
 _AGENT_KEYS = ("name", "identity")
-_PROMPT_KEYS = ("to", "text")
+_PROMPT_KEYS = ("to", "text", "takes", "undo")
+_MAX_TAKES = 20
 
 
 class ChapterScriptError(StoryEngineError):
@@ -60,10 +61,18 @@ class ScriptAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptPrompt:
-    """A prompt and its character, with the rotation already applied."""
+    """A prompt and its character, with the rotation already applied.
+
+    `index` is the number that it has when it is played.
+    """
 
     slot: Slot
     text: str
+    index: int
+    takes: int = 1
+    """It is re-rolled until it has as many takes; the last one counts."""
+    is_undone: bool = False
+    """It is undone when it was played, and the next prompt takes its number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +89,11 @@ class ChapterScript:
     prompts: tuple[ScriptPrompt, ...]
     prompt_blocks: PromptBlocks
     """Those of the file (`[[block]]`), and its `variant`; where it has neither, those of the chapter stay."""
+
+    @property
+    def length(self) -> int:
+        """How many prompts the chapter has in the end."""
+        return sum(not prompt.is_undone for prompt in self.prompts)
 
     @property
     def names(self) -> Mapping[Slot, str]:
@@ -225,11 +239,36 @@ class _Reader(FieldReader):
         cast = {agent.slot: agent.name for agent in agents}
         next_slot = slots[0]
         prompts: list[ScriptPrompt] = []
+        index = 1
         for number, table in enumerate(tables, start=1):
             owner = f"prompt {number}: "
             self.refuse_unknown(table, _PROMPT_KEYS, owner)
             slot = self.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
             text = self.text(table, "text", f"{owner}text", _LIMITS.prompt, is_required=True)
-            prompts.append(ScriptPrompt(slot=slot or next_slot, text=text))
-            next_slot = slot_after(slot or next_slot, slots)
+            is_undone = self._flag(table, "undo", f"{owner}undo")
+            prompts.append(
+                ScriptPrompt(
+                    slot=slot or next_slot,
+                    text=text,
+                    index=index,
+                    takes=self._takes(table, f"{owner}takes"),
+                    is_undone=is_undone,
+                )
+            )
+            if not is_undone:
+                index += 1
+                next_slot = slot_after(slot or next_slot, slots)
         return tuple(prompts)
+
+    def _takes(self, table: Mapping[str, object], location: str) -> int:
+        value = table.get("takes", 1)
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_TAKES:
+            return value
+        self.report(location, f"must be a whole number from 1 to {_MAX_TAKES}.")
+        return 1
+
+    def _flag(self, table: Mapping[str, object], key: str, location: str) -> bool:
+        value = table.get(key, False)
+        if not isinstance(value, bool):
+            self.report(location, "must be true or false.")
+        return value is True

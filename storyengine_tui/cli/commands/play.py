@@ -19,6 +19,7 @@ from core.engine.script_player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
+    CanonChanged,
     EventsAppended,
     MemoryAppended,
     RequestFailed,
@@ -104,6 +105,8 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> N
             case EventsAppended(events):
                 words = sum(word_count(event.text) for event in events[1:])
                 reporter.say(f"{events[0].prompt_index}) stored, {words} words in reply")
+            case CanonChanged(first):
+                reporter.say(f"{first}) taken back, or played in another take")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
                 reporter.say(f"Memory: prompts {block.first}–{block.last} summarised")
             case RequestFailed(_, error):

@@ -141,6 +141,10 @@ class NarrativePane(SessionTab):
         match notification:
             case notifications.MemoryAppended(block):
                 self.memory.append(block)
+            case notifications.CanonChanged():
+                self.memory.forget()
+                if self.is_in_view:
+                    self.memory.read()
             case notifications.DraftStored(draft):
                 self._draft.settle(draft)
                 self._banner.hide()

@@ -100,6 +100,14 @@ class PlayPane(SessionTab):
         if not is_new:
             self._go_on()
 
+    async def _read_again(self) -> None:
+        """Show canon after a change that did not only append to it."""
+        session = self.session
+        played = await self.perform(session.newest_canon())
+        if played is not None and self.shows(session):
+            self._reading.load(played, session.snapshot.session)
+            self.refresh_view()
+
     def on_tab_shown(self) -> None:
         """Focus the widget where the GM continues: the panel if it is writable, else the transcript."""
         self.set_focus(self.field_for_typing() or self._reading.transcript)
@@ -130,6 +138,8 @@ class PlayPane(SessionTab):
             case notifications.EventsAppended(events):
                 self._reading.append(events, session)
                 self.sender.move_on(events[-1].slot)
+            case notifications.CanonChanged():
+                self.run_worker(self._read_again(), group="canon", exclusive=True, exit_on_error=False)
             case notifications.RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id)
                 self.sender.fail(request)

@@ -21,7 +21,7 @@ from core.engine.canon import stale_blocks
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import CanonChanged, EventsAppended
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
-from core.store import Snapshot
+from core.store import SessionStore, Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.room import Room
 from tests.core.simulation import active, with_limits
@@ -247,8 +247,8 @@ STEPS = st.lists(
 class Model:
     """What canon must be after each step, and the checks of everything that must hold."""
 
-    def __init__(self) -> None:
-        self.room = room()
+    def __init__(self, store: SessionStore) -> None:
+        self.store = store
         self.story: list[str] = []
         self.undone: list[str] = []
         self.seen: set[object] = set()
@@ -297,7 +297,7 @@ class Model:
         await session.wait_idle()
 
     async def check(self, session: SessionHandle) -> None:
-        store, session_id = self.room.store, session.id
+        store, session_id = self.store, session.id
         assert await story(session) == self.story
         log = {event.id for event in await store.log(session_id)}
         memory = {block.id for block in (*await store.blocks(session_id), *await store.revisions(session_id))}
@@ -310,14 +310,14 @@ class Model:
 
     async def _check_snapshot(self, session: SessionHandle) -> None:
         """Check that what the writer knows is what is stored."""
-        stored = await self.room.store.load(session.id)
+        stored = await self.store.load(session.id)
         known = session.snapshot
         if known.is_recent_known:
             assert (known.recent, known.undone, known.takes) == (stored.recent, stored.undone, stored.takes)
         for field in ("session", "corrections", "requests", "unsent", "draft_count"):
             assert getattr(known, field) == getattr(stored, field), field
         if known.is_memory_known:
-            assert known.blocks == tuple(await self.room.store.memory(session.id))
+            assert known.blocks == tuple(await self.store.memory(session.id))
 
     async def _check_inputs(self, session: SessionHandle) -> None:
         """Check that the calls since the last check were given nothing but canon."""
@@ -326,7 +326,7 @@ class Model:
         blocks = {compact_json(without_empty(block.payload)) for block in await session.memory_blocks()}
         past = {
             text
-            for block in await self.room.store.revisions(session.id)
+            for block in await self.store.revisions(session.id)
             if block.type is BlockType.TURN_DELTA
             and (text := compact_json(without_empty(block.payload))) not in blocks
         }
@@ -346,9 +346,10 @@ def test_whatever_is_played_and_taken_back_the_log_keeps_it_and_inputs_have_cano
     steps: list[str],
 ) -> None:
     async def run() -> None:
-        model, left = Model(), list(steps)
+        scene = room()
+        model, left = Model(scene.store), list(steps)
         while True:
-            async with model.room.opened() as session:
+            async with scene.opened() as session:
                 await model.check(session)
                 while left and (step := left.pop(0)) != "reopen":
                     await model.step(session, step)

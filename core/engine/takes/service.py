@@ -8,10 +8,10 @@ from core.domain.errors import IllegalCommandError
 from core.domain.event import Event
 from core.domain.ids import RequestId
 from core.domain.request import ReplyRequest, SummaryRequest
-from core.engine import take_commands
 from core.engine.commands import Ask, find_request
 from core.engine.queue.worker import RequestWorker
 from core.engine.sync.session_writer import Decide, SessionWriter
+from core.engine.takes import commands as take_commands
 from core.store import SessionStore
 from core.text.cleaning import clean
 
@@ -71,6 +71,11 @@ class Takes:
         for event in await self._store.log(self._writer.snapshot.session.id, first=index or 1, last=index):
             takes.setdefault(event.take, []).append(event)
         return [tuple(takes[number]) for number in sorted(takes)]
+
+    async def count(self, prompt_index: int, text: str) -> int:
+        """Return how many takes of a prompt have this text of the GM."""
+        log = await self._store.log(self._writer.snapshot.session.id, first=prompt_index, last=prompt_index)
+        return sum(event.ordinal == 0 and event.text == text for event in log)
 
     async def choose(self, take: int) -> None:
         """Make another take of the newest prompt the one that counts."""

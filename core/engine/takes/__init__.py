@@ -1,0 +1,1 @@
+"""Takes, undo, branches and rebuilt memory (design 12)."""

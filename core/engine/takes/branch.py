@@ -1,0 +1,86 @@
+"""Branches: new sessions that begin with the canon of another one up to a prompt (design 12)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
+from core.domain.event import Event, Role
+from core.domain.ids import SessionId
+from core.domain.memory import BlockType, MemoryBlock
+from core.domain.session import SessionState, title_from
+from core.domain.slot import slot_after
+from core.engine.save_points.service import title_with
+from core.exchange.session_export import SessionBody, beginning_of
+from core.store import SessionStore, Snapshot
+
+_TRIES = 5
+
+
+async def read_branch(store: SessionStore, session_id: SessionId, at: int, now: datetime) -> SessionBody:
+    """Return the session that branches off at prompt `at`, from one state of a session that is being played.
+
+    Raises IllegalCommandError without such a prompt, and StorageError when canon changes at every attempt.
+    """
+    for _ in range(_TRIES):
+        before = await store.load(session_id)
+        if not 1 <= at <= before.session.prompt_index:
+            last = before.session.prompt_index
+            there = f"it has prompts 1 to {last:,}" if last else "it has no prompt yet"
+            raise IllegalCommandError(f"The chapter cannot be branched at prompt {at:,}: {there}.")
+        events = await store.canon(session_id, last=at)
+        blocks = await store.blocks(session_id)
+        after = await store.load(session_id)
+        if (after.session.canon_version, after.session.boundary) == (
+            before.session.canon_version,
+            before.session.boundary,
+        ):
+            return branch_at(before, events, blocks, at, now)
+    raise StorageError(
+        ErrorCode.STORAGE_LOAD_FAILED,
+        "The chapter changes faster than it can be read; nothing was stored.",
+        "Try again when the call that runs there has ended.",
+    )
+
+
+def branch_at(
+    snapshot: Snapshot, events: Sequence[Event], blocks: Sequence[MemoryBlock], at: int, now: datetime
+) -> SessionBody:
+    """Return the session that has canon 1 to `at` and its memory, with cast and tab 1 as they were locked."""
+    session = snapshot.session
+    memory = _memory_until(blocks, at)
+    speaker = next(event.slot for event in reversed(events) if event.role is Role.AGENT)
+    title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+    branched = replace(
+        session,
+        title=title_with(title, f"branch at prompt {at}"),
+        state=SessionState.ACTIVE,
+        is_ending=False,
+        prompt_index=at,
+        boundary=memory[-1].last,
+        next_slot=slot_after(speaker or session.next_slot, session.slots),
+        branched_from=session.id,
+        branched_at=at,
+        created_at=now,
+        updated_at=now,
+    )
+    body = beginning_of(branched, snapshot.tab1, events, memory)
+    return replace(body, prompt_blocks=snapshot.prompt_blocks)
+
+
+def _memory_until(blocks: Sequence[MemoryBlock], at: int) -> list[MemoryBlock]:
+    """Return the memory that there was at prompt `at`; corrections that were made later are not in it."""
+    memory: list[MemoryBlock] = []
+    for block in blocks:
+        if block.last > at:
+            break
+        if block.type is not BlockType.CANON_CORRECTION:
+            memory.append(block)
+        elif _made_after(block) <= at:
+            memory.append(replace(block, ordinal=memory[-1].ordinal + 1))
+    return memory
+
+
+def _made_after(block: MemoryBlock) -> int:
+    marker = str(block.payload.get("made_after", "")).rstrip(")")
+    return int(marker) if marker.isdigit() else 0

@@ -1,0 +1,80 @@
+"""`storyengine branch`, `undo`, `redo`, `take`, `reroll`: what was played, played otherwise."""
+
+from typing import Annotated
+
+import typer
+
+from core.domain.errors import StoryEngineError
+from core.domain.event import Event, Role
+from core.domain.request import RequestState
+from storyengine_tui.bootstrap import running_catalog, running_engine
+from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import say
+
+
+async def branch(
+    session: SessionArgument,
+    at: Annotated[int, typer.Option("--at", min=1, help="The last prompt that the branch has.")],
+) -> None:
+    """Make a new session that begins with a chapter up to a prompt; the chapter stays as it is."""
+    async with running_catalog(await unlocked()) as catalog:
+        fresh = await catalog.branch(await find_session(catalog, session), at)
+    say(f"Branched at prompt {at} as session {fresh}")
+
+
+async def undo(session: SessionArgument) -> None:
+    """Take the newest prompt of a chapter back; `redo` brings it back."""
+    async with running_catalog(await unlocked()) as catalog:
+        last = await catalog.undo(await find_session(catalog, session))
+    say(f"Undone: the chapter has {last} prompts now. The text is in its panel; `redo` brings it back.")
+
+
+async def redo(session: SessionArgument) -> None:
+    """Bring back the prompt that was undone last."""
+    async with running_catalog(await unlocked()) as catalog:
+        last = await catalog.redo(await find_session(catalog, session))
+    say(f"Prompt {last} is back.")
+
+
+async def take(
+    session: SessionArgument,
+    number: Annotated[
+        int | None, typer.Argument(metavar="NUMBER", min=1, help="The take that is to count.")
+    ] = None,
+) -> None:
+    """List the takes of the newest prompt, or choose the one that counts."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        if number is not None:
+            await catalog.choose_take(session_id, number)
+            say(f"Take {number} counts now.")
+            return
+        counts, takes = await catalog.takes(session_id)
+    for events in takes:
+        mark = "*" if events[0].take == counts else " "
+        say(f"{mark} {events[0].take}  {' '.join(_reply(events).split())}")
+
+
+async def reroll(
+    session: SessionArgument,
+    model: Annotated[str, typer.Option(help="Another model, for this take alone.", show_default=False)] = "",
+) -> None:
+    """Ask for another take of the newest prompt, and print it."""
+    async with running_engine(await unlocked()) as engine:
+        opened = await engine.open(await find_session(engine, session))
+        try:
+            request = await opened.wait(await opened.takes.reroll(model=model))
+            if request.state is not RequestState.DONE and request.error_code is not None:
+                raise StoryEngineError(request.error_code, request.error_message)
+            newest = await opened.canon(first=opened.snapshot.session.prompt_index)
+        finally:
+            await opened.aclose()
+    say(_reply(tuple(newest)))
+
+
+def _reply(events: tuple[Event, ...]) -> str:
+    return "\n\n".join(event.text for event in events if event.role is Role.AGENT)
+
+
+COMMANDS = (branch, undo, redo, take, reroll)
