@@ -182,10 +182,14 @@ def commit_name(changes: Changes) -> str:
     """Name a commit by what it makes true."""
     session = changes.session
     kinds = {request.kind.value: request.state for request in changes.requests}
+    if changes.memory_end is not None:
+        return "prompt undone, memory withdrawn" if not changes.events else "take stored, memory withdrawn"
     if changes.blocks:
         return _block_name(changes.blocks[0], session)
     if changes.drafts:
         return "draft stored"
+    if any(event.take > 1 for event in changes.events):
+        return "take stored"
     if changes.events:
         is_due = session is not None and session.state is SessionState.SUMMARIZING
         return "reply stored, summary due" if is_due else "reply stored"

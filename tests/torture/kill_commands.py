@@ -30,7 +30,7 @@ HALVES = (
     "SELECT id FROM session WHERE (SELECT count(*) FROM event WHERE session_id = id)"
     " <> 2 * prompt_index + CASE WHEN EXISTS"
     f" (SELECT FROM event WHERE session_id = id AND text = '{MORE}') THEN 2 ELSE 0 END"
-    " OR NOT EXISTS (SELECT FROM narrative_draft WHERE session_id = id)"
+    " OR branched_from IS NULL AND NOT EXISTS (SELECT FROM narrative_draft WHERE session_id = id)"
     " OR NOT EXISTS (SELECT FROM memory_block WHERE session_id = id)"
 )
 NAMED = "SELECT count(*) FROM save_slot WHERE number >= 10"
@@ -58,6 +58,7 @@ def kill_commands(torturer: Torturer, most: int | None = None) -> None:
         CommandTrial(("archive", name), ARCHIVED, 1, ("restore", name)),
         CommandTrial(("slots", "restore", name, "10"), SESSIONS, 1),
         CommandTrial(("import", export), SESSIONS, 1),
+        CommandTrial(("branch", name, "--at", "1"), SESSIONS, 1),
         CommandTrial(("slots", "save", name, "Another"), NAMED, 1, ("slots", "drop", name, "11")),
         CommandTrial(("slots", "drop", name, "10"), NAMED, -1, ("slots", "save", name, "Mine")),
     )

@@ -24,6 +24,7 @@ from tests.torture.kill_storage import (
     kill_migrations_of_chapters,
     kill_restores,
 )
+from tests.torture.kill_takes import kill_takes
 from tests.torture.kill_typing import kill_typing
 from tests.torture.soak import soak
 
@@ -203,7 +204,9 @@ PHASES: dict[str, Phase] = {
     "random play": random_play,
     "soak": long_soak,
     "long chapters": long_chapters,
-    "corrections and test calls": on_machine((kill_corrections, None), (kill_test_calls, None)),
+    "corrections, test calls and takes": on_machine(
+        (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_DEEDS)
+    ),
     "commands and resets": on_machine(
         (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
     ),

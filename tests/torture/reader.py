@@ -97,25 +97,34 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
         "SELECT state, prompt_index, boundary, tab1_locked, is_ending, chunk_size"
         " FROM session WHERE id = %(id)s"
     )
-    events = rows(
+    log = rows(
         "SELECT prompt_index, ordinal, role, metadata->>'request_id', text FROM event"
-        " WHERE session_id = %(id)s ORDER BY 1, 2"
+        " WHERE session_id = %(id)s ORDER BY 1, take, 2"
+    )
+    _check_takes(
+        rows("SELECT prompt_index, take, ordinal FROM event WHERE session_id = %(id)s ORDER BY 1, 2, 3")
+    )
+    events = rows(
+        "SELECT prompt_index, ordinal, role, metadata->>'request_id', text FROM canon"
+        " JOIN event USING (session_id, prompt_index, take) WHERE session_id = %(id)s"
+        " AND prompt_index <= (SELECT prompt_index FROM session WHERE id = %(id)s) ORDER BY 1, 2"
     )
     places = [(index, ordinal) for index in range(1, prompt_index + 1) for ordinal in (0, 1)]
     assert [event[:2] for event in events] == places, "the pointer counts prompts that have their reply"
     assert all((role == "user") == (ordinal == 0) for _, ordinal, role, *_ in events)
     blocks = rows(
-        "SELECT type, from_prompt, to_prompt FROM memory_block WHERE session_id = %(id)s AND ordinal = 0"
-        " ORDER BY 2"
+        "SELECT type, block.from_prompt, block.to_prompt FROM memory_canon"
+        " JOIN memory_block block USING (session_id, block_id)"
+        " WHERE session_id = %(id)s AND block.ordinal = 0 ORDER BY 2"
     )
     _check_memory(blocks, state, prompt_index, boundary, is_locked)
     _check_chunks([(first, last) for _, first, last in blocks[1:]], events, state, chunk)
     corrections = rows(
-        "SELECT to_prompt, ordinal FROM memory_block WHERE session_id = %(id)s AND ordinal > 0 ORDER BY 1, 2"
+        "SELECT to_prompt, ordinal FROM memory_canon WHERE session_id = %(id)s AND ordinal > 0 ORDER BY 1, 2"
     )
     _check_corrections(corrections, {end for _, _, end in blocks})
     requests = rows("SELECT kind, state, request_id::text, text FROM llm_request WHERE session_id = %(id)s")
-    _check_requests(requests, events, state)
+    _check_requests(requests, log, state)
     good = rows(
         "SELECT request_id::text, agent_id FROM llm_artifact WHERE session_id = %(id)s AND error_code IS NULL"
     )
@@ -135,6 +144,17 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert [version for (version,) in versions] == list(range(1, len(versions) + 1))
     assert not versions or state in ("ENDED", "NARRATING", "RESETTING")
     assert not is_ending or state in ("SUMMARIZING", "ACTIVE")
+
+
+def _check_takes(log: list[TupleRow]) -> None:
+    """Each prompt of the log has takes from 1 on, each of the GM's text and its reply."""
+    takes: dict[int, list[int]] = {}
+    for index, take, ordinal in log:
+        if ordinal == 0:
+            takes.setdefault(index, []).append(take)
+    assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in takes.values())
+    replied = {(index, take) for index, take, ordinal in log if ordinal == 1}
+    assert replied == {(index, take) for index, numbers in takes.items() for take in numbers}
 
 
 def _check_corrections(corrections: list[TupleRow], ends: set[int]) -> None:

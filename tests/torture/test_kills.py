@@ -21,6 +21,7 @@ from tests.torture.kill_storage import (
     kill_migrations_of_chapters,
     kill_restores,
 )
+from tests.torture.kill_takes import kill_takes
 from tests.torture.kill_typing import kill_typing
 
 SEED = int(os.environ.get("STORYENGINE_TORTURE_SEED", "20261122"))
@@ -97,6 +98,12 @@ def test_a_command_that_is_killed_has_done_all_of_it_or_nothing_and_can_be_given
 ) -> None:
     kill_commands(torturer, 1)
     held(torturer.close(), 1)
+
+
+@pytest.mark.torture
+def test_a_take_or_an_undo_that_is_killed_is_done_whole_or_not_at_all(torturer: Torturer) -> None:
+    kill_takes(torturer, 2)
+    held(torturer.close(), 2)
 
 
 @pytest.mark.torture

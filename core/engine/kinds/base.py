@@ -44,7 +44,7 @@ class Job:
 
 
 def with_model(choice: ModelConfig, model: str) -> ModelConfig:
-    """Return the configuration with another model, if one is given."""
+    """Return the configuration with another model of its account, if one is given."""
     return replace(choice, model=model) if model else choice
 
 

@@ -58,7 +58,9 @@ async def take(
 
 async def reroll(
     session: SessionArgument,
-    model: Annotated[str, typer.Option(help="Another model, for this take alone.", show_default=False)] = "",
+    model: Annotated[
+        str, typer.Option(help="Another model of the same account, for this take alone.", show_default=False)
+    ] = "",
 ) -> None:
     """Ask for another take of the newest prompt, and print it."""
     async with running_engine(await unlocked()) as engine:
