@@ -28,6 +28,7 @@ from core.agents.narrative import NarrativePart
 from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
+from core.context.canon_locks import with_gm_locks
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import Knowledge
@@ -160,6 +161,7 @@ class ContextBuilder:
     ) -> Context:
         """Return the input of agent 8 for `chunk`; of `events` only those of the chunk are taken."""
         setup = self._setups[AgentRole.CONTEXT_SUMMARY]
+        blocks = with_gm_locks(session, blocks)
         return context_summary.build_context(setup, session, blocks, chunk, events)
 
     def fitting_chunk(
@@ -171,6 +173,7 @@ class ContextBuilder:
     ) -> PromptRange:
         """Return as many prompts from the beginning of `chunk` as one input of agent 8 holds whole."""
         setup = self._setups[AgentRole.CONTEXT_SUMMARY]
+        blocks = with_gm_locks(session, blocks)
         return context_summary.fitting_chunk(setup, session, blocks, chunk, events)
 
     def plan_narrative(
@@ -186,6 +189,7 @@ class ContextBuilder:
         Together they hold the whole transcript of `events`. Without events there is nothing to write.
         """
         setup = self._setups[AgentRole.NARRATIVE]
+        blocks = with_gm_locks(session, blocks)
         return narrative.plan(setup, session, blocks, events, definition, target_words)
 
     def narrative(
@@ -199,6 +203,7 @@ class ContextBuilder:
         """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
         setup = self._setups[AgentRole.NARRATIVE]
         part = narrative.whole_chapter(session, events, target_words)
+        blocks = with_gm_locks(session, blocks)
         return narrative.build_context(setup, session, blocks, part, definition, "")
 
     def narrative_part(
@@ -211,4 +216,5 @@ class ContextBuilder:
     ) -> Context:
         """Return the input of one part; `previous_tail` is the prose before it, or its end."""
         setup = self._setups[AgentRole.NARRATIVE]
+        blocks = with_gm_locks(session, blocks)
         return narrative.build_context(setup, session, blocks, part, definition, previous_tail)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from core.context.canon_locks import with_gm_locks
 from core.domain.cast import Character
 from core.domain.event import Event
 from core.domain.memory import MemoryBlock
@@ -44,7 +45,7 @@ def known_to(
     return Knowledge(
         character=character,
         session=session,
-        blocks=tuple(blocks),
+        blocks=with_gm_locks(session, blocks),
         recent=tuple(recent),
         gate=_GATE,
     )

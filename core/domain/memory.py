@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import ndiff
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -259,6 +260,14 @@ def corrections_length(blocks: Iterable[MemoryBlock]) -> int:
 def compact_json(value: object) -> str:
     """Return `value` as JSON without spaces and without escapes for other scripts."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def compared(before: MemoryBlock, after: MemoryBlock) -> list[str]:
+    """Return two revisions line by line: "- " is only in `before`, "+ " only in `after`, "  " in both."""
+    old, new = (
+        json.dumps(block.payload, ensure_ascii=False, indent=2).splitlines() for block in (before, after)
+    )
+    return [line for line in ndiff(old, new) if not line.startswith("?")]
 
 
 def is_full(block: MemoryBlock) -> bool:

@@ -31,6 +31,7 @@ class Command(StrEnum):
     PROMPT_UNDONE = "prompt undone"
     REDO = "redo a prompt"
     REBUILD_BLOCK = "rebuild memory"
+    EDIT_BLOCK = "edit memory"
     SUMMARISE_EARLY = "summarise early"
     RETRY_SUMMARY = "retry the summary"
     SUMMARY_STORED = "delta stored"
@@ -175,7 +176,8 @@ def _of_takes() -> dict[tuple[SessionState, Command], tuple[Row, ...]]:
     rows[S.ACTIVE, Command.TAKE_FAILED] = _AFTER_CHANGE
     rows[S.ACTIVE, Command.KEEP_PARTIAL] = (_BUSY, Stay())
     rows[S.ACTIVE, Command.REBUILD_BLOCK] = (_BUSY, Move(S.SUMMARIZING))
-    ended = ("ASK_AGAIN", "CHOOSE_TAKE", "UNDO", "REDO", "REBUILD_BLOCK", "KEEP_PARTIAL")
+    rows[S.ACTIVE, Command.EDIT_BLOCK] = (Stay(),)
+    ended = ("ASK_AGAIN", "CHOOSE_TAKE", "UNDO", "REDO", "REBUILD_BLOCK", "EDIT_BLOCK", "KEEP_PARTIAL")
     rows |= {(state, Command[name]): (_ENDED,) for state in (S.ENDED, S.NARRATING) for name in ended}
     return rows
 

@@ -18,6 +18,7 @@ from core.domain.event import Event, Role
 from core.domain.limits import (
     EARLIEST_TIME,
     LATEST_TIME,
+    LONGEST_CORRECTION,
     LONGEST_CORRECTIONS,
     LONGEST_TITLE,
     Limits,
@@ -82,6 +83,13 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
         yield "two characters have the same name"
     if session.slots not in [first_slots(count) for count in Slot]:
         yield "its cast has gaps"
+    locks = (*session.pinned, *session.struck)
+    if sum(map(len, locks)) > LONGEST_CORRECTIONS or not all(
+        _is_line(lock, LONGEST_CORRECTION) for lock in locks
+    ):
+        yield "its pinned and struck canon is too long, or not of single lines"
+    if session.branched_at < 0 or (session.branched_at and session.branched_from is None):
+        yield "it was branched from no chapter"
     if session.next_slot not in session.slots:
         yield "its next character does not play"
     fields = [(tab1.world, limits.world), (tab1.chapter, limits.chapter)]

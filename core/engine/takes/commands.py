@@ -7,22 +7,27 @@ its block is withdrawn with it.
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 
-from core.domain.errors import IllegalCommandError
+from core.agents import context_summary
+from core.agents.json_output import InvalidMemoryError
+from core.config.models import PromptStyle
+from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.event import Event, Role
-from core.domain.ids import RequestId
-from core.domain.memory import BlockType
+from core.domain.ids import BlockId, RequestId, new_uuid
+from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.memory import BlockType, MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.request import ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.slot import Slot, slot_after
 from core.domain.state_machine import Command
-from core.engine.canon import Origin, new_take, withdraw_newest
+from core.engine.canon import Origin, block_before, new_take, withdraw_newest
 from core.engine.commands import given_up, new_request, within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.reply import ReplyHandler
 from core.engine.moves import move, move_and_summarise, pending_again
 from core.store import Changes, Snapshot
-from core.text.cleaning import is_blank
+from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without
 
 
@@ -160,10 +165,7 @@ def rebuild_block(
     snapshot: Snapshot, last: int, now: datetime, *, model: str = ""
 ) -> tuple[Changes, RequestId]:
     """Request another revision of the block that ends with prompt `last`, from the canon of its prompts."""
-    deltas = (block for block in snapshot.blocks if block.type is BlockType.TURN_DELTA)
-    block = next((block for block in deltas if block.last == last), None)
-    if block is None:
-        raise IllegalCommandError(f"No memory ends with prompt {last:,}; choose a block that there is.")
+    block = _delta_ending(snapshot, last)
     session = move(snapshot, snapshot.session, Command.REBUILD_BLOCK, now)
     request = SummaryRequest(
         prompts=PromptRange(block.first, block.last),
@@ -173,6 +175,74 @@ def rebuild_block(
     failed = snapshot.failed(SummaryRequest)
     earlier = tuple(given_up(one, now) for one in failed if one.prompts.last <= session.boundary)
     return Changes(session_id=session.id, session=session, requests=(*earlier, request)), request.id
+
+
+class LockMark(StrEnum):
+    """What the GM says of a canon lock."""
+
+    PINNED = "pinned"
+    """It is in memory, whatever becomes of the blocks that have it."""
+    STRUCK = "struck"
+    """It is not in memory, whichever block has it."""
+    PLAIN = "plain"
+    """It is in memory as its block has it."""
+
+
+def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> Changes:
+    """Pin or strike a canon lock, or leave it to its block again; it holds for every revision."""
+    session = move(snapshot, snapshot.session, Command.CORRECT_CANON, now)
+    lock = " ".join(within("canon lock", lock, LONGEST_CORRECTION).split())
+    if is_blank(lock):
+        raise IllegalCommandError("There is no text of a canon lock; choose one of the memory.")
+    pinned, struck = (
+        tuple(other for other in locks if other.casefold() != lock.casefold())
+        for locks in (session.pinned, session.struck)
+    )
+    session = replace(
+        session,
+        pinned=(*pinned, lock) if mark is LockMark.PINNED else pinned,
+        struck=(*struck, lock) if mark is LockMark.STRUCK else struck,
+    )
+    length = sum(map(len, (*session.pinned, *session.struck)))
+    if length > LONGEST_CORRECTIONS:
+        raise LimitExceededError("pinned and struck canon", length, LONGEST_CORRECTIONS)
+    return Changes(session_id=session.id, session=session)
+
+
+def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime) -> Changes:
+    """Store the GM's own revision of the delta that ends with prompt `last`; `text` is its JSON.
+
+    The engine's truth (type, range, slots) replaces what the text says of it. Raises IllegalCommandError with
+    every problem when the text is not a delta.
+    """
+    session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
+    before = _delta_ending(snapshot, last)
+    prompts = PromptRange(before.first, before.last)
+    try:
+        made = context_summary.parse(clean(text), session, prompts, len(text), PromptStyle.FULL)
+    except InvalidMemoryError as invalid:
+        raise IllegalCommandError(f"That is not valid memory: {'; '.join(invalid.problems)}.") from invalid
+    if made.too_long:
+        raise IllegalCommandError(f"That memory is too long: {'; '.join(made.too_long)}.")
+    session = replace(session, canon_version=session.canon_version + 1)
+    block = replace(
+        before,
+        id=BlockId(new_uuid()),
+        payload=made.payload,
+        json_text=made.json_text,
+        revision=session.canon_version + 1,
+        made_from=block_before(snapshot.blocks, before.first),
+        is_by_gm=True,
+        created_at=now,
+    )
+    return Changes(session_id=session.id, session=session, blocks=(block,))
+
+
+def _delta_ending(snapshot: Snapshot, last: int) -> MemoryBlock:
+    for block in snapshot.blocks:
+        if block.type is BlockType.TURN_DELTA and block.last == last:
+            return block
+    raise IllegalCommandError(f"No memory ends with prompt {last:,}; choose a block that there is.")
 
 
 def _stopped_summaries(snapshot: Snapshot, now: datetime) -> tuple[SummaryRequest, ...]:

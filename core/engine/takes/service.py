@@ -1,17 +1,19 @@
 """The takes, the undo and the memory revisions of an open session (design 12)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.event import Event
 from core.domain.ids import RequestId
+from core.domain.memory import MemoryBlock
 from core.domain.request import ReplyRequest, SummaryRequest
 from core.engine.commands import Ask, find_request
 from core.engine.queue.worker import RequestWorker
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.engine.takes import commands as take_commands
+from core.engine.takes.commands import LockMark
 from core.store import SessionStore
 from core.text.cleaning import clean
 
@@ -63,6 +65,20 @@ class Takes:
         return await self._ask(
             lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
         )
+
+    async def edit_block(self, last: int, text: str) -> None:
+        """Replace the block of memory that ends with prompt `last` by the GM's own revision, as JSON."""
+        await self._change(lambda snapshot: take_commands.edit_block(snapshot, last, text, self._clock()))
+
+    async def mark_lock(self, lock: str, mark: LockMark) -> None:
+        """Pin or strike a canon lock for every revision of memory, or leave it to its block again."""
+        await self._writer.apply(
+            lambda snapshot: take_commands.mark_lock(snapshot, lock, mark, self._clock())
+        )
+
+    async def revisions(self) -> Sequence[MemoryBlock]:
+        """Return the blocks that are not canon, by their places and revisions."""
+        return await self._store.revisions(self._writer.snapshot.session.id)
 
     async def listed(self) -> list[tuple[Event, ...]]:
         """Return the takes of the newest prompt, each with its events in order."""

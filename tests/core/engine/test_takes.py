@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from core.domain.errors import IllegalCommandError
 from core.domain.event import Role
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import BlockType, compact_json, without_empty
+from core.domain.memory import BlockType, compact_json, compared, without_empty
 from core.domain.request import RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.canon import stale_blocks
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import CanonChanged, EventsAppended
+from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from core.store import SessionStore, Snapshot
 from tests.core.faulty_store import FaultyStore
@@ -213,6 +214,47 @@ async def test_a_rebuilt_block_makes_later_ones_stale_until_they_are_rebuilt_in_
         assert session.snapshot.session.boundary == 2 * CHUNK
         await done(session, await session.takes.rebuild_block(2 * CHUNK))
         assert stale_blocks(await session.memory_blocks()) == frozenset()
+
+
+async def test_the_gm_edits_a_block_and_the_text_before_is_in_no_later_input() -> None:
+    async with played(*(f"Prompt {number}" for number in range(CHUNK))) as (_, session):
+        before = (await session.memory_blocks())[-1]
+        text = compact_json({**before.payload, "canon_locks": ["The gate is shut."], "range": None})
+        await session.takes.edit_block(CHUNK, text)
+        [_, block] = await session.memory_blocks()
+        assert (block.is_by_gm, block.payload["canon_locks"]) == (True, ["The gate is shut."])
+        assert block.payload["range"] == before.payload["range"], "the engine's truth"
+        [past] = await session.takes.revisions()
+        assert past.id == before.id
+        lines = compared(past, block)
+        assert any("The gate is shut." in line for line in lines if line.startswith("+ "))
+        with pytest.raises(IllegalCommandError, match="not valid memory"):
+            await session.takes.edit_block(CHUNK, "{}")
+
+
+async def test_pinned_and_struck_canon_survives_every_revision() -> None:
+    async with played(*(f"Prompt {number}" for number in range(CHUNK))) as (_, session):
+        before = (await session.memory_blocks())[-1]
+        text = compact_json({**before.payload, "canon_locks": ["The gate is shut.", "Joss is dead."]})
+        await session.takes.edit_block(CHUNK, text)
+        await session.takes.mark_lock("The gate is shut.", LockMark.PINNED)
+        await session.takes.mark_lock("joss is  DEAD.", LockMark.STRUCK)
+        await play(session, "One")
+        pinned = await last_input(session)
+        assert ("The gate is shut." in pinned, "Joss is dead." in pinned) == (True, False)
+        await done(session, await session.takes.rebuild_block(CHUNK))
+        await play(session, "Two")
+        assert "The gate is shut." in await last_input(session), "the new revision does not have it"
+        await session.takes.mark_lock("The gate is shut.", LockMark.PLAIN)
+        await done(session, await session.takes.reroll())
+        assert "The gate is shut." not in await last_input(session)
+
+
+async def last_input(session: SessionHandle) -> str:
+    """Return the input of the newest call of a character."""
+    call = [call for call in await session.artifacts() if call.agent_id == 1][-1]
+    manifest = (await session.contents([call.input_ref]))[call.input_ref]
+    return "\n".join((await session.contents([part for _, _, part in json.loads(manifest)])).values())
 
 
 async def test_what_makes_no_sense_is_refused_with_a_sentence() -> None:

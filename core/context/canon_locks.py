@@ -1,0 +1,45 @@
+"""The GM's word on canon locks: pinned ones are in every input with memory, struck ones in none (design 12).
+
+They are facts of the session, not of a block, so they survive every revision of memory.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import uuid5
+
+from core.domain.ids import BlockId
+from core.domain.memory import MemoryBlock, compact_json
+from core.domain.session import Session
+
+_KEY = "canon_locks"
+
+
+def with_gm_locks(session: Session, blocks: Sequence[MemoryBlock]) -> tuple[MemoryBlock, ...]:
+    """Return memory as the GM wants its canon locks; the same blocks where nothing is pinned or struck.
+
+    A pinned lock that no block has follows those of the first block, which no budget shortens. A changed
+    block has an id of its own, because digests are remembered by ids.
+    """
+    if not blocks or not (session.pinned or session.struck):
+        return tuple(blocks)
+    struck = set(map(_key, session.struck))
+    kept = [[lock for lock in _locks_of(block) if _key(lock) not in struck] for block in blocks]
+    known = {_key(lock) for locks in kept for lock in locks}
+    kept[0] += [lock for lock in session.pinned if _key(lock) not in known]
+    return tuple(_with_locks(block, locks) for block, locks in zip(blocks, kept, strict=True))
+
+
+def _with_locks(block: MemoryBlock, locks: list[str]) -> MemoryBlock:
+    if locks == _locks_of(block):
+        return block
+    made = BlockId(uuid5(block.id, compact_json(locks)))
+    return replace(block, id=made, payload={**block.payload, _KEY: locks}, json_text="")
+
+
+def _locks_of(block: MemoryBlock) -> list[str]:
+    locks = block.payload.get(_KEY)
+    return [lock for lock in locks if isinstance(lock, str)] if isinstance(locks, list | tuple) else []
+
+
+def _key(lock: str) -> str:
+    return " ".join(lock.casefold().split())
