@@ -6,7 +6,21 @@ from datetime import datetime
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import ColumnElement, Select, Table, Text, and_, case, cast, func, literal, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    Table,
+    Text,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    select,
+    true,
+    tuple_,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.errors import StorageError
@@ -35,7 +49,8 @@ from db.tables import (
 
 KEPT_STATES: Final = ("pending", "processing", "failed")
 """States of the requests in a snapshot, as in the partial index `ix_llm_request_kept`."""
-_BATCH: Final = 256
+_BATCH: Final = 128
+"""Prompts that are read at first; each further batch has twice as many."""
 _TITLE_CHARS: Final = 500
 
 
@@ -88,7 +103,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     start = recent_from(session, recent_prompts)
     # With the prompts that were undone, which are canon rows beyond the last prompt that counts.
     canon = list(
-        map(mapping.to_event, await connection.execute(_in_order(_canon_events(session_id, start + 1))))
+        map(mapping.to_event, await connection.execute(_events_of(_canon_prompts(session_id, start + 1))))
     )
     requests = await connection.execute(
         rows_of(LLM_REQUEST, session_id)
@@ -194,10 +209,8 @@ def log_between(session_id: SessionId, first: int, last: int | None) -> Select[A
 
 def canon_between(session_id: SessionId, first: int, last: int | None) -> Select[Any]:
     """Return the query for the canon of these prompts up to the last that counts, in order."""
-    query = _counting(_canon_events(session_id, first))
-    if last is not None:
-        query = query.where(CANON.c.prompt_index <= last)
-    return _in_order(query)
+    prompts = _canon_prompts(session_id, first).where(CANON.c.prompt_index <= _last(session_id))
+    return _events_of(prompts if last is None else prompts.where(CANON.c.prompt_index <= last))
 
 
 def takes_of(session_id: SessionId) -> Select[Any]:
@@ -205,25 +218,29 @@ def takes_of(session_id: SessionId) -> Select[Any]:
     return select(CANON.c.take).where(CANON.c.session_id == session_id).order_by(CANON.c.prompt_index)
 
 
-def _canon_events(session_id: SessionId, first: int) -> Select[Any]:
-    """Return the query for the events of canon from prompt `first` on, with those that were undone."""
-    is_it = and_(
-        EVENT.c.session_id == CANON.c.session_id,
-        EVENT.c.prompt_index == CANON.c.prompt_index,
-        EVENT.c.take == CANON.c.take,
+def _canon_prompts(session_id: SessionId, first: int) -> Select[Any]:
+    """Return the query for the takes that are canon from prompt `first` on, with those that were undone."""
+    return select(CANON).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
+
+
+def _events_of(prompts: Select[Any]) -> Select[Any]:
+    """Return the query for the events of these takes, in order."""
+    takes = prompts.subquery()
+    is_of_take = and_(
+        EVENT.c.session_id == takes.c.session_id,
+        EVENT.c.prompt_index == takes.c.prompt_index,
+        EVENT.c.take == takes.c.take,
     )
-    query = select(EVENT).join(CANON, is_it)
-    return query.where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
+    # The offset has each take looked up by its key. Otherwise the planner, which does not know that few of
+    # a session's prompts are so new, may read all takes of the session.
+    events = select(EVENT).where(is_of_take).offset(0).lateral()
+    query = select(events).select_from(takes.join(events, true()))
+    return query.order_by(takes.c.prompt_index, events.c.ordinal)
 
 
-def _counting(query: Select[Any]) -> Select[Any]:
-    """Return the query without the prompts that were undone."""
-    last = select(SESSION.c.prompt_index).where(SESSION.c.id == CANON.c.session_id)
-    return query.where(CANON.c.prompt_index <= last.scalar_subquery())
-
-
-def _in_order(query: Select[Any]) -> Select[Any]:
-    return query.order_by(CANON.c.prompt_index, EVENT.c.ordinal)
+def _last(session_id: SessionId) -> ScalarSelect[Any]:
+    """Return the last prompt that counts; what is beyond it was undone."""
+    return select(SESSION.c.prompt_index).where(SESSION.c.id == session_id).scalar_subquery()
 
 
 def _further_takes(session_id: SessionId, after: int, last: int) -> Select[Any]:
@@ -241,33 +258,29 @@ def _further_takes(session_id: SessionId, after: int, last: int) -> Select[Any]:
 async def read_newest_events(
     connection: AsyncConnection, session_id: SessionId, max_chars: int
 ) -> Sequence[Event]:
-    """Walk the log backwards in batches along its index, until the texts exceed `max_chars`."""
+    """Walk canon backwards in batches of prompts along its index, until the texts exceed `max_chars`."""
     newest: list[Event] = []
     total = 0
     size = _BATCH
     while total <= max_chars:
-        before = (newest[-1].prompt_index, newest[-1].ordinal) if newest else None
+        before = newest[-1].prompt_index if newest else None
         query = _newest_batch(session_id, size, before, max_chars - total)
         batch = [mapping.to_event(row) for row in await connection.execute(query)]
         newest += batch
         total += sum(len(event.text) for event in batch)
-        if len(batch) < size:
+        if len({event.prompt_index for event in batch}) < size:
             break
         size *= 2
     newest.reverse()
     return newest
 
 
-def _newest_batch(session_id: SessionId, size: int, before: tuple[int, int] | None, room: int) -> Select[Any]:
-    """Return the query for the next older events, up to the first whose text does not fit into `room`."""
-    order = (CANON.c.prompt_index.desc(), EVENT.c.ordinal.desc())
-    older = _counting(_canon_events(session_id, 1)).order_by(*order).limit(size)
+def _newest_batch(session_id: SessionId, size: int, before: int | None, room: int) -> Select[Any]:
+    """Return the query for the events of the next older prompts, up to the first text that exceeds `room`."""
+    prompts = _canon_prompts(session_id, 1).where(CANON.c.prompt_index <= _last(session_id))
     if before is not None:
-        older = older.where(
-            CANON.c.prompt_index <= before[0],
-            tuple_(EVENT.c.prompt_index, EVENT.c.ordinal) < tuple_(literal(before[0]), literal(before[1])),
-        )
-    batch = older.subquery()
+        prompts = prompts.where(CANON.c.prompt_index < before)
+    batch = _events_of(prompts.order_by(CANON.c.prompt_index.desc()).limit(size)).subquery()
     newest_first = (batch.c.prompt_index.desc(), batch.c.ordinal.desc())
     length = func.char_length(batch.c.text)
     newer = (func.sum(length).over(order_by=newest_first) - length).label("newer")

@@ -20,6 +20,8 @@ from tests.store.servers import as_administrator, cloned, plain_url
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SHORT, LONG = 1_000, 50_000
+TAKES = 3
+"""Takes of each prompt of a third story, as long as the short one."""
 """Prompts of the stories; each has a reply, so there are twice as many events. Both fill every window."""
 ROUNDS = 5
 SLACK = 1.1
@@ -36,13 +38,20 @@ OTHERS = (
 
 GROW = """
 WITH grown AS (
-    INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)
-    SELECT %(id)s, gen_random_uuid(), n, o, CASE o WHEN 0 THEN 'user' ELSE 'agent' END, 1,
+    INSERT INTO event
+        (session_id, event_id, prompt_index, take, ordinal, role, slot, text, metadata, created_at)
+    SELECT %(id)s, gen_random_uuid(), n, t, o, CASE o WHEN 0 THEN 'user' ELSE 'agent' END, 1,
            repeat('word ', 30), '{}', now()
-    FROM generate_series(1, %(last)s) AS n, generate_series(0, 1) AS o
+    FROM generate_series(1, %(last)s) AS n, generate_series(1, %(takes)s) AS t, generate_series(0, 1) AS o
+), counted AS (
+    INSERT INTO canon (session_id, prompt_index, take)
+    SELECT %(id)s, n, %(takes)s FROM generate_series(1, %(last)s) AS n
 ), remembered AS (
     INSERT INTO memory_block (session_id, block_id, type, from_prompt, to_prompt, json_text, created_at)
-    SELECT %(id)s, gen_random_uuid(), 'turn_delta', 1, %(last)s - 5, '{}', now()
+    SELECT %(id)s, gen_random_uuid(), 'turn_delta', 1, %(last)s - 5, '{}', now() RETURNING *
+), canonised AS (
+    INSERT INTO memory_canon (session_id, to_prompt, ordinal, from_prompt, block_id)
+    SELECT session_id, to_prompt, ordinal, from_prompt, block_id FROM remembered
 )
 UPDATE session SET prompt_index = %(last)s, boundary = %(last)s - 5 WHERE id = %(id)s
 """
@@ -58,21 +67,21 @@ class Story:
 
 
 @pytest.fixture(scope="module")
-def grown(template: str) -> Iterator[tuple[str, SessionId, SessionId]]:
-    """A database with a story of some prompts and one of many, alike but for their length."""
+def grown(template: str) -> Iterator[tuple[str, SessionId, SessionId, SessionId]]:
+    """A database with a story of some prompts, one of many, and one of some with several takes each."""
     for url in cloned(template):
-        short, long = asyncio.run(_new_story(url)), asyncio.run(_new_story(url))
+        short, long, retaken = [asyncio.run(_new_story(url)) for _ in range(3)]
         with psycopg.connect(plain_url(as_administrator(url)), autocommit=True) as connection:
             connection.execute("SET session_replication_role = replica")  # no key is checked: 20 times faster
-            for session_id, last in ((short, SHORT), (long, LONG)):
-                connection.execute(GROW, {"id": session_id, "last": last})
+            for session_id, last, takes in ((short, SHORT, 1), (long, LONG, 1), (retaken, SHORT, TAKES)):
+                connection.execute(GROW, {"id": session_id, "last": last, "takes": takes})
             connection.execute("VACUUM ANALYZE")
             # The planner reads a table of some rows whole, and these have some more at every count.
             name = connection.info.dbname
             connection.execute(
                 sql.SQL("ALTER DATABASE {} SET enable_seqscan = off").format(sql.Identifier(name))
             )
-        yield url, short, long
+        yield url, short, long, retaken
 
 
 async def _new_story(url: str) -> SessionId:
@@ -128,12 +137,23 @@ def _rows_so_far(url: str) -> int:
 
 @pytest.mark.parametrize("work", [_commit, _load, _newest])
 async def test_a_long_story_costs_what_a_short_one_costs(
-    grown: tuple[str, SessionId, SessionId], work: Callable[[Story], Awaitable[None]]
+    grown: tuple[str, SessionId, SessionId, SessionId], work: Callable[[Story], Awaitable[None]]
 ) -> None:
     """Counted in rows that the server looks at; `bench/opening.py` takes the time."""
-    url, *ids = grown
+    url, *ids, _ = grown
     short, long = [await rows_touched(url, session_id, work) for session_id in ids]
     assert 0 < long <= short * SLACK, (short, long)
+
+
+@pytest.mark.parametrize("work", [_load, _newest])
+async def test_a_story_with_several_takes_is_opened_with_the_rows_of_one_without(
+    grown: tuple[str, SessionId, SessionId, SessionId], work: Callable[[Story], Awaitable[None]]
+) -> None:
+    url, short, _, retaken = grown
+    plain, several = [await rows_touched(url, session_id, work) for session_id in (short, retaken)]
+    further = (TAKES - 1) * 2 * 14 * ROUNDS if work is _load else 0
+    """The takes of the prompts of recent context, which are counted."""
+    assert 0 < several <= plain * SLACK + further, (plain, several)
 
 
 async def test_the_newest_events_are_exactly_those_that_just_exceed_the_room(
@@ -156,9 +176,9 @@ async def test_the_newest_events_are_exactly_those_that_just_exceed_the_room(
 
 
 async def test_a_walk_back_over_many_batches_is_in_order(
-    grown: tuple[str, SessionId, SessionId],
+    grown: tuple[str, SessionId, SessionId, SessionId],
 ) -> None:
-    url, _, long = grown
+    url, _, long, _ = grown
     store = await open_store(url)
     last = (await store.load(long)).session.prompt_index
     newest = await store.newest_canon(long, 300_000)
