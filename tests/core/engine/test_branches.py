@@ -13,9 +13,9 @@ from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
-from tests.core.engine.test_takes import CHUNK, play, room
 from tests.core.room import Room
 from tests.core.simulation import Simulation, active, with_limits
+from tests.core.takes_model import CHUNK, play, room
 from tests.store.memory_store import MemoryDatabase, MemoryStore, Rows
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import read_body
 from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes, SessionStore
-from tests.core.engine.test_takes import CHUNK, Model, story
+from tests.core.takes_model import CHUNK, Model, story
 from tests.store import chapters
 from tests.store.contract.conftest import OpenWindow
 
