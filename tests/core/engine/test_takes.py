@@ -119,6 +119,14 @@ async def test_the_last_prompt_of_a_chunk_is_undone_with_its_block_and_correctio
         await session.correct_canon("And the sea is low.")
 
 
+async def test_withdrawn_memory_has_older_prompts_read_again_for_the_next_input() -> None:
+    async with played(*(f"Prompt {number}" for number in range(1, 2 * CHUNK + 1))) as (_, session):
+        await session.takes.undo()
+        assert session.snapshot.session.boundary == CHUNK
+        snapshot = await session._writer.know_memory()
+        assert [event.prompt_index for event in snapshot.recent if event.ordinal == 0] == [1, 2, 3, 4, 5]
+
+
 async def test_a_running_summary_is_cancelled_and_made_again() -> None:
     hang = Entry(match=ScriptMatch.model_validate({"schema": "turn_delta"}), first_token=30.0, times=1)
     scene = room(hang)
