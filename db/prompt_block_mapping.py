@@ -40,7 +40,14 @@ def _to_prompt_block(block: Mapping[str, Any]) -> PromptBlock:
         order=block["order"],
         place=BlockPlace(block["place"]),
         is_on=block["is_on"],
-        variants=tuple(block["variants"]),
-        slots=tuple(map(Slot, block["slots"])),
-        roles=tuple(map(AgentRole, block["roles"])),
+        variants=_listed(block, "variants"),
+        slots=tuple(map(Slot, _listed(block, "slots"))),
+        roles=tuple(map(AgentRole, _listed(block, "roles"))),
     )
+
+
+def _listed(block: Mapping[str, Any], name: str) -> tuple[Any, ...]:
+    """Return the entries of a list; raise TypeError for a string, which would become its letters."""
+    if not isinstance(block[name], list):
+        raise TypeError(f"{name} is not a list")
+    return tuple(block[name])

@@ -67,6 +67,19 @@ async def test_an_export_of_every_version_is_imported_and_exported_again(
     assert json.loads(again)["body"] == json.loads(to_json(body))["body"]
 
 
+async def test_an_export_with_prompt_blocks_gives_the_chapter_all_of_them(store: PostgresStore) -> None:
+    file = VERSIONS / "export-2-blocks.json"
+    written = json.loads(file.read_bytes())["body"]["prompt_blocks"]
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body_in(file), moved))
+    stored = (await store.load(moved)).prompt_blocks
+    assert (stored.variant, stored.variants) == ("grim", ("grim", "日本"))
+    assert [(block.id, block.text, list(block.slots)) for block in stored.blocks] == [
+        (block["id"], block["text"], block["slots"]) for block in written["blocks"]
+    ]
+    assert json.loads(to_json(await read_body(store, moved)))["body"]["prompt_blocks"] == written
+
+
 @pytest.mark.parametrize("name", ["active", "ended"])
 async def test_every_save_slot_that_an_earlier_version_stored_is_restored(
     store: PostgresStore, name: str

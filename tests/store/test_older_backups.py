@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -10,10 +11,12 @@ import pytest
 
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
+from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import TextArrived
+from core.store import Changes
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.embedded.machine.binaries import Binaries
@@ -31,8 +34,9 @@ from tests.engine.windows import (
     record_test,
     window,
 )
+from tests.store.chapters import PROMPT_BLOCKS, taken
 from tests.store.embedded.embedded_fixtures import directory, stop
-from tests.store.older_schema import make_old
+from tests.store.older_schema import add_every_state, make_old
 from tests.store.servers import cloned, plain_url
 from tests.torture.reader import Reader, check_session, digest_of
 
@@ -166,6 +170,28 @@ async def test_a_backup_of_every_schema_there_ever_was_restores_into_this_progra
     assert CORRECTION in str(model.calls[0].messages)
     async with window(store, None, line.id) as session:
         assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
+    await store.aclose()
+
+
+@pytest.mark.parametrize("revision", [known for known in known_revisions() if known <= "story_0010"])
+async def test_chapters_in_every_state_of_a_schema_without_prompt_blocks_can_be_given_some(
+    here: str, revision: str
+) -> None:
+    await make_old(here, revision)
+    await add_every_state(here)
+    store = await open_store(here)
+    lines = {line.title: line for line in await store.sessions()}
+    assert lines.keys() == {"Old", *SessionState}
+    for state in SessionState:
+        before = await store.load(lines[state].id)
+        assert (before.session.state, before.prompt_blocks) == (state, NO_PROMPT_BLOCKS)
+        lease = await taken(store, lines[state].id)
+        changes = Changes(session_id=lines[state].id, prompt_blocks=PROMPT_BLOCKS)
+        await store.commit(changes, lease)
+        await lease.aclose()
+        after = await store.load(lines[state].id)
+        assert replace(after, prompt_blocks=NO_PROMPT_BLOCKS) == before
+        assert after.prompt_blocks == PROMPT_BLOCKS
     await store.aclose()
 
 

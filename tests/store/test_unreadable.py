@@ -1,15 +1,19 @@
 """Times have bounds, and a row that cannot be read hides neither the others nor the way to put it away."""
 
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg.types.json import Jsonb
 
 from core.domain.errors import StorageError
-from core.domain.ids import SessionId
+from core.domain.ids import SessionId, new_uuid
 from core.domain.session import Session
 from core.store import Lease
+from db.prompt_block_mapping import prompt_blocks_values
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.older_schema import make_old
@@ -93,6 +97,43 @@ async def test_an_unreadable_part_of_a_chapter_is_told_with_the_chapter_it_is_in
     with pytest.raises(StorageError, match=f"chapter {session.id} cannot be read"):
         await store.requests(session.id)
     assert len(await store.log(session.id)) == 2
+    await store.aclose()
+
+
+BLOCK = prompt_blocks_values(SessionId(new_uuid()), chapters.PROMPT_BLOCKS)["blocks"][0]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {**BLOCK, "place": "footnote"},
+        {**BLOCK, "roles": ["oracle"]},
+        {**BLOCK, "slots": [9]},
+        {**BLOCK, "slots": 1},
+        {**BLOCK, "variants": "noir"},
+        {"id": 1, "text": "Rain."},
+        "Rain.",
+        None,
+    ],
+)
+async def test_a_chapter_whose_prompt_blocks_are_damaged_is_told_and_the_list_stays_readable(
+    url: str, raw: psycopg.Connection, block: object
+) -> None:
+    store = await open_store(url)
+    good, bad = chapters.new_session(title="Good"), chapters.new_session(title="Bad")
+    for session in (good, bad):
+        await store.create(replace(chapters.creation(session), prompt_blocks=chapters.PROMPT_BLOCKS))
+    raw.execute("ALTER TABLE prompt_blocks DROP CONSTRAINT ck_prompt_blocks_blocks")
+    raw.execute("UPDATE prompt_blocks SET blocks = %s WHERE session_id = %s", [Jsonb([block]), bad.id])
+    assert {(line.title, line.is_readable) for line in await store.sessions()} == {
+        ("Good", True),
+        ("Bad", True),
+    }
+    assert (await store.load(good.id)).prompt_blocks == chapters.PROMPT_BLOCKS
+    with pytest.raises(StorageError) as caught:
+        await store.load(bad.id)
+    assert re.fullmatch(f"The chapter {bad.id} cannot be read: [^.]*\\.", caught.value.message)
+    assert f"storyengine archive {bad.id}" in caught.value.hint
     await store.aclose()
 
 
