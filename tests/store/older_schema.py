@@ -1,4 +1,4 @@
-"""A database as an earlier program left it: its schema, and a chapter of one prompt, or one in every state."""
+"""A database as an earlier program left it: its schema, and a chapter, or one more in every state."""
 
 from sqlalchemy import Connection, text
 
