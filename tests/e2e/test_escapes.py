@@ -3,10 +3,15 @@
 import json
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from core.domain.prompt_block import LONGEST_BLOCK_NAME
 from core.text.cleaning import clean
 from tests.bad_text import KINDS, BadText, acts
 from tests.e2e.game_master import GameMaster
@@ -77,13 +82,58 @@ PAGES = (
 )
 
 
+WITH_SERVER = """
+import core.providers.discovery as discovery
+discovery.find_servers.__defaults__ = ((discovery.ServerKind("Jan", {port}),),)
+discovery.find_servers.__kwdefaults__ = {{"seconds": 30.0}}
+from storyengine_tui.cli import main
+main()
+"""
+"""Starts the program, which looks for servers at one port alone and longer than it does by itself."""
+
+
+def names_of(text: str) -> list[str]:
+    """Return the text in pieces, each short enough for the name of a block or a model."""
+    length = LONGEST_BLOCK_NAME - len("99 ")
+    return [
+        f"{number} {text[at : at + length]}" for number, at in enumerate(range(0, len(text), length), start=1)
+    ]
+
+
+@contextmanager
+def model_server(models: list[str]) -> Iterator[int]:
+    """Serve the list of these models at a port of this machine."""
+    body = json.dumps({"data": [{"id": name} for name in models]}).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        serving = Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            serving.join()
+
+
 def chapter_of(here: Machine, text: str) -> Machine:
     """Play a chapter in which everything that the GM or a model writes is this text."""
     told = json.dumps(text)
+    blocks = "".join(
+        f"[[block]]\nname = {json.dumps(name)}\ntext = {told}\non = false\n" for name in names_of(text)
+    )
     script = here.write(
         "bad.toml",
         f"world = {told}\nchapter = {told}\nnarrative = {told}\n"
-        f"[[agent]]\nname = 'Kara'\nidentity = {told}\n[[prompt]]\ntext = {told}\n",
+        f"[[agent]]\nname = 'Kara'\nidentity = {told}\n[[prompt]]\ntext = {told}\n{blocks}",
     )
     replies = here.write("bad-replies.toml", f'[[reply]]\nmatch = {{ schema = "text" }}\ntext = {told}\n')
     played = here.run("play", script, "--provider", "scripted", "--replies", replies, "--out", here.out)
@@ -92,10 +142,11 @@ def chapter_of(here: Machine, text: str) -> Machine:
 
 
 def seen_at_full_screen(text: str) -> bytes:
-    """Return every byte that a terminal gets on a tour of a chapter made of this text."""
-    with machine() as here:
+    """Return every byte that a terminal gets on a tour of a chapter, blocks and models made of this text."""
+    with machine() as here, model_server([*names_of(text), "the-last-model"]) as port:
         environment = {"PYTHONPATH": str(ROOT), "STORYENGINE_PROVIDER": "scripted"}
-        with GameMaster(chapter_of(here, text), environment, size=Size(120, 40)) as window:
+        program = (sys.executable, "-c", WITH_SERVER.format(port=port))
+        with GameMaster(chapter_of(here, text), environment, size=Size(120, 40), program=program) as window:
             window.wait_for("ended ·")
             for key, shown in PAGES:
                 window.press(key)
@@ -104,8 +155,37 @@ def seen_at_full_screen(text: str) -> bytes:
                 if key in ("f7", "f5"):
                     window.press("enter" if key == "f7" else "escape")
                     window.press("escape", "escape")
+            see_prompt_blocks(window)
+            see_found_models(window)
             window.leave()
             return bytes(window.received)
+
+
+def see_prompt_blocks(window: GameMaster) -> None:
+    """Look at the names of the prompt blocks, and at the name and the text of one."""
+    window.press("ctrl+p")
+    window.type("prompt b")
+    window.wait_for("Your own rules")
+    window.press("enter")
+    window.wait_for("1 Before it")
+    window.press("enter")
+    window.wait_for("with the rules, behind")
+    window.press("escape")
+    window.wait_while("with the rules, behind")
+    window.press("escape")
+    window.wait_while("· variant")
+
+
+def see_found_models(window: GameMaster) -> None:
+    """Look at the models of a server of this machine, and take one of them over."""
+    window.press("f6")
+    window.wait_for("Who answers")
+    window.press("f4")
+    window.wait_for("the-last-model")
+    window.press("enter")
+    window.wait_for("An OpenAI-compatible service")
+    window.press("escape")
+    window.wait_while("Who answers")
 
 
 def test_at_full_screen_no_escape_of_a_chapter_s_text_reaches_the_terminal() -> None:
