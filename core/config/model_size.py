@@ -57,10 +57,11 @@ def size_of_file(file: Path) -> float | None:
     Blocking, but reads 64 KB at most, and of a file that has not changed only once. Never raises.
     """
     try:
-        facts = file.expanduser().stat()
-    except OSError:
+        file = file.expanduser()
+        facts = file.stat()
+    except (OSError, ValueError, RuntimeError):  # a NUL in the path; a `~` of a user that there is not
         return None
-    return _size(file.expanduser(), facts.st_mtime_ns) if stat.S_ISREG(facts.st_mode) else None
+    return _size(file, facts.st_mtime_ns) if stat.S_ISREG(facts.st_mode) else None
 
 
 @lru_cache(maxsize=16)

@@ -23,7 +23,7 @@ def find_weights(paths: Paths, model_path: Path | None, model: CatalogueEntry | 
     Raises ProviderError, whose hint names the setting or the command that helps.
     """
     if model_path is not None:
-        return _checked(model_path.expanduser().absolute())
+        return _checked(_absolute(model_path))
     model = model or bundled()
     for candidate in (_installed(model), paths.models / model.file_name):
         if candidate is not None and candidate.is_file():
@@ -41,12 +41,20 @@ def _installed(model: CatalogueEntry) -> Path | None:
     return Path(places[0]) / model.file_name if places else None
 
 
+def _absolute(file: Path) -> Path:
+    try:
+        return file.expanduser().absolute()
+    except RuntimeError as error:
+        raise _unusable(file, "no user of this machine is called so") from error
+
+
 def _checked(file: Path) -> Path:
     try:
         with open_for_reading(file) as weights:
             is_gguf = weights.read(len(_MAGIC)) == _MAGIC
-    except OSError as error:
-        raise _unusable(file, error.strerror or "it cannot be read") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise _unusable(file, reason or "it cannot be read") from error
     if not is_gguf:
         raise _unusable(file, "it is not a GGUF file")
     return file

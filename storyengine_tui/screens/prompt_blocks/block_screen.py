@@ -15,7 +15,7 @@ from core.domain.prompt_block import LONGEST_BLOCK_NAME, LONGEST_PROMPT_BLOCK, B
 from core.domain.state_machine import Command
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.chapter.workspace import Workspace
-from storyengine_tui.screens.prompt_blocks.conditions import AGENT_NAMES, TypedBlock
+from storyengine_tui.screens.prompt_blocks.conditions import AGENT_NAMES, TypedBlock, called
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
@@ -81,7 +81,7 @@ class BlockScreen(OverlayScreen[None]):
 
     def _conditions(self, typed: TypedBlock) -> tuple[tuple[str, str, str, str], ...]:
         session, blocks = self._session.snapshot.session, self._session.snapshot.prompt_blocks
-        cast = ", ".join(name for _, name in session.roster)
+        cast = ", ".join(called(session).values())
         return (
             ("Characters", typed.characters, f"all, and other agents; or some of {cast}", "characters"),
             ("Agents", typed.agents, f"all; or some of {', '.join(AGENT_NAMES.values())}", "agents"),

@@ -48,7 +48,7 @@ class TypedBlock:
             order=str(block.order),
             place=block.place,
             variants=", ".join(block.variants),
-            characters=", ".join(session.name_of(slot) for slot in block.slots),
+            characters=", ".join(called(session).get(slot, str(slot.value)) for slot in block.slots),
             agents=", ".join(AGENT_NAMES[role] for role in block.roles),
             text=block.text,
         )
@@ -64,8 +64,9 @@ class TypedBlock:
             problems.append(f"An order is {LEAST_ORDER} to {GREATEST_ORDER:,}.")
             order = None
         variants = _listed(self.variants, {one: one for one in blocks.all_variants}, "variant", problems)
-        cast = {**{str(slot.value): slot for slot in Slot}, **{name: slot for slot, name in session.roster}}
-        slots = _listed(self.characters, cast, "character", problems)
+        cast = {name: slot for slot, name in called(session).items()}
+        numbers = {str(slot.value): slot for slot in Slot}
+        slots = _listed(self.characters, cast, "character", problems, numbers)
         known_roles = {name: role for role, name in AGENT_NAMES.items()}
         roles = _listed(self.agents, known_roles, "agent", problems)
         made = replace(
@@ -81,15 +82,30 @@ class TypedBlock:
         return made, next(iter(problems), "")
 
 
-def _listed(text: str, known: Mapping[str, T], what: str, problems: list[str]) -> tuple[T, ...] | None:
-    """Return the values of the names in `text`; None, with a problem noted, where one has no value."""
-    by_name = {name.casefold(): value for name, value in known.items()}
+def called(session: Session) -> dict[Slot, str]:
+    """Return what a condition calls each character: its name, or its number where that would be misread."""
+    names = {slot: clean_line(name) for slot, name in session.roster}
+    taken = [name.casefold() for name in names.values()]
+    return {
+        slot: str(slot.value) if "," in name or name.isdecimal() or taken.count(name.casefold()) > 1 else name
+        for slot, name in names.items()
+    }
+
+
+def _listed(
+    text: str,
+    known: Mapping[str, T],
+    what: str,
+    problems: list[str],
+    numbers: Mapping[str, T] | None = None,
+) -> tuple[T, ...] | None:
+    """Return the values of what `text` names; None, with a problem noted, where a part has no value."""
+    by_name = {name.casefold(): value for name, value in {**known, **(numbers or {})}.items()}
     found: dict[T, None] = {}
     for part in text.split(","):
         name = clean_line(part).casefold()
         if name and name not in by_name:
-            names = ", ".join(name for name in known if not name.isdecimal())
-            problems.append(f"“{clean_line(part)[:30]}” is no {what}; there are {names}.")
+            problems.append(f"“{clean_line(part)[:30]}” is no {what}; there are {', '.join(known)}.")
             return None
         if name:
             found[by_name[name]] = None

@@ -87,6 +87,12 @@ def test_what_a_file_says_goes_before_its_name(tmp_path: Path) -> None:
     assert not is_small_file(tmp_path / "not-there-7b.gguf")
 
 
+@pytest.mark.parametrize("path", ["~no-such-user/model-7b.gguf", "a\0b/model-7b.gguf"])
+def test_a_path_that_cannot_be_looked_up_tells_its_size_by_its_name_alone(path: str) -> None:
+    assert size_of_file(Path(path)) is None
+    assert not is_small_file(Path(path))
+
+
 def test_another_file_in_the_same_place_is_read_again(tmp_path: Path) -> None:
     assert size_of_file(gguf(tmp_path, field("general.size_label", "1B"))) == 1
     file = gguf(tmp_path, field("general.size_label", "7B"))

@@ -47,6 +47,12 @@ def test_another_gguf_by_setting(paths: Paths, tmp_path: Path) -> None:
     assert find_weights(paths, own) == own
 
 
+@pytest.mark.parametrize("path", ["~no-such-user/own.gguf", "a\0b.gguf"])
+def test_a_path_that_cannot_be_looked_up_is_told_in_a_sentence(paths: Paths, path: str) -> None:
+    with pytest.raises(ProviderError, match=r"The model file .* cannot be used: .*; nothing is lost"):
+        find_weights(paths, Path(path))
+
+
 def test_a_pipe_in_place_of_a_model_is_refused_without_waiting_for_its_writer(
     paths: Paths, tmp_path: Path
 ) -> None:
