@@ -52,11 +52,11 @@ async def download(entry: CatalogueEntry, partial: PartialFile, progress: Progre
 async def _continue(
     client: httpx2.AsyncClient, entry: CatalogueEntry, partial: PartialFile, progress: Progress
 ) -> None:
+    if partial.size == entry.bytes:
+        return
     if partial.size > entry.bytes or (partial.size and not partial.validator):
         # Without a version, the server may have another file by now.
         await in_thread(partial.restart)
-    if partial.size == entry.bytes:
-        return
     headers = {"Accept-Encoding": "identity", "User-Agent": "storyengine"}
     if partial.size:
         headers |= {"Range": f"bytes={partial.size}-", "If-Range": partial.validator}

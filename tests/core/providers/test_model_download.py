@@ -14,6 +14,7 @@ from core.providers.base import ProviderError
 from core.providers.local import download
 from core.providers.local.catalogue import CatalogueEntry
 from core.providers.local.fetch import fetch, is_here
+from core.providers.local.partial_file import PartialFile
 from tests.core.providers.file_server import (
     Answer,
     FileServer,
@@ -194,6 +195,16 @@ async def test_a_server_without_versions_is_asked_for_the_whole_file_again(
     server.script.append(half)
     assert (await fetch(entry_at(server.address), paths, nothing)).read_bytes() == CONTENT
     assert server.ranges() == ["", ""]
+
+
+async def test_a_file_that_had_arrived_whole_is_only_checked_whatever_server_it_came_from(
+    server: FileServer, paths: Paths
+) -> None:
+    entry = entry_at(server.address)
+    paths.models.mkdir(parents=True, mode=0o700)
+    PartialFile(paths.models, entry).append(CONTENT)
+    assert (await fetch(entry, paths, nothing)).read_bytes() == CONTENT
+    assert server.asked == []
 
 
 async def test_a_server_that_ignores_ranges_sends_the_whole_file(server: FileServer, paths: Paths) -> None:

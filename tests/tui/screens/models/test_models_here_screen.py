@@ -1,6 +1,7 @@
 """The models of this machine: what runs is shown and connected, what fits is fetched and used."""
 
 import html
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from core.providers import discovery
 from core.providers.discovery import FoundServer
 from core.providers.local import catalogue, fetch, machine_memory, weights
 from core.providers.local.machine_memory import MachineMemory
+from core.providers.local.partial_file import PartialFile
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen
@@ -127,6 +129,29 @@ async def test_enter_on_a_found_model_fills_in_the_model_page(desktop: Desktop, 
             assert app.screen.query_one(f"#model-{role}", Input).value == OLLAMA.models[1]
         consent = app.screen.query_one("#consent", Static)
         await until(pilot, lambda: "no consent is needed" in str(consent.content))
+
+
+async def test_the_cursor_begins_at_the_first_model_that_does_not_answer_yet(
+    desktop: Desktop, machine: Machine
+) -> None:
+    file = machine.put(catalogue.catalogue()[1])
+    async with on_the_screen(desktop) as (pilot, app):
+        highlighted = app.screen.query_one(OptionList).highlighted_option
+        assert highlighted is not None
+        assert QWEN in str(highlighted.prompt)
+        await pilot.press("enter")
+        await until(pilot, lambda: app.configuration.settings.active().model_path == file)
+        await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
+
+
+async def test_what_has_arrived_of_a_model_needs_no_room_again(desktop: Desktop, machine: Machine) -> None:
+    entry = catalogue.catalogue()[1]
+    partial = PartialFile(desktop.paths.models, entry)
+    partial.append(b"GGUF")
+    os.truncate(next(desktop.paths.models.glob(".*.part")), entry.bytes - 1_000)
+    machine.room = 1_000 + max(part.bytes for part in entry.parts)
+    async with on_the_screen(desktop) as (_, app):
+        assert listed(app)[-1].endswith("fits")
 
 
 async def test_look_again_finds_what_was_started_meanwhile(desktop: Desktop, machine: Machine) -> None:
