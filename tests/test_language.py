@@ -11,31 +11,32 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PRODUCT = ("core", "db", "migrations", "storyengine_tui")
 STRICT = (
-    "core/domain",
-    "core/engine",
-    "core/exchange",
-    "core/store.py",
-    "core/text",
+    "core",
     "db",
+    "storyengine_tui/cli",
+    "storyengine_tui/screens/models",
+    "storyengine_tui/screens/prompt_blocks",
+    "storyengine_tui/shell",
+    "storyengine_tui/textual_ext",
+    "storyengine_tui/widgets",
 )
-"""Where the stricter patterns hold too, in upper and lower case; widened by one line for each folder."""
+"""Where the stricter patterns hold too; widened by one line for each folder."""
 REFUSED = re.compile(
     r"""(?-i:^Have\ (?!no\b))                  # a docstring begins with what the function does
-    | \b(?:it|that|they|which)\ (?:is|are)\ none\b
+    | \b(?:it|that|they|which)\ (?:is|are)\ (?-i:none)\b
     | \bnobody\b | \bwhoever\b | \bfor\ ever\b | \banew\b | \bupon\b
     | \bheed | \bmend(?:s|ed|ing)?\b | \bdeeds?\b | \bstirs?\b
     | \bas\ it\ stands\b | \blets?\ go\b
     """,
-    re.VERBOSE | re.MULTILINE,
+    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
-REFUSED_IN_ANY_CASE = re.compile(REFUSED.pattern, REFUSED.flags | re.IGNORECASE)
 REFUSED_WHERE_STRICT = re.compile(
     r"""\bstands?\b(?!\ (?:for|out)\b) | \bstood\b       # is, are, was
-    | \b(?-i:(?:is|are|was|were)\ none)\b | \bfor\ no\b
-    | (?:^|[.;:]\ )who(?:\ (?:is|has|does)|\ [a-z]+s)\b  # a relative clause as the subject
-    | (?:^|[.;:]\ )what\ (?:came|comes|goes|went|stands|waits|has|was|cannot)\b
-    | \bstumbl | \btroubled?\b | \btroubles\b          # an error, a failure
-    | \bhears?\ of\b | \bheard\ of\b | \bknows?\ of\ it\b | \bsays?\ nothing\b
+    | (?<!\bthere)\ (?-i:(?:is|are|was|were)\ none)\b | \bfor\ no\b
+    | (?:^|[.;:]\ )who(?:\ (?:is|has|does)|\ (?!answers)[a-z]+s)\b  # a relative clause as the subject
+    | (?:^|[.;:]\ )what\ (?:stands|waits|cannot)\b
+    | \bstumbl | \btroubled?\b(?!"$) | \btroubles\b   # an error, a failure; but the id of a banner
+    | \bhears?\ of\b | \bheard\ of\b | \bknows?\ of\ it\b
     | \bgives?\ way\b | \bgave\ way\b | \bgives?\ back\b | \bgiven\ back\b
     | \bat\ rest\b | \bnews\b | \bfooting\b | \bkeeper\b | \bvouch
     | \bsomebody\b | \bnot\ any\ more\b | \bthat\ there\ is\b | \bas\ whom\b
@@ -58,7 +59,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 def refused(source: str, *, is_strict: bool = False) -> list[int]:
     """Return the numbers of the lines with words that are not plain, current English."""
-    patterns = (REFUSED_IN_ANY_CASE, REFUSED_WHERE_STRICT) if is_strict else (REFUSED,)
+    patterns = (REFUSED, REFUSED_WHERE_STRICT) if is_strict else (REFUSED,)
     return [number for number, line in texts(source) if any(pattern.search(line) for pattern in patterns)]
 
 
@@ -75,7 +76,7 @@ def test_words_are_those_of_today(package: str) -> None:
 
 @pytest.mark.parametrize("place", STRICT)
 def test_finished_folders_keep_to_the_stricter_patterns(place: str) -> None:
-    files = [ROOT / place] if place.endswith(".py") else sorted((ROOT / place).rglob("*.py"))
+    files = sorted((ROOT / place).rglob("*.py"))
     found = {
         f"{file.relative_to(ROOT)}:{number}"
         for file in files
@@ -100,21 +101,30 @@ def test_pages_are_written_in_words_of_today(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ['"""Have a store."""', "# It waits for ever.", "say('Nobody knows: nobody.')"]
+    "line",
+    [
+        '"""Have a store."""',
+        "# It waits for ever.",
+        "say('Nobody knows: nobody.')",
+        '"""Mend a state."""',
+        "say('Whoever reads it')",
+    ],
 )
 def test_old_words_are_found_in_docstrings_comments_and_sentences(line: str) -> None:
     assert refused(line) == [1]
 
 
 def test_what_only_looks_like_one_is_left_alone() -> None:
-    assert not refused('"""Return None when there is none; recommend an amendment."""\nmend = heed = 1\n')
+    source = (
+        '"""Return None when there is none; recommend an amendment. Nothing where that is None."""\n'
+        "# What was stored is safe. Who answers: a model.\nmend = heed = 1\n"
+    )
+    assert not refused(source, is_strict=True)
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        '"""Mend a state."""',
-        "say('Nobody knows.')",
         '"""Who is not patient fails."""',
         '"""What cannot be read grants nothing."""',
         "# The mark stands before the text.",

@@ -103,7 +103,7 @@ def trim_small_reply(
 
 
 def _up_to_speech_of_others(reply: str, others: Sequence[str]) -> str:
-    """Return `reply` up to where it lets somebody else speak; all of it where nothing stands before that."""
+    """Return `reply` up to where it lets someone else speak; all of it where it begins with that."""
     names = {part for name in others for part in (name, *name.split()[:1])}
     who = "|".join(("[Hh]e", "[Ss]he", "[Tt]hey", *map(re.escape, names)))
     quote = r"[\"“][^\"“”\n]*[\"”]"

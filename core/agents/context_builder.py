@@ -16,7 +16,7 @@ A summary takes as many prompts of its chunk as fit, and the rest follow in a su
 a single prompt that does not fit is shortened. A narrative is written in parts (`core.agents.narrative`).
 
 System prompt, identity, the world_chapter_lock, canon locks and the GM's prompt are never touched. What
-was left out stands in `Context.left_out`.
+was left out is listed in `Context.left_out`.
 """
 
 from collections.abc import Iterator, Sequence

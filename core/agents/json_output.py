@@ -133,7 +133,7 @@ def _is_text_of(text: str, written: str) -> bool:
 def _loads(text: str) -> tuple[object, str]:
     """Parse the object at the start of `text`, and return its JSON too, unless it had to be repaired.
 
-    What stands after it is ignored. Raise ValueError or RecursionError when it is beyond repair.
+    Text after it is ignored. Raise ValueError or RecursionError when it is beyond repair.
     """
     try:
         value, end = json.JSONDecoder().raw_decode(text)

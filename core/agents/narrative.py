@@ -235,7 +235,7 @@ def _grouped(events: Iterable[Event], key: Callable[[Event], int]) -> Iterator[l
 
 
 def _packed(units: Sequence[_Unit], most: int) -> list[list[_Unit]]:
-    """Return the units in runs of at most `most` tokens; a unit that is longer stands alone."""
+    """Return the units in runs of at most `most` tokens; a unit that is longer is a run of its own."""
     runs: list[list[_Unit]] = []
     used = 0
     for unit in units:

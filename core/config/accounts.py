@@ -102,14 +102,14 @@ class Accounts:
         return account
 
     def is_named_by(self, text: str) -> bool:
-        """Whether `text` is an `account:model` of an account that there is."""
+        """Whether `text` is the `account:model` of a known account."""
         prefix, colon, _ = text.partition(":")
         return bool(colon) and prefix.strip().lower() in self.named
 
     def split(self, text: str) -> tuple[Account, str]:
         """Return the account and the model that `account:model` names; the model may be empty.
 
-        What stands before the first colon counts only when it is an account's name: names of models have
+        The part before the first colon counts only when it is an account's name: names of models have
         colons too. Everything else is a model of the profile's own account.
         """
         if not self.is_named_by(text):

@@ -61,7 +61,7 @@ def keyring_entry(name: str) -> str:
 
 
 def _named(key: SecretStr, account: Account) -> str:
-    """Return where a key of the settings stands: a variable if one holds just that, else a file."""
+    """Return where the settings have the key from: a variable if one holds just that, else a file."""
     variables = [setting_of_account(account.name, "api_key")]
     if account.name == OWN:
         variables.append(f"STORYENGINE_PROFILES__{account.keyring_name.upper()}__API_KEY")

@@ -105,7 +105,7 @@ class Consent:
         self._file = file
 
     def granted(self) -> frozenset[str]:
-        """Return every address with consent, normalised. What cannot be read grants nothing."""
+        """Return every address with consent, normalised. An entry that cannot be read grants nothing."""
         return frozenset(_valid((*self._settings, *self._stored())))
 
     def is_granted(self, url: str) -> bool:

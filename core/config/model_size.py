@@ -59,7 +59,7 @@ def size_of_file(file: Path) -> float | None:
     try:
         file = file.expanduser()
         facts = file.stat()
-    except (OSError, ValueError, RuntimeError):  # a NUL in the path; a `~` of a user that there is not
+    except (OSError, ValueError, RuntimeError):  # a NUL in the path; a `~` of an unknown user
         return None
     return _size(file, facts.st_mtime_ns) if stat.S_ISREG(facts.st_mode) else None
 

@@ -111,7 +111,7 @@ class PasswordGate:
             return False
 
     def _tries(self) -> tuple[int, float]:
-        """Return how many tries were wrong, and when the last was; what cannot be read counts as none."""
+        """Return how many tries were wrong, and when the last was; an unreadable file counts as none."""
         try:
             found = json.loads(read_bounded(self._file))
             wrong, at = max(0, int(found["wrong"])), float(found["at"])

@@ -35,7 +35,7 @@ _OURS = ("STORYENGINE_", "OPENAI_")
 
 
 class NotPrivateError(StorageError):
-    """Somebody else can read what is the GM's alone; `path` is what has to be closed."""
+    """Another account can read what is the GM's alone; `path` is what has to be closed."""
 
     def __init__(self, path: Path, message: str, hint: str) -> None:
         super().__init__(ErrorCode.STORAGE_LOAD_FAILED, message, hint, is_transient=False)
@@ -104,7 +104,7 @@ def _is_taken(lock: int) -> bool:
 def refuse_open_places(paths: "Paths", env_file: Path) -> None:
     """Raise NotPrivateError when others can read data, settings or logs; what is not there yet is fine.
 
-    `env_file` counts when a key or an address with its password stands in it. Reads no other content. Folders
+    `env_file` counts when it holds a key, or an address with its password. Reads no other content. Folders
     that exports and chapters go to are the GM's own, and may be open: each file there is for its owner alone.
     """
     for directory in (paths.data, paths.config, paths.logs):

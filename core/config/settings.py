@@ -305,7 +305,7 @@ class InvalidSettingsError(StoryEngineError):
     """A setting, or a file of settings, that cannot be used; no value is repeated, it may be a key."""
 
     def __init__(self, message: str, config_file: Path) -> None:
-        hint = f"Mend it in the environment, in {ENV_FILE} or in {config_file}."
+        hint = f"Fix it in the environment, in {ENV_FILE} or in {config_file}."
         super().__init__(ErrorCode.ILLEGAL_COMMAND, clean_line(message), hint)
 
 
@@ -321,7 +321,7 @@ def load_settings(config_file: Path) -> Settings:
                 read_bounded(file)
         return FromFile()
     except (ValueError, RecursionError, OSError, SettingsError) as error:
-        # Not `from error`: a traceback would show what stands in the file.
+        # Not `from error`: a traceback would show the content of the file.
         raise InvalidSettingsError(_complaint(error, config_file), config_file) from None
 
 

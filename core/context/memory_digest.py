@@ -5,7 +5,7 @@ A block is one line of JSON without spaces and empty fields; for a very small mo
 When memory is over its budget the oldest turn deltas shrink to their canon locks. The cut moves in
 steps of four deltas and depends on the blocks and the budget alone, so that the inputs of several
 blocks in a row begin with the same bytes. Canon locks are kept, each once; the world_chapter_lock and
-the GM's corrections are never touched. A correction stands behind every block that was there when it was
+the GM's corrections are never touched. A correction comes after every block that was there when it was
 made, and says itself that it outranks them.
 """
 

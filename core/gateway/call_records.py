@@ -44,7 +44,7 @@ class CallRecords:
 
 
 def failure_of(error: BaseException, what: str) -> StoryEngineError:
-    """Return what the GM hears of an error that ended `what`; a bug is logged, and has its own sentence."""
+    """Return the error to show for one that ended `what`; a bug is logged, and has its own sentence."""
     if isinstance(error, StoryEngineError):
         return error
     log.error("%s failed by a bug", what, exc_info=error)

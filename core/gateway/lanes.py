@@ -75,7 +75,7 @@ def lanes_of(accounts: Accounts, paths: Paths, choices: ModelAssignments) -> dic
 
 
 def _lane(account: Account, paths: Paths, choices: ModelAssignments) -> Lane:
-    # When it is first wanted: most installations call one account, and a provider is not for nothing.
+    # When it is first wanted: most installations call one account, and making a provider takes time.
     def make() -> Provider:
         from core.providers.factory import make_provider_of
 

@@ -25,7 +25,7 @@ def confirm(question: str, *, otherwise: str) -> bool:
 
 
 def is_attended() -> bool:
-    """Whether somebody can type an answer."""
+    """Whether someone can type an answer."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

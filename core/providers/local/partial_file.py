@@ -13,7 +13,7 @@ from core.providers.base import ProviderError
 from core.providers.local.catalogue import CatalogueEntry
 
 Progress = Callable[[str, float], None]
-"""Hears what is being done and how far it is, 0 to 1."""
+"""Is told what is being done and how far it is, 0 to 1."""
 Result = TypeVar("Result")
 _HASHED_AT_ONCE = 1 << 26
 _LONGEST_VALIDATOR = 1_000
@@ -94,7 +94,7 @@ async def in_thread(work: Callable[..., Result], *arguments: object) -> Result:
 
 
 def fetch_failed(reason: str) -> ProviderError:
-    """Return what the GM hears when a model could not be fetched."""
+    """Return what the GM is told when a model could not be fetched."""
     return ProviderError(
         ErrorCode.LLM_REQUEST_ERROR,
         f"The local model could not be fetched: {reason}; nothing is lost.",

@@ -76,7 +76,7 @@ class LocalServer:
             return self._endpoint
 
     async def death(self) -> ProviderError | None:
-        """Return what the GM hears when the child has died during a call; None when it lives."""
+        """Return what the GM is told when the child has died during a call; None when it lives."""
         if self._process is None:
             return None
         try:

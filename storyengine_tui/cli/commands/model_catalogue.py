@@ -123,7 +123,7 @@ async def _use(name: str) -> None:
 async def ask_for_weights(configuration: Configuration) -> None:
     """Offer to fetch the local model's weights when they are needed and not installed.
 
-    Asks only somebody who sits at a terminal; otherwise the first call fails with the command to run.
+    Asks only someone who sits at a terminal; otherwise the first call fails with the command to run.
     """
     if not is_attended():
         return

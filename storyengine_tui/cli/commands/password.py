@@ -21,7 +21,7 @@ FORGOTTEN = "If you forget it, take the line password_hash out of {file}."
 
 
 async def password(
-    remove: Annotated[bool, typer.Option("--remove", help="Ask for no password any more.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Stop asking for a password.")] = False,
 ) -> None:
     """Set the password that guards the chapters, or change it; with --remove take it away."""
     configuration = configure()

@@ -196,15 +196,15 @@ class Outage:
         self._task = task
         self._say = say
         self._timer: asyncio.TimerHandle | None = None
-        self._trouble: StoryEngineError | None = None
+        self._problem: StoryEngineError | None = None
         self._is_over = False
 
-    def begin(self, trouble: StoryEngineError) -> None:
+    def begin(self, problem: StoryEngineError) -> None:
         """Say what is wrong and how long the task waits at most."""
         if self._timer is not None:
             return
-        self._trouble = trouble
-        self._say(f"{trouble.message} {trouble.hint}".strip())
+        self._problem = problem
+        self._say(f"{problem.message} {problem.hint}".strip())
         self._say(f"The play waits for it, {in_words(STORAGE_WAIT)} at most.")
         self._timer = asyncio.get_running_loop().call_later(STORAGE_WAIT, self._give_up)
 
@@ -229,9 +229,9 @@ class Outage:
             raise StorageError(
                 ErrorCode.STORAGE_SAVE_FAILED,
                 f"The database took nothing for {in_words(STORAGE_WAIT)}; what it had stored before is safe.",
-                f"{self._trouble.hint if self._trouble else ''} Then run the same command: it goes on there, "
+                f"{self._problem.hint if self._problem else ''} Then run the same command: it goes on there, "
                 "and asks again for a reply that could not be stored.".strip(),
-            ) from self._trouble
+            ) from self._problem
         finally:
             self.close()
 

@@ -194,12 +194,12 @@ async def correct(
         ),
     ],
 ) -> None:
-    """Correct canon: every later call is given TEXT after the memory that there is now."""
+    """Correct canon: every later call is given TEXT after the memory so far."""
     if text == "-":
         text = await asyncio.to_thread(_standard_input)
     async with running_engine(await unlocked()) as engine:
         await engine.correct_canon(await find_session(engine, session), text)
-    say("Stored. Every later call is given it after the memory that there is now; what is written stays.")
+    say("Stored. Every later call is given it after the memory so far; what is written stays.")
 
 
 def _standard_input() -> str:

@@ -96,7 +96,7 @@ class AccountDraft:
 
 
 def draft_of(name: str, settings: AccountSettings) -> AccountDraft:
-    """Return the texts of an account that there is."""
+    """Return the texts of an existing account."""
 
     def text(value: object) -> str:
         return "" if value is None else str(value)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from storyengine_tui.bootstrap import Configuration
 
 Tell = Callable[[str], None]
-"""Hears how far it is, in words; the same words are not said twice."""
+"""Is told how far it is, in words; the same words are not said twice."""
 
 
 async def found_weights(paths: Paths) -> Path | None:

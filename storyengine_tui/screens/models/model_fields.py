@@ -26,7 +26,7 @@ ROLES = {
     AgentRole.NARRATIVE: "Narrative",
     AgentRole.CHARACTER: "All characters",
 }
-"""The agents as the fields stand; the characters come last, for those of single ones follow."""
+"""The agents in the order of the fields; the characters come last, for those of single ones follow."""
 AGENTS: tuple[Agent, ...] = (*ROLES, *Slot)
 COLUMNS = ("model", "length", "temperature")
 NOT_SENT = "not sent"
@@ -42,7 +42,7 @@ class ModelFields(Vertical):
     DEFAULT_CSS = "ModelFields { height: auto; }"
 
     class Edited(Message):
-        """Something else stands in a field."""
+        """A field was edited."""
 
     def __init__(
         self,
@@ -117,12 +117,12 @@ class ModelFields(Vertical):
 
     @property
     def lengths(self) -> dict[Agent, int]:
-        """The tokens of output, where a number stands that can be one."""
+        """The tokens of output, where what is typed can be one."""
         return {agent: int(number) for agent, number in self._numbers("length").items()}
 
     @property
     def temperatures(self) -> dict[Agent, float]:
-        """The temperatures, where a number stands that can be one."""
+        """The temperatures, where what is typed can be one."""
         return self._numbers("temperature")
 
     def _numbers(self, column: str) -> dict[Agent, float]:

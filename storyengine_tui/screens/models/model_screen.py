@@ -56,9 +56,9 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     CSS_PATH = "model_screen.tcss"
     HELP = (
-        "Test makes one tiny call with what stands here; F7 lists it, and it is no part of the story. "
-        "Connect writes what stands here to config.toml, the key to the system's keyring, and goes on with "
-        "that model at once."
+        "Test makes one tiny call with what is entered here; F7 lists it, and it is no part of the story. "
+        "Connect writes what is entered here to config.toml, the key to the system's keyring, and goes on "
+        "with that model at once."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f8", "test", "Test"),
@@ -82,7 +82,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         self._names = names or {}
         self._now = configuration.settings.active().provider
         self._entered = {name: connection_with(name, configuration) for name in get_args(ProviderName)}
-        """What stands, or stood last, in the fields of each provider."""
+        """What is, or was last, entered in the fields of each provider."""
         self._trying = False
         self._saved: Configuration | None = None
         """What holds from now on although nothing was connected: accounts were saved."""
@@ -264,11 +264,11 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     # Trying and connecting
 
     def action_test(self) -> None:
-        """Make one tiny call with what stands here."""
+        """Make one tiny call with what is entered here."""
         self._do(self._test())
 
     def action_connect(self) -> None:
-        """Write what stands here to the settings, and go on with it."""
+        """Write what is entered here to the settings, and go on with it."""
         self._do(self._connect())
 
     def action_accounts(self) -> None:

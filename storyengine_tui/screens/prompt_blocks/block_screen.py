@@ -102,7 +102,7 @@ class BlockScreen(OverlayScreen[None]):
         self.autosave.start()
 
     async def on_unmount(self) -> None:
-        """Store what is left, and watch no more."""
+        """Store what is left, and stop watching."""
         if self._workspace.store_editor == self.flush:
             self._workspace.store_editor = None
         await self.autosave.stop()
@@ -192,7 +192,7 @@ class BlockScreen(OverlayScreen[None]):
         event.sender.hide()
 
     def action_close(self) -> None:
-        """Go back once everything is stored; what cannot be is said, and stays here."""
+        """Go back once everything is stored; stay and say what cannot be."""
         self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
 
     async def _close(self) -> None:

@@ -135,7 +135,7 @@ def _joined(*parts: tuple[str, str]) -> str:
 def _records_of(key: str, *parts: tuple[str, str | Callable[[Payload], str]]) -> Lines:
     """Return a reader of a list of objects, one bullet each.
 
-    A part is the words that stand before a text, and the key of that text or what reads it from the object.
+    A part is the words before a text, and the key of that text or what reads it from the object.
     """
 
     def lines(payload: Payload) -> Iterator[str]:
@@ -267,7 +267,7 @@ SECTIONS = {
 
 
 def find_names(text: str, names: Names) -> Iterator[tuple[int, int, Slot]]:
-    """Yield where the names of characters stand in `text`, in order and without overlap."""
+    """Yield where `text` has the names of characters, in order and without overlap."""
     position = 0
     while position < len(text):
         hits = [(text.find(name, position), -len(name), slot) for slot, name in names if name]
