@@ -37,6 +37,11 @@ def body_in(file: Path) -> export.SessionBody:
     return from_json(file.read_bytes())
 
 
+def written_body(file: Path) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(file.read_bytes())["body"]
+    return body
+
+
 def slots_in(file: Path) -> list[SavePoint]:
     return TypeAdapter(list[SavePoint]).validate_json(file.read_bytes())
 
@@ -67,9 +72,11 @@ async def test_an_export_of_every_version_is_imported_and_exported_again(
     assert json.loads(again)["body"] == json.loads(to_json(body))["body"]
 
 
-async def test_an_export_with_prompt_blocks_gives_the_chapter_all_of_them(store: PostgresStore) -> None:
-    file = VERSIONS / "export-2-blocks.json"
-    written = json.loads(file.read_bytes())["body"]["prompt_blocks"]
+@pytest.mark.parametrize("file", sorted(VERSIONS.glob("export-*-blocks.json")), ids=named)
+async def test_an_export_with_prompt_blocks_gives_the_chapter_all_of_them(
+    store: PostgresStore, file: Path
+) -> None:
+    written = written_body(file)["prompt_blocks"]
     moved = SessionId(new_uuid())
     await store.create(as_new_session(body_in(file), moved))
     stored = (await store.load(moved)).prompt_blocks
