@@ -95,7 +95,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
 
 async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:
-    """Return the session as the character must see it: for another take, without the take that there is."""
+    """Return the session as the character must see it: for another take, without the existing take."""
     if request.prompts is None or request.continues:
         return job.snapshot
     now = request.updated_at

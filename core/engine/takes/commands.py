@@ -81,7 +81,7 @@ def choose_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Cha
     move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
     prompt, _ = newest(snapshot)
     if not take:
-        raise IllegalCommandError("There is no such take of the newest prompt; choose one that there is.")
+        raise IllegalCommandError("There is no such take of the newest prompt; choose an existing one.")
     if take[0].prompt_index != prompt.prompt_index or take[0].take == prompt.take:
         raise IllegalCommandError("That take counts already; there is nothing to choose.")
     return _with_take(snapshot, take, now)
@@ -242,7 +242,7 @@ def _delta_ending(snapshot: Snapshot, last: int) -> MemoryBlock:
     for block in snapshot.blocks:
         if block.type is BlockType.TURN_DELTA and block.last == last:
             return block
-    raise IllegalCommandError(f"No memory ends with prompt {last:,}; choose a block that there is.")
+    raise IllegalCommandError(f"No memory ends with prompt {last:,}; choose an existing block.")
 
 
 def _stopped_summaries(snapshot: Snapshot, now: datetime) -> tuple[SummaryRequest, ...]:
