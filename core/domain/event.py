@@ -9,6 +9,8 @@ from typing import Final
 from core.domain.ids import EventId, SessionId
 from core.domain.slot import Slot
 
+REPEATS: Final = "repeats"
+"""Key in `metadata` for what a reply only repeats, in words, where no better one came."""
 REQUEST_ID: Final = "request_id"
 """The key under which `metadata` names the request."""
 
@@ -45,3 +47,8 @@ class Event:
     def request_id(self) -> str:
         """The id of the request that it came from, as text; empty when unknown."""
         return str(self.metadata.get(REQUEST_ID, ""))
+
+    @property
+    def repeats(self) -> str:
+        """What the reply only repeats, in words; empty for every other event."""
+        return str(self.metadata.get(REPEATS, ""))

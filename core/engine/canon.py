@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from core.domain.event import REQUEST_ID, Event, Role
+from core.domain.event import REPEATS, REQUEST_ID, Event, Role
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.memory import BlockType, MemoryBlock
 from core.domain.session import Session
@@ -38,11 +38,19 @@ class NewTake:
     now: datetime
 
     def events(
-        self, prompt: str, slot: Slot | None, reply: str, *, request_id: str, origin: Origin | None = None
+        self,
+        prompt: str,
+        slot: Slot | None,
+        reply: str,
+        *,
+        request_id: str,
+        origin: Origin | None = None,
+        repeats: str = "",
     ) -> tuple[Event, Event]:
         """Return the GM's text and the reply to it."""
         source: dict[str, object] = {REQUEST_ID: request_id}
         own = source if origin is None else {**source, ORIGIN: origin.value}
+        own = {**own, REPEATS: repeats} if repeats else own
         return self._event(0, Role.USER, None, prompt, source), self._event(1, Role.AGENT, slot, reply, own)
 
     def _event(

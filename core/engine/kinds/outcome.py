@@ -24,6 +24,8 @@ class ReplyMade:
     text: str
     origin: Origin | None = None
     """How it came about, if not as the model's whole answer."""
+    repeats: str = ""
+    """What it only repeats, in words; empty where it says something of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,11 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         if isinstance(made_again, Failed):
             if made_again.error.code is ErrorCode.LLM_CANCELLED:
                 return made_again, call_records.noting(_rejected(repeated)) + records_again
-            return made, call_records.noting(_kept(repeated)) + records_again
+            kept = replace(made, repeats=repeated.what)
+            return kept, call_records.noting(_kept(repeated)) + records_again
         call_records = call_records.noting(_rejected(repeated))
         if (still := first_repeated(made_again.text, sources)) is not None:
+            made_again = replace(made_again, repeats=still.what)
             records_again = records_again.noting(_kept(still))
         return made_again, call_records + records_again
 
@@ -78,7 +80,9 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return replace(
             withdrawn,
             session=session,
-            events=take.events(done.text, done.slot, text, request_id=str(done.id), origin=origin),
+            events=take.events(
+                done.text, done.slot, text, request_id=str(done.id), origin=origin, repeats=made.repeats
+            ),
             canon_end=index if snapshot.undone else None,
             requests=(replace(done, prompts=PromptRange(index, index)), *due),
         )
@@ -144,4 +148,4 @@ def _rejected(repeated: Source) -> tuple[str, ...]:
 
 def _kept(repeated: Source) -> tuple[str, ...]:
     """Return the note on a call whose repetitive answer was used."""
-    return (f"Nothing, although this answer repeats {repeated.what}: no better one was to be had",)
+    return (f"Nothing, although this answer repeats {repeated.what}: a second try was no better",)

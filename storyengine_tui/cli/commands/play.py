@@ -104,7 +104,8 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> N
         match notification:
             case EventsAppended(events):
                 words = sum(word_count(event.text) for event in events[1:])
-                reporter.say(f"{events[0].prompt_index}) stored, {words} words in reply")
+                repeated = f"; it repeats {repeats}" if (repeats := events[-1].repeats) else ""
+                reporter.say(f"{events[0].prompt_index}) stored, {words} words in reply{repeated}")
             case CanonChanged(first):
                 reporter.say(f"{first}) taken back, or played in another take")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:

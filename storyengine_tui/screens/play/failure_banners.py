@@ -56,6 +56,15 @@ class FailureBanners(Vertical):
                 Content(f"Left out to fit the model: {'; '.join(left_out)}. Calls (F7) has the rest.")
             )
 
+    def show_repeated(self, repeats: str) -> None:
+        """Say that the newest reply only repeats something, if it does."""
+        if repeats:
+            line = self.query_one("#left-out", Static)
+            line.display = True
+            line.update(
+                Content(f"This reply repeats {repeats}; a second try was no better. Calls (F7) has both.")
+            )
+
 
 def _reply_facts(view: PlayView | None) -> object:
     """Return what the banner of a reply depends on; an equal value leaves a hidden banner hidden."""

@@ -137,6 +137,7 @@ class PlayPane(SessionTab):
                 self.sender.remove_resent(request)
             case notifications.EventsAppended(events):
                 self._reading.append(events, session)
+                self._banners.show_repeated(events[-1].repeats)
                 self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged():
                 self.run_worker(self._read_again(), group="canon", exclusive=True, exit_on_error=False)

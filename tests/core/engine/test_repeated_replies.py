@@ -72,16 +72,23 @@ async def test_an_earlier_reply_is_named_by_its_prompt() -> None:
 async def test_a_second_reply_that_repeats_something_is_shown_and_marked() -> None:
     simulation, request = asking()
     outcome, call_records = await bench(simulation, EXAMPLE, ASKED).run(request)
-    assert outcome == ReplyMade(ASKED)
+    assert outcome == ReplyMade(ASKED, repeats="the GM's prompt")
     first, second = call_records.artifacts
     assert "because it repeats an example" in first.left_out[0]
     assert "although this answer repeats the GM's prompt" in second.left_out[0]
 
 
+async def test_what_a_reply_repeats_is_stored_with_it() -> None:
+    simulation = active()
+    simulation.submit(ASKED)
+    settled = simulation.settle(ReplyMade(ASKED, repeats="the GM's prompt"))
+    assert [event.repeats for event in settled.events] == ["", "the GM's prompt"]
+
+
 async def test_where_the_second_call_fails_the_first_reply_is_kept_and_marked() -> None:
     simulation, request = asking()
     outcome, call_records = await bench(simulation, EXAMPLE, Fault.SERVER_ERROR).run(request)
-    assert outcome == ReplyMade(EXAMPLE)
+    assert outcome == ReplyMade(EXAMPLE, repeats="an example or a rule of its prompt")
     first, second = call_records.artifacts
     assert "although this answer repeats" in first.left_out[0]
     assert (first.error_code, second.error_code) == (None, ErrorCode.LLM_SERVER_ERROR)

@@ -1,11 +1,15 @@
 """Tab 2: following the text, reading elsewhere, selecting and copying, and terminals of any size."""
 
+from dataclasses import replace
+
 import pytest
 from textual.geometry import Region
 from textual.widget import Widget
-from textual.widgets import Button
+from textual.widgets import Button, Static
 
+from core.domain.event import REPEATS
 from core.domain.slot import Slot
+from core.engine.sync.notifications import EventsAppended
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.transcript_panel import MoreBelow
@@ -114,6 +118,18 @@ async def test_nothing_needed_is_cut_off_at_80_by_24_when_everything_is_there(
             assert widget.region.area, widget
             assert page.contains_region(widget.region), widget
         assert table.transcript.size.height >= 3
+
+
+async def test_a_reply_that_only_repeats_something_is_shown_as_such(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=2) as table:
+        line = table.pane.query_one("#left-out", Static)
+        *_, reply = table.snapshot.recent
+        repeated = replace(reply, prompt_index=3, metadata={REPEATS: "the reply to prompt 1 [/x]"})
+        table.pane.on_notification(EventsAppended((repeated,)))
+        assert line.display
+        assert "This reply repeats the reply to prompt 1 [/x]" in str(line.content)
+        await table.send("And then?")
+        await table.until(lambda: not line.display)
 
 
 async def test_text_is_data(desktop: Desktop) -> None:
