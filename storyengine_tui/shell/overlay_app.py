@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+    from storyengine_tui.screens.play.takes_tab import TakesTab
     from storyengine_tui.screens.system.welcome_modal import Choice
 
 
@@ -148,6 +149,16 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         folder = self.configuration.paths.downloads
         path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
         wanted.page.show_delivered(wanted.draft, path)
+
+    def on_takes_tab_branch_wanted(self, event: "TakesTab.BranchWanted") -> None:
+        """Branch the open chapter. Bound by its name, as above."""
+        self.do(self._branch(event.at))
+
+    async def _branch(self, at: int) -> None:
+        await self.workspace.branch(at)
+        self.notify(
+            f"This is the branch at prompt {at:,}. The other chapter is in the list (F5).", markup=False
+        )
 
     def pass_gate(self, begin: Callable[[], object]) -> None:
         """Call `begin` after the first paint, and after the password where one is set."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
 
+from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 
@@ -18,6 +19,14 @@ TAB_ACTIONS: Final = (
     ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
     ("play", "retry", "Retry", "Send again what failed"),
     ("play", "take_back", "Take back", "Return the last queued prompt to its panel"),
+    ("play", "reroll", "Re-roll", "Have the newest reply written again; every take stays"),
+    ("play", "reroll_with", "Re-roll with another model", "Have it written again by a model that you name"),
+    ("play", "continue_reply", "Continue the reply", "Have the newest reply go on where it ends"),
+    ("play", "correct_reply", "Correct the reply", "Write the newest reply as it should be"),
+    ("play", "keep_partial", "Keep the stopped reply", "Let what came of it be the reply"),
+    ("play", "undo", "Undo the newest prompt", "Take it back; its text returns to its panel"),
+    ("play", "redo", "Redo the prompt", "Bring back the prompt that was undone last"),
+    ("play", "branch", "Branch", "Begin a new chapter with this one up to a prompt"),
     (
         "play",
         "end_chapter",
@@ -58,6 +67,11 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         for tab, action, name, text in TAB_ACTIONS:
             if app.chapter.may_do(tab, action):
                 yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+        for page in app.chapter.query(SessionTab):
+            for action, name in page.draft_targets():
+                text = "The draft goes to that panel, in front of what is there"
+                move = partial(app.chapter.do_there, "play", action)
+                yield SystemCommand(f"Move the draft to {name}", text, move)
         if not app.session.is_read_only:
             # Not by a name that comes first: Enter alone must not archive a chapter.
             yield SystemCommand(

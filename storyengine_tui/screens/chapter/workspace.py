@@ -169,6 +169,11 @@ class Workspace:
         if self.session is not None and self.session.id == session_id:
             await self._chapter.flush()
 
+    async def branch(self, at: int) -> None:
+        """Open a new session with the open one's prompts 1 to `at`; raises StoryEngineError."""
+        if self.session is not None:
+            await self.open(await self.require_engine().branch(self.session.id, at))
+
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""
         if self.session is not None and self.session.id == session_id:

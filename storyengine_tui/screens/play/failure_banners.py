@@ -10,10 +10,9 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
-from core.domain.errors import ErrorCode
 from core.domain.request import Request
 from core.text.cleaning import clean
-from storyengine_tui.screens.play.play_view import PlayView, reply_failure, summary_failure
+from storyengine_tui.screens.play.play_view import PlayView, is_take, reply_failure, summary_failure
 from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
 
 RETRY_KEY = "^r"
@@ -75,10 +74,13 @@ def _reply_banner(view: PlayView) -> BannerText | None:
     if not view.failed_replies:
         return None
     sentence, hint = reply_failure(view)
-    actions = (BannerAction("retry", "Retry", RETRY_KEY), BannerAction("edit", "Edit"))
-    is_stopped = view.failed_replies[0].error_code is ErrorCode.LLM_CANCELLED
-    tone = Tone.INFO if is_stopped else Tone.ERROR
-    return BannerText(clean(sentence), clean(hint), actions if view.is_writer else (), tone)
+    actions = [BannerAction("retry", "Retry", RETRY_KEY)]
+    if not is_take(view.failed_replies[0]):
+        actions.append(BannerAction("edit", "Edit"))
+    if view.stopped is not None:
+        actions.append(BannerAction("keep", "Keep what came"))
+    tone = Tone.ERROR if view.stopped is None else Tone.INFO
+    return BannerText(clean(sentence), clean(hint), tuple(actions) if view.is_writer else (), tone)
 
 
 def _summary_facts(view: PlayView | None) -> object:

@@ -21,8 +21,10 @@ from storyengine_tui.screens.play.play_view import PlayView, ending_consequences
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.prompt_sender import PromptSender
+from storyengine_tui.screens.play.take_line import TakeLine
+from storyengine_tui.screens.play.takes_tab import TakesTab
+from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
-from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 
 
-class PlayPane(SessionTab):
+class PlayPane(TakesTab):
     """The page on which the chapter is played."""
 
     HELP = (
@@ -43,7 +45,11 @@ class PlayPane(SessionTab):
         "be picked. A prompt that is sent while a reply is written waits its turn and can be taken back.\n\n"
         "The dashed line in the transcript shows how far structured memory has come. The figure below counts "
         "the characters that are shown: the newest 60,000. The chapter itself may be longer, and nothing of "
-        "it is lost."
+        "it is lost.\n\n"
+        "The newest reply can be written again (F9) as often as you like: every take stays, and Left and "
+        "Right in an empty panel choose the one that counts. Ctrl+O takes the newest prompt back, again and "
+        "again if need be, with its text in its panel to edit and send; Redo is offered until you send. "
+        "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
@@ -52,6 +58,11 @@ class PlayPane(SessionTab):
         Binding("ctrl+t", "take_back", "Take back", show=False),
         Binding("ctrl+n", "next_panel", "Next panel"),
         Binding("f8", "end_chapter", "End Chapter", show=False),
+        Binding("f9", "reroll", "Another take of the newest reply", show=False),
+        Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
+        Binding("left", "choose_take(-1)", "Take before", show=False),
+        Binding("right", "choose_take(1)", "Take after", show=False),
+        Binding("b", "branch_here", "Branch here"),
         Binding("pageup", "read('page_up')", show=False),
         Binding("pagedown", "read('page_down')", show=False),
         Binding("end", "read('end')", show=False),
@@ -82,6 +93,19 @@ class PlayPane(SessionTab):
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
 
     # Showing the session
+
+    def marked_prompt(self) -> int | None:
+        """Return the number of the prompt that is marked in the transcript."""
+        return self._reading.marked_prompt
+
+    def follow_reply(self) -> None:
+        """Scroll the transcript to its end."""
+        self._reading.go("end")
+
+    def draft_slot(self) -> Slot | None:
+        """Return whose panel shows, if there is text in it."""
+        area = self.composer.shown
+        return None if area is None or area.is_blank else area.slot
 
     async def on_session_attached(self) -> None:
         """Show what is stored; texts of this session that are not stored yet stay."""
@@ -139,13 +163,14 @@ class PlayPane(SessionTab):
                 self._reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
                 self.sender.move_on(events[-1].slot)
-            case notifications.CanonChanged():
-                self.run_worker(self._read_again(), group="canon", exclusive=True, exit_on_error=False)
+            case notifications.CanonChanged(first):
+                if not self._reading.change(first, self.session.snapshot):
+                    self.run_worker(self._read_again(), group="canon", exclusive=True, exit_on_error=False)
             case notifications.RequestFailed(ReplyRequest() as request):
-                self._reading.discard(request.id)
+                self._reading.discard(request.id, session)
                 self.sender.fail(request)
             case notifications.RequestSettled(ReplyRequest() as request):
-                self._reading.discard(request.id)
+                self._reading.discard(request.id, session)
             case notifications.SessionChanged() | notifications.MemoryAppended():
                 self._reading.redraw(session)
             case notifications.UnsentChanged(slot, text) if self.session.is_read_only:
@@ -160,6 +185,7 @@ class PlayPane(SessionTab):
             holder=session.holder,
             is_writer=not session.is_read_only,
             can_end=session.can(Command.END_CHAPTER),
+            takes=takes_view(session.snapshot, session.why_not),
         )
 
     def refresh_view(self) -> None:
@@ -204,13 +230,25 @@ class PlayPane(SessionTab):
         """Tell the footer what is possible."""
         if not self.has_session or self.view is None:
             return False
+        if action == "branch_here":
+            return self._reading.transcript.has_focus and self.marked_prompt() is not None
         return self.view.actions.get(action, self.view.is_playable)
 
     def why_not(self, action: str) -> str:
-        """Return why the chapter cannot be ended now."""
-        if action != "end_chapter":
+        """Return why the chapter cannot be ended, or its newest prompt not be changed, now."""
+        command = COMMANDS.get(action, Command.END_CHAPTER if action == "end_chapter" else None)
+        if command is None:
             return ""
-        return self.session.why_not(Command.END_CHAPTER) or self._current_view().why_read_only
+        return self.session.why_not(command) or self._current_view().why_read_only
+
+    def action_branch_here(self) -> None:
+        """Branch at the prompt that is marked in the transcript."""
+        self.action_branch()
+
+    def action_keep_partial(self) -> None:
+        """Keep what a stopped reply had."""
+        if request := self._current_view().stopped:
+            self.do(self.keep_partial(request))
 
     def action_read(self, way: str) -> None:
         """Scroll the transcript: `page_up`, `page_down` or `end`."""
@@ -303,7 +341,9 @@ class PlayPane(SessionTab):
         if self.view is None:
             return
         reply = next(iter(self.view.failed_replies), None)
-        if event.action == "edit" and reply is not None:
+        if event.action == "keep":
+            self.action_keep_partial()
+        elif event.action == "edit" and reply is not None:
             event.sender.hide()
             self.sender.has_picked = True
             self.composer.show(reply.slot, takes_focus=True)
@@ -315,6 +355,15 @@ class PlayPane(SessionTab):
         for request in self._current_view().queued:
             if request.id == event.request_id:
                 self.do(self.sender.withdraw(request))
+
+    @on(TakeLine.ActionRequested)
+    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
+        await self.run_action(event.action)
+
+    @on(PromptArea.TakeRequested)
+    def _step_take(self, event: PromptArea.TakeRequested) -> None:
+        if self.check_action("choose_take", ()):
+            self.action_choose_take(event.step)
 
     @on(PromptArea.ScrollRequested)
     def _scroll(self, event: PromptArea.ScrollRequested) -> None:

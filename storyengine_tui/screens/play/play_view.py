@@ -10,6 +10,7 @@ from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
 from core.store import Snapshot, WriterInfo
 from core.text.cleaning import clean_line
+from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 
 LONGEST_SCENE = 400
 
@@ -42,6 +43,7 @@ class PlayView:
     """Why no prompt can be written now; empty when one can."""
     can_end: bool
     """Whether the chapter can be ended now."""
+    takes: TakesView
 
     @property
     def is_playable(self) -> bool:
@@ -74,11 +76,29 @@ class PlayView:
             "take_back": self.is_writer and bool(self.queued),
             "next_panel": self.is_playable and len(self.session.slots) > 1,
             "end_chapter": self.can_end or None,
+            "keep_partial": self.is_writer and self.stopped is not None,
+            "branch": self.session.prompt_index > 0,
+            **{action: self.is_playable and self._offers(action) for action in COMMANDS},
         }
+
+    def _offers(self, action: str) -> bool | None:
+        """Whether an action about takes is possible; in a window that only reads, none is offered."""
+        return self.is_writer and self.takes.is_offered(action)
+
+    @property
+    def stopped(self) -> ReplyRequest | None:
+        """The oldest prompt without a reply, if the GM stopped the reply."""
+        first = next(iter(self.failed_replies), None)
+        return first if first is not None and first.error_code is ErrorCode.LLM_CANCELLED else None
 
 
 def play_view(
-    snapshot: Snapshot, *, holder: WriterInfo | None = None, is_writer: bool = True, can_end: bool = False
+    snapshot: Snapshot,
+    *,
+    holder: WriterInfo | None = None,
+    is_writer: bool = True,
+    can_end: bool = False,
+    takes: TakesView | None = None,
 ) -> PlayView:
     """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
@@ -96,7 +116,13 @@ def play_view(
         is_writer=is_writer,
         why_read_only=why_not_writable(snapshot.session, holder, is_writer=is_writer),
         can_end=can_end,
+        takes=takes or TakesView(),
     )
+
+
+def is_take(request: ReplyRequest) -> bool:
+    """Whether an unanswered request is for another take of a prompt, whose text the transcript has."""
+    return request.prompts is not None
 
 
 def numbered(session: Session, slot: Slot) -> str:
@@ -134,7 +160,11 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
     name = numbered(view.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
     what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
-    hint = f"Your text is back in the panel of {name}."
+    hint = (
+        "The take that you had still counts."
+        if is_take(request)
+        else f"Your text is back in the panel of {name}."
+    )
     others = len(view.failed_replies) - 1
     if others:
         hint += f" {_count(others, 'later prompt')} {'is' if others == 1 else 'are'} back as well."

@@ -48,6 +48,12 @@ class PromptArea(ComposerTextArea):
         text: str
 
     @dataclass
+    class TakeRequested(Message):
+        """The GM pressed Left (-1) or Right (1) in an empty panel, for the take before or after."""
+
+        step: int
+
+    @dataclass
     class ScrollRequested(Message):
         """The GM scrolls the transcript: `page_up`, `page_down` or `end`."""
 
@@ -178,6 +184,20 @@ class PromptArea(ComposerTextArea):
     def action_scroll_transcript(self, way: str) -> None:
         """Scroll the transcript while typing."""
         self.post_message(self.ScrollRequested(way))
+
+    def action_cursor_left(self, select: bool = False) -> None:
+        """Move the cursor; in an empty panel, ask for the take before."""
+        self._step_take(-1)
+        super().action_cursor_left(select)
+
+    def action_cursor_right(self, select: bool = False) -> None:
+        """Move the cursor; in an empty panel, ask for the take after."""
+        self._step_take(1)
+        super().action_cursor_right(select)
+
+    def _step_take(self, step: int) -> None:
+        if not self.text:
+            self.post_message(self.TakeRequested(step))
 
     def action_cursor_line_end(self, select: bool = False) -> None:
         """Go to the end of the line; at the end of the text, scroll the transcript to its end."""

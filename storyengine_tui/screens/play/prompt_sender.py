@@ -8,6 +8,7 @@ from core.domain.ids import RequestId
 from core.domain.request import ReplyRequest
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer import Composer
+from storyengine_tui.screens.play.play_view import is_take
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
@@ -44,7 +45,8 @@ class PromptSender:
         Show the panel of a prompt that failed first, else that of the next character.
         """
         snapshot, composer = self._session.snapshot, self._composer
-        self._returned = {request.id: request.slot for request in snapshot.failed(ReplyRequest)}
+        failed = snapshot.failed(ReplyRequest)
+        self._returned = {request.id: request.slot for request in failed if not is_take(request)}
         await composer.set_cast(snapshot.session, snapshot.unsent, is_new=is_new)
         if is_new:
             composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
@@ -96,7 +98,10 @@ class PromptSender:
         self._submit(slot, text, self._session.submit_prompt(slot, text))
 
     def send_again(self, request: ReplyRequest) -> None:
-        """Send a failed prompt again, with the edits made in its panel."""
+        """Send a failed prompt again, with the edits made in its panel; a take has no text there."""
+        if is_take(request):
+            self._page.do(self._session.retry(request.id))
+            return
         area = self._composer.area(request.slot)
         if not area.remove_text(request.text) and not area.is_blank:
             area.action_submit()
@@ -140,8 +145,9 @@ class PromptSender:
             self._put_back(request)
 
     def _put_back(self, request: ReplyRequest) -> None:
-        self._composer.area(request.slot).put_back(request.text)
-        self._show_unless_writing(request.slot)
+        if not is_take(request):
+            self._composer.area(request.slot).put_back(request.text)
+            self._show_unless_writing(request.slot)
 
     def _show_unless_writing(self, slot: Slot) -> None:
         shown = self._composer.shown
@@ -150,9 +156,27 @@ class PromptSender:
 
     def fail(self, request: ReplyRequest) -> None:
         """Return the text of a failed prompt to its panel."""
-        if not self._session.is_read_only:
+        if not (self._session.is_read_only or is_take(request)):
             self._returned[request.id] = request.slot
             self._put_back(request)
+
+    def restore(self, slot: Slot, text: str) -> None:
+        """Return the text of an undone prompt to its panel, and show that."""
+        self._composer.area(slot).put_back(text)
+        self._composer.show(slot)
+
+    def remove_restored(self, slot: Slot, text: str) -> None:
+        """Remove the text of a prompt that counts again from its panel, unless it was edited there."""
+        self._composer.area(slot).remove_text(text)
+        self.move_on(slot)
+
+    def move_draft(self, source: Slot, target: Slot) -> None:
+        """Move the text of a panel into another one, in front of what is there."""
+        text = self._composer.area(source).text
+        self._composer.area(source).clear()
+        self._composer.area(target).put_back(text)
+        self.has_picked = True
+        self._composer.show(target, takes_focus=True)
 
     def remove_resent(self, request: ReplyRequest) -> None:
         """Remove the text of a returned prompt from its panel: the prompt is sent again."""

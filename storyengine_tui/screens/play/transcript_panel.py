@@ -15,7 +15,9 @@ from core.domain.limits import Limits
 from core.domain.request import ReplyRequest
 from core.domain.session import Session
 from core.domain.transcript import Window, render_window
+from core.store import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, progress_text
+from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.reading.transcript_view import TranscriptView
@@ -56,12 +58,34 @@ class PlayedEvents:
                 length += len(self._events[first].text)
             del self._events[:first]
 
-    def window(self, session: Session) -> Window:
-        """Return the window of the transcript that is shown."""
+    def replace(self, first: int, snapshot: Snapshot) -> bool:
+        """Replace everything from prompt `first` on by what counts now; return whether it was possible.
+
+        It is not if the snapshot does not reach back that far, or if what is kept may not fill the window.
+        """
+        session = snapshot.session
+        known = snapshot.recent[0].prompt_index if snapshot.recent else session.prompt_index + 1
+        kept = [event for event in self._events if event.prompt_index < first]
+        is_kept_whole = not kept or kept[0].prompt_index == 1
+        is_known = first >= known and (bool(kept) or first == 1)
+        if session.id != self.session_id or not is_known:
+            return False
+        self._events = [*kept, *(event for event in snapshot.recent if event.prompt_index >= first)]
+        return is_kept_whole or sum(len(event.text) for event in self._events) > session.limits.transcript
+
+    def prompt_of(self, event_id: object) -> int | None:
+        """Return the number of the prompt that an event belongs to; None if it is not one of these."""
+        return next((event.prompt_index for event in self._events if event.id == event_id), None)
+
+    def window(self, session: Session, before: int | None = None) -> Window:
+        """Return the window of the transcript that is shown; with `before`, without prompts from that on."""
         if session.id != self.session_id:
             self.load((), session.id)
+        events = self._events
+        if before is not None:
+            events = [event for event in events if event.prompt_index < before]
         is_complete = not self._events or self._events[0].prompt_index == 1
-        return render_window(self._events, session, is_complete=is_complete)
+        return render_window(events, session, is_complete=is_complete)
 
 
 class MoreBelow(Static):
@@ -84,6 +108,8 @@ class TranscriptPanel(Vertical):
         self._played = PlayedEvents()
         self._live: RequestId | None = None
         """The reply that streams."""
+        self._hidden_from: int | None = None
+        """The prompt of which another take streams; the take that it has is hidden meanwhile."""
         self._drawn: tuple[object, ...] = ()
         """What `_drawn` returned for the transcript that shows."""
 
@@ -91,6 +117,7 @@ class TranscriptPanel(Vertical):
         """Compose the transcript, and the line below it."""
         yield Static(id="scene", markup=False)
         yield TranscriptView(id="transcript")
+        yield TakeLine(id="takes").data_bind(TranscriptPanel.view)
         with Horizontal(id="transcript-foot"):
             yield BusyLine(id="busy")
             yield MoreBelow("↓ more (End)", id="more-below", markup=False)
@@ -113,18 +140,32 @@ class TranscriptPanel(Vertical):
     def load(self, played: Sequence[Event], session: Session) -> None:
         """Show these events, the newest of `session`, without a streaming reply."""
         self._played.load(played, session.id)
-        self._live = None
+        self._end_live()
         self.transcript.settle(self._window(session))
+
+    def change(self, first: int, snapshot: Snapshot) -> bool:
+        """Show canon after a change from prompt `first` on; return False if it must be read again."""
+        is_complete = self._played.replace(first, snapshot)
+        if is_complete:
+            self._end_live()
+            self.transcript.settle(self._window(snapshot.session))
+        return is_complete
+
+    @property
+    def marked_prompt(self) -> int | None:
+        """The number of the prompt at the cursor, or at the end of the selection, of the transcript."""
+        key = self.transcript.marked_key
+        return None if key is None else self._played.prompt_of(key)
 
     def append(self, played: Sequence[Event], session: Session) -> None:
         """Add events that were stored; they may include the reply that streamed."""
         self._played.append(played, session.limits.transcript)
-        window = self._window(session)
-        if str(self._live) in {event.request_id for event in played}:
-            self._live = None
-            self.transcript.settle(window)
+        is_live = str(self._live) in {event.request_id for event in played}
+        if is_live:
+            self._end_live()
+            self.transcript.settle(self._window(session))
         else:
-            self.transcript.show_window(window)
+            self.transcript.show_window(self._window(session))
 
     def redraw(self, session: Session) -> None:
         """Redraw the transcript if the memory boundary or a name has changed."""
@@ -132,13 +173,16 @@ class TranscriptPanel(Vertical):
             self.transcript.show_window(self._window(session))
 
     def begin(self, request: ReplyRequest, session: Session) -> None:
-        """Begin a reply."""
+        """Begin a reply; one for another take replaces the newest, and a continuation follows it."""
         if request.session_id != self._played.session_id:
             return
         self._live = request.id
-        speaker = session.name_of(request.slot)
-        prompt = f"{self._played.next_index}) {request.text}"
-        self.transcript.begin_reply(request.slot, speaker, prompt)
+        index = self._played.next_index
+        if request.prompts is not None and not request.continues:
+            index = self._hidden_from = request.prompts.first
+            self.transcript.show_window(self._window(session))
+        prompt = "" if request.continues else f"{index}) {request.text}"
+        self.transcript.begin_reply(request.slot, session.name_of(request.slot), prompt)
 
     def stream(self, request_id: RequestId, text: str) -> None:
         """Append text to the reply."""
@@ -150,11 +194,18 @@ class TranscriptPanel(Vertical):
         if request_id == self._live:
             self.transcript.restart_reply()
 
-    def discard(self, request_id: RequestId) -> None:
-        """Remove the reply: its request has ended without it."""
-        if request_id == self._live:
-            self._live = None
-            self.transcript.discard_reply()
+    def discard(self, request_id: RequestId, session: Session) -> None:
+        """Remove the reply: its request has ended without it. A take that was hidden shows again."""
+        if request_id != self._live:
+            return
+        was_hidden = self._hidden_from is not None
+        self._end_live()
+        self.transcript.discard_reply()
+        if was_hidden:
+            self.transcript.show_window(self._window(session))
+
+    def _end_live(self) -> None:
+        self._live = self._hidden_from = None
 
     def _show_running(self, view: PlayView | None) -> None:
         """Say who is writing, since when, and how to cancel it."""
@@ -192,7 +243,7 @@ class TranscriptPanel(Vertical):
 
     def _window(self, session: Session) -> Window:
         self._drawn = _drawn(session)
-        window = self._played.window(session)
+        window = self._played.window(session, self._hidden_from)
         self.query_one("#transcript-counter", CharCounter).show(window.length, window.limit)
         return window
 

@@ -129,6 +129,10 @@ class SessionTab(VerticalScroll, can_focus=False):
         """Return why the dimmed key of `action` does nothing now; empty if there is nothing to say."""
         return ""
 
+    def draft_targets(self) -> tuple[tuple[str, str], ...]:
+        """Return an action for each panel to which the text in `field_for_typing` can move, and its name."""
+        return ()
+
     def on_key(self, event: events.Key) -> None:
         """Say why a dimmed key does nothing."""
         active = self.screen.active_bindings.get(event.key)

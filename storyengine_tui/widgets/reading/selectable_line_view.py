@@ -195,6 +195,16 @@ class SelectableLineView(LineView, can_focus=True):
 
     # What is selected
 
+    @property
+    def marked_key(self) -> object:
+        """The key of the paragraph with the cursor, or with the end of the selection; None without one."""
+        selection = self.text_selection
+        place = self._cursor if self.is_marking else None
+        if place is None and selection is not None:
+            place = self._range(selection)[1]
+        paragraphs = self.lines.paragraphs
+        return paragraphs[place.paragraph].key if place is not None and paragraphs else None
+
     def selection_updated(self, selection: Selection | None) -> None:
         """Repaint, and update whether Copy is possible."""
         self.refresh()

@@ -53,7 +53,9 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     }
     # They ask for a line or a choice, or only show something.
     shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
-    assert others == shown | {"OverlayModal", "GuardedCommandPalette"}, "the last two are bases"
+    shown |= {"ModelOnceModal", "BranchModal", "ReplyModal"}
+    bases = {"OverlayModal", "LineModal", "GuardedCommandPalette"}
+    assert others == shown | bases
 
 
 def test_a_final_question_that_begins_elsewhere_cannot_be_written() -> None:

@@ -1,0 +1,178 @@
+"""The actions of tab 2 that change what counts: takes, undo, branches, and a draft that moves (design 12)."""
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from core.domain.request import ReplyRequest
+from core.domain.slot import Slot
+from storyengine_tui.screens.play.play_view import numbered
+from storyengine_tui.screens.play.prompt_sender import PromptSender
+from storyengine_tui.screens.play.takes_view import takes_view
+from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import SessionHandle
+
+
+class TakesTab(SessionTab):
+    """The base of tab 2. Its actions run one after the other, so that a key pressed twice acts twice."""
+
+    @dataclass
+    class BranchWanted(Message):
+        """The GM wants a new chapter that begins with prompts 1 to `at` of the open one."""
+
+        at: int
+
+    sender: PromptSender
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._one_by_one = asyncio.Lock()
+        self._steps = 0
+        """How many takes on the keys lead that are not carried out yet."""
+
+    def marked_prompt(self) -> int | None:
+        """Return the number of the prompt that is marked in the transcript."""
+        raise NotImplementedError
+
+    def follow_reply(self) -> None:
+        """Scroll the transcript to its end."""
+        raise NotImplementedError
+
+    # Another take
+
+    def action_reroll(self) -> None:
+        """Ask for another take of the newest reply."""
+        self.do(self.session.takes.reroll())
+        self.follow_reply()
+
+    def action_reroll_with(self) -> None:
+        """Ask for another take by another model."""
+        from storyengine_tui.screens.play.take_modals import ModelOnceModal
+
+        self.ask(ModelOnceModal(""), partial(self._reroll_with, self.session))
+
+    def _reroll_with(self, session: "SessionHandle", model: str | None) -> None:
+        if model is not None and model.strip():
+            self.do(session.takes.reroll(model=model))
+            self.follow_reply()
+
+    def action_continue_reply(self) -> None:
+        """Ask for a take that continues the newest reply."""
+        self.do(self.session.takes.continue_reply())
+        self.follow_reply()
+
+    def action_correct_reply(self) -> None:
+        """Write the newest reply as it should be."""
+        from storyengine_tui.screens.play.take_modals import ReplyModal
+
+        snapshot = self.session.snapshot
+        reply = snapshot.recent[-1].text if snapshot.recent else ""
+        dialog = ReplyModal(reply, snapshot.session.limits.transcript)
+        self.ask(dialog, partial(self._correct_reply, self.session))
+
+    def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:
+        if text is not None:
+            self.do(session.takes.correct_reply(text))
+
+    def action_choose_take(self, step: int) -> None:
+        """Choose the take before (-1) or after (1) the one that counts."""
+        self._steps += step
+        self.do(self._choose_take(self.session))
+
+    async def _choose_take(self, session: "SessionHandle") -> None:
+        """Choose the take that the keys lead to; those that they pass over are not chosen on the way."""
+        async with self._one_by_one:
+            steps, self._steps = self._steps, 0
+            takes = takes_view(session.snapshot, session.why_not)
+            wanted = min(max(takes.take + steps, 1), takes.count)
+            if wanted != takes.take and self.shows(session):
+                await session.takes.choose(wanted)
+
+    async def keep_partial(self, request: ReplyRequest) -> None:
+        """Keep what a stopped reply had; its prompt leaves its panel."""
+        session = self.session
+        await session.takes.keep_partial(request.id)
+        if self.shows(session):
+            self.sender.remove_restored(request.slot, request.text)
+
+    # Undo
+
+    def action_undo(self) -> None:
+        """Take the newest prompt back; its text returns to its panel."""
+        self.do(self._undo(self.session))
+
+    async def _undo(self, session: "SessionHandle") -> None:
+        async with self._one_by_one:
+            await self.sender.flush()
+            last = session.snapshot.session.prompt_index
+            undone = [event for event in session.snapshot.recent if event.prompt_index == last]
+            await session.takes.undo()
+            slot = undone[-1].slot if undone else None
+            if slot is not None and self.shows(session):
+                self.sender.restore(slot, undone[0].text)
+
+    def action_redo(self) -> None:
+        """Bring back the prompt that was undone last."""
+        self.do(self._redo(self.session))
+
+    async def _redo(self, session: "SessionHandle") -> None:
+        async with self._one_by_one:
+            await self.sender.flush()
+            undone = session.snapshot.undone
+            again = [event for event in undone if event.prompt_index == undone[0].prompt_index]
+            await session.takes.redo()
+            slot = again[-1].slot if again else None
+            if slot is not None and self.shows(session):
+                self.sender.remove_restored(slot, again[0].text)
+
+    # Branches
+
+    def action_branch(self) -> None:
+        """Ask where to branch the chapter: at the prompt that is marked, or at the newest."""
+        from storyengine_tui.screens.play.take_modals import BranchModal
+
+        last = self.session.snapshot.session.prompt_index
+        self.ask(BranchModal(self.marked_prompt() or last, last), self._branch)
+
+    def _branch(self, number: str | None) -> None:
+        if number is None:
+            return
+        last = self.session.snapshot.session.prompt_index
+        digits = number.strip()
+        if digits.isascii() and digits.isdigit() and 1 <= int(digits) <= last:
+            self.post_message(self.BranchWanted(int(digits)))
+        else:
+            error = InvalidInputError(
+                f"The chapter cannot be branched there: type the number of a prompt, 1 to {last:,}."
+            )
+            self.post_message(self.CommandFailed(error))
+
+    # Drafts
+
+    def draft_targets(self) -> tuple[tuple[str, str], ...]:
+        """Return an action for each panel that the draft on screen can be moved to, and its name."""
+        if not self.has_session or self.field_for_typing() is None:
+            return ()
+        session, source = self.session.snapshot.session, self.draft_slot()
+        if source is None:
+            return ()
+        return tuple(
+            (f"move_draft({int(slot)})", numbered(session, slot))
+            for slot in session.slots
+            if slot is not source
+        )
+
+    def draft_slot(self) -> Slot | None:
+        """Return whose panel shows, if there is text in it."""
+        raise NotImplementedError
+
+    def action_move_draft(self, number: int) -> None:
+        """Move the draft on screen to the panel of another character."""
+        source = self.draft_slot()
+        if source is not None:
+            self.sender.move_draft(source, Slot(number))

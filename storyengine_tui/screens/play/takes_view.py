@@ -1,0 +1,87 @@
+"""What tab 2 says about takes and undo, computed from a snapshot alone (design 12)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from core.domain.prompt_range import PromptRange
+from core.domain.state_machine import Command
+from core.store import Snapshot
+
+COMMANDS: Final = {
+    "reroll": Command.ASK_AGAIN,
+    "reroll_with": Command.ASK_AGAIN,
+    "continue_reply": Command.ASK_AGAIN,
+    "correct_reply": Command.CHOOSE_TAKE,
+    "choose_take": Command.CHOOSE_TAKE,
+    "undo": Command.UNDO,
+    "redo": Command.REDO,
+}
+"""The actions of tab 2 that change what counts, and the commands that the state machine knows them by."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeButton:
+    """A button of the line about takes: its action and what is written on it."""
+
+    action: str
+    label: str
+    is_possible: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakesView:
+    """The takes of the newest prompt, and what was undone."""
+
+    take: int = 1
+    """The take of the newest prompt that counts."""
+    count: int = 1
+    """How many takes the newest prompt has."""
+    undone: PromptRange | None = None
+    """The prompts that redo can bring back."""
+    possible: frozenset[str] = frozenset()
+    """The actions that are possible now in the window that writes."""
+
+    @property
+    def line(self) -> str:
+        """The takes and what was undone, in one line; empty while there is neither."""
+        parts = [f"take {self.take} of {self.count}"] if self.count > 1 else []
+        if self.undone is not None:
+            one = len(self.undone) == 1
+            parts.append(f"prompt {self.undone} is undone" if one else f"prompts {self.undone} are undone")
+        line = " · ".join(parts)
+        return line[:1].upper() + line[1:]
+
+    @property
+    def buttons(self) -> tuple[TakeButton, ...]:
+        """The buttons beside the line."""
+        names: list[tuple[str, str]] = []
+        if self.count > 1:
+            names += [("choose_take(-1)", "←"), ("choose_take(1)", "→")]
+        if self.undone is None:
+            names.append(("reroll", "Re-roll (F9)"))
+        else:
+            names.append(("redo", "Redo"))
+        names.append(("undo", "Undo (^o)"))
+        return tuple(
+            TakeButton(name, label, name.partition("(")[0] in self.possible) for name, label in names
+        )
+
+    def is_offered(self, action: str) -> bool | None:
+        """Whether an action is possible, not possible now (None), or not offered at all."""
+        if action == "choose_take" and self.count < 2:
+            return False
+        return action in self.possible or (False if action == "redo" else None)
+
+
+def takes_view(snapshot: Snapshot, why_not: Callable[[Command], str]) -> TakesView:
+    """Return the takes of a snapshot; `why_not` says why a command is refused, or nothing."""
+    last = snapshot.session.prompt_index
+    take = next((event.take for event in reversed(snapshot.recent) if event.prompt_index == last), 1)
+    undone = [event.prompt_index for event in snapshot.undone]
+    return TakesView(
+        take=take,
+        count=max(1, snapshot.take_count(last)) if last else 1,
+        undone=PromptRange(undone[0], undone[-1]) if undone else None,
+        possible=frozenset(action for action, command in COMMANDS.items() if not why_not(command)),
+    )

@@ -1,0 +1,63 @@
+"""The base of dialogs that ask for one line."""
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.fields.one_line import LineField
+
+
+class LineModal(OverlayModal[str]):
+    """Ends with the line that was typed; Esc and the cancel button end it without one."""
+
+    HEADING: ClassVar[str]
+    PLACEHOLDER: ClassVar = ""
+    NOTE: ClassVar = ""
+    LIMIT: ClassVar[int]
+    SAVE: ClassVar = "Save"
+    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
+    CSS_PATH = Path(__file__).with_name("dialog.tcss")
+    AUTO_FOCUS = "LineField"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("enter", "save", "Save", priority=True),
+    ]
+
+    def __init__(self, line: str) -> None:
+        super().__init__()
+        self._line = line
+
+    @property
+    def note(self) -> str:
+        """What stands below the field."""
+        return self.NOTE
+
+    def compose(self) -> ComposeResult:
+        """Compose the field and the two answers."""
+        with Vertical(classes="dialog--box"):
+            yield Static(self.HEADING, classes="dialog--title")
+            yield LineField(self._line, limit=self.LIMIT, placeholder=self.PLACEHOLDER)
+            yield Static(Content(self.note), classes="dialog--muted")
+            with Horizontal(classes="dialog--buttons"):
+                yield Button("Cancel", id="cancel")
+                yield Button(self.SAVE, id="save", classes="action")
+
+    @on(Button.Pressed, "#save")
+    def action_save(self) -> None:
+        """Close with the typed line; Enter on the cancel button cancels instead."""
+        if self.focused is not None and self.focused.id == "cancel":
+            self.action_cancel()
+        else:
+            self.dismiss(self.query_one(LineField).text)
+
+    @on(Button.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """Close without a line."""
+        self.dismiss(None)
