@@ -56,6 +56,8 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     shown |= {"ModelOnceModal", "BranchModal", "ReplyModal"}
     bases = {"OverlayModal", "LineModal", "GuardedCommandPalette"}
     assert others == shown | bases
+    bases = {"OverlayModal", "LineModal", "GuardedCommandPalette"}
+    assert others == shown | bases
 
 
 def test_a_final_question_that_begins_elsewhere_cannot_be_written() -> None:

@@ -11,6 +11,8 @@ from core.domain.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.screens.chapter import writer_banner
+from storyengine_tui.screens.play.take_line import TakeLine
+from storyengine_tui.screens.play.take_modals import BranchModal, ReplyModal
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened
@@ -109,3 +111,65 @@ def test_end_question(shown: Shown) -> None:
         await table.until(lambda: isinstance(table.app.screen, ConfirmModal))
 
     assert shown(act, prompts=3)
+
+
+async def _reroll(table: Table) -> None:
+    await table.pilot.press("f9")
+    await table.until(lambda: table.pane.query_one(TakeLine).display and not table.transcript.is_streaming)
+
+
+def test_two_takes(shown: Shown) -> None:
+    assert shown(_reroll, prompts=2)
+
+
+def test_undone(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.pilot.press("ctrl+o")
+        await table.until(lambda: table.pane.query_one(TakeLine).display)
+
+    assert shown(act, prompts=2)
+
+
+def test_undone_with_takes_before(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await _reroll(table)
+        await table.play("And then?")
+        await table.pilot.press("ctrl+o")
+        await table.until(lambda: "undone" in table.pane.query_one(TakeLine).content[0])
+
+    assert shown(act, prompts=1)
+
+
+def test_stopped(shown: Shown, gate: Gate) -> None:
+    async def act(table: Table) -> None:
+        await table.send("HOLD the lamp up. What do you see?")
+        await table.until(lambda: table.transcript.text.endswith("I"))
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+
+    assert shown(act, prompts=1)
+
+
+def test_branch_question(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        table.transcript.focus()
+        await table.pilot.press("v", "up", "up", "b")
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+
+    assert shown(act, prompts=3)
+
+
+def test_marking(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        table.transcript.focus()
+        await table.pilot.press("v", "up")
+
+    assert shown(act, prompts=3)
+
+
+def test_correcting_a_reply(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        table.pane.action_correct_reply()
+        await table.until(lambda: isinstance(table.app.screen, ReplyModal))
+
+    assert shown(act, prompts=2)

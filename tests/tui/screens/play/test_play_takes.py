@@ -3,6 +3,7 @@
 import pytest
 from textual.widgets import Button
 
+from core.domain.request import ReplyRequest
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.take_line import TakeLine
@@ -194,8 +195,10 @@ async def test_an_undone_prompt_that_is_sent_again_is_another_take(desktop: Desk
 
 
 async def test_the_seventh_prompt_is_undone_with_its_memory(desktop: Desktop) -> None:
-    async with at_table(desktop, prompts=7) as table:
-        assert table.stored.boundary == 7
+    async with at_table(desktop, prompts=6) as table:
+        await table.play("Prompt number 7.")
+        await table.until(lambda: table.stored.boundary == 7)
+        assert "-------------" in table.transcript.text
         await table.pilot.press("ctrl+o")
         await table.until(lambda: said(table) == "Prompt 7 is undone")
         assert table.stored.boundary == 0
@@ -244,8 +247,9 @@ async def test_another_model_is_named_for_one_take(desktop: Desktop) -> None:
         await table.type("other")
         await table.pilot.press("enter")
         await table.until(lambda: said(table) == "Take 2 of 2")
-        newest = await table.session.artifacts()
-        assert newest[-1].model == "other"
+        asked = await table.session._store.requests(table.session.id)
+        models = [one.model for one in asked if isinstance(one, ReplyRequest)]
+        assert sorted(models) == ["", "other"]
 
 
 async def test_a_reply_is_corrected_by_hand(desktop: Desktop) -> None:
@@ -276,12 +280,12 @@ async def test_a_draft_moves_to_another_panel(desktop: Desktop) -> None:
         await table.type("For somebody else")
         assert table.pane.draft_targets() == (
             ("move_draft(2)", "2 Jonas [/x]"),
-            ("move_draft(3)", "3 Yellow"),
+            ("move_draft(3)", "3 Agent Yellow"),
         )
         await table.pane.run_action("move_draft(2)")
         assert (table.text(Slot.RED), table.text(Slot.ORANGE)) == ("", "For somebody else")
         assert table.slot() is Slot.ORANGE
-        assert table.area(Slot.ORANGE).has_focus
+        await table.until(lambda: table.area(Slot.ORANGE).has_focus)
         await table.pane.flush()
         assert table.snapshot.unsent == {Slot.ORANGE: "For somebody else"}
 
