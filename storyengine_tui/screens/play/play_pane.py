@@ -52,6 +52,7 @@ class PlayPane(TakesTab):
         "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("b", "branch_here", "Branch here"),
         Binding("escape", "cancel", "Cancel"),
         Binding("escape", "write", "Back to the panel", show=False),
         Binding("ctrl+r", "retry", "Retry"),
@@ -62,7 +63,6 @@ class PlayPane(TakesTab):
         Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
         Binding("left", "choose_take(-1)", "Take before", show=False),
         Binding("right", "choose_take(1)", "Take after", show=False),
-        Binding("b", "branch_here", "Branch here"),
         Binding("pageup", "read('page_up')", show=False),
         Binding("pagedown", "read('page_down')", show=False),
         Binding("end", "read('end')", show=False),
