@@ -128,7 +128,7 @@ def undo(snapshot: Snapshot, now: datetime) -> Changes:
         withdrawn,
         session=session,
         unsent={slot: joined(prompt.text, snapshot.unsent.get(slot, ""))},
-        requests=(*_stopped_summaries(snapshot, now), *due),
+        requests=(*_failed_takes(snapshot, now), *_stopped_summaries(snapshot, now), *due),
     )
 
 
@@ -144,7 +144,7 @@ def redo(snapshot: Snapshot, now: datetime) -> Changes:
         session_id=session.id,
         session=session,
         unsent=_without(snapshot, slot, events[0].text),
-        requests=(*_stopped_summaries(snapshot, now), *due),
+        requests=(*_failed_takes(snapshot, now), *_stopped_summaries(snapshot, now), *due),
     )
 
 
@@ -247,6 +247,12 @@ def _delta_ending(snapshot: Snapshot, last: int) -> MemoryBlock:
 
 def _stopped_summaries(snapshot: Snapshot, now: datetime) -> tuple[SummaryRequest, ...]:
     return tuple(given_up(one, now) for one in snapshot.requests if isinstance(one, SummaryRequest))
+
+
+def _failed_takes(snapshot: Snapshot, now: datetime) -> tuple[ReplyRequest, ...]:
+    """Give up failed takes of a prompt that is no longer the newest: a retry would ask for the wrong one."""
+    failed = snapshot.failed(ReplyRequest)
+    return tuple(given_up(one, now) for one in failed if one.prompts is not None)
 
 
 def _unsummarised(snapshot: Snapshot) -> Snapshot:

@@ -151,6 +151,17 @@ async def test_a_failed_take_leaves_canon_and_is_retried_as_a_take() -> None:
         assert len(await session.takes.listed()) == 2
 
 
+async def test_a_failed_take_is_given_up_when_its_prompt_is_undone() -> None:
+    fault = Entry(match=ScriptMatch(last="Two"), fault=Fault.SERVER_ERROR, times=1)
+    async with played("One", "Two", entries=(says("Good.", "Two", times=1), fault)) as (_, session):
+        asked = await session.takes.reroll()
+        assert (await session.wait(asked)).state is RequestState.FAILED
+        await session.takes.undo()
+        with pytest.raises(IllegalCommandError):
+            await session.retry(asked)
+        assert session.snapshot.session.prompt_index == 1
+
+
 async def test_a_stopped_reply_is_kept_as_far_as_it_came_and_then_continued() -> None:
     entries = (
         Entry(match=ScriptMatch(last="Who?"), text="I am the keeper of the lamp.", fault=Fault.CUT, times=1),
