@@ -9,7 +9,7 @@ from textual.message import Message
 
 from core.domain.request import ReplyRequest
 from core.domain.slot import Slot
-from storyengine_tui.screens.play.play_view import numbered
+from storyengine_tui.screens.play.play_view import is_take, numbered
 from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
@@ -97,7 +97,7 @@ class TakesTab(SessionTab):
         """Keep what a stopped reply had; its prompt leaves its panel."""
         session = self.session
         await session.takes.keep_partial(request.id)
-        if self.shows(session):
+        if self.shows(session) and not is_take(request):
             self.sender.remove_restored(request.slot, request.text)
 
     # Undo

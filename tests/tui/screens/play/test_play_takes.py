@@ -1,5 +1,7 @@
 """Tab 2: re-rolling, choosing a take, undo and redo, branches, and a draft that moves (design 12)."""
 
+from dataclasses import replace
+
 import pytest
 from textual.widgets import Button
 
@@ -8,6 +10,9 @@ from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.take_modals import BranchModal, ModelOnceModal, ReplyModal
+from storyengine_tui.screens.play.transcript_panel import PlayedEvents
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.shell.palette import commands_of
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.tui.engine_app import Desktop
@@ -24,6 +29,14 @@ TAKES = Script(
         Entry(match=ScriptMatch(schema="text"), text="Later."),
     )
 )
+SLOW_TAKE = Script(
+    reply=(
+        Entry(match=ScriptMatch(schema="text"), text="First.", times=1),
+        Entry(match=ScriptMatch(schema="text"), text="Second is slower.", between_tokens=1, times=1),
+        Entry(match=ScriptMatch(schema="text"), text="Third."),
+    )
+)
+"""The second reply says one word and waits for the gate."""
 
 
 def said(table: Table) -> str:
@@ -114,21 +127,45 @@ async def test_a_button_chooses_a_take(desktop: Desktop) -> None:
         assert table.transcript.text.endswith("Mira: First.")
 
 
-async def test_the_old_take_is_hidden_while_another_streams_and_returns_when_it_is_stopped(
+async def test_the_old_take_is_hidden_while_another_streams_and_returns_when_that_is_stopped(
     desktop: Desktop, gate: Gate
 ) -> None:
-    async with at_table(desktop, prompts=1) as table:
-        await table.play("What is it?")
-        before = table.transcript.text
+    desktop.script = SLOW_TAKE
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await table.pilot.press("f9")
+        await table.until(lambda: table.transcript.text == "1) Who is there?\n\nMira: Second")
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+        assert table.transcript.text == "1) Who is there?\n\nMira: First."
+        assert table.text(Slot.RED) == ""
+        assert said(table) == ""
+
+
+async def test_a_take_that_was_stopped_is_kept_as_far_as_it_came(desktop: Desktop, gate: Gate) -> None:
+    desktop.script = SLOW_TAKE
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await table.pilot.press("f9")
+        await table.until(lambda: table.transcript.text.endswith("Second"))
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+        table.pane.action_keep_partial()
+        await table.until(lambda: said(table) == "Take 2 of 2")
+        assert table.transcript.text == "1) Who is there?\n\nMira: Second"
+
+
+async def test_a_take_that_failed_is_given_up_when_its_prompt_is_undone(desktop: Desktop, gate: Gate) -> None:
+    desktop.script = SLOW_TAKE
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await table.pilot.press("f9")
+        await table.until(lambda: table.transcript.text.endswith("Second"))
+        await table.pilot.press("escape")
+        await table.until(table.banner)
         await table.pilot.press("ctrl+o")
-        await table.until(lambda: said(table))
-        await table.pilot.press("ctrl+g")
-        await table.send("HOLD")
-        await table.until(lambda: table.transcript.is_streaming)
-        gate.open()
-        await table.until(lambda: table.played(2))
-        assert before != table.transcript.text
-        assert said(table) == "Take 2 of 2"
+        await table.until(lambda: said(table) == "Prompt 1 is undone")
+        await table.until(lambda: not table.banner())
 
 
 async def test_a_take_that_fails_leaves_the_one_that_there_was_and_is_retried(desktop: Desktop) -> None:
@@ -326,3 +363,36 @@ async def test_a_window_that_reads_along_sees_takes_and_undo_without_buttons(des
             await reader.until(lambda: said(reader) == "Prompt 1 is undone")
             await reader.until(lambda: reader.transcript.text == "")
             await reader.until(lambda: reader.text(Slot.RED) == "Who is there?")
+
+
+async def test_the_palette_has_what_is_possible(desktop: Desktop) -> None:
+    def names(table: Table) -> set[str]:
+        assert isinstance(table.app, StoryEngineApp)
+        return {command.title for command in commands_of(table.app, lambda: None)}
+
+    always = {"Branch", "Re-roll", "Undo the newest prompt", "Correct the reply"}
+    async with at_window(desktop) as table:
+        assert not (always | {"Redo the prompt"}) & names(table)
+        await table.play("Who is there?")
+        assert always <= names(table)
+        assert not {"Redo the prompt", "Keep the stopped reply"} & names(table)
+        await table.type("later")
+        assert {"Move the draft to 1 Mira", "Move the draft to 3 Agent Yellow"} <= names(table)
+        await table.pilot.press("ctrl+o")
+        await table.until(lambda: said(table))
+        assert {"Redo the prompt"} <= names(table)
+        assert "Branch" not in names(table)
+
+
+async def test_what_is_known_replaces_canon_and_what_is_not_is_read_again(desktop: Desktop) -> None:
+    async with at_table(desktop, prompts=3) as table:
+        snapshot = table.snapshot
+        played = PlayedEvents()
+        played.load(await table.events(), table.session.id)
+        assert played.replace(3, snapshot)
+        two = replace(snapshot, recent=tuple(one for one in snapshot.recent if one.prompt_index == 2))
+        assert played.replace(2, replace(two, session=replace(two.session, prompt_index=2)))
+        assert [piece.text[:2] for piece in played.window(table.stored).pieces] == ["1)", "Mi", "2)", "Jo"]
+        assert not played.replace(1, two), "the snapshot begins later"
+        played.load([one for one in await table.events() if one.prompt_index > 1], table.session.id)
+        assert not played.replace(3, snapshot), "what is kept may not fill the window"
