@@ -155,7 +155,7 @@ async def test_a_failed_take_is_given_up_when_its_prompt_is_undone() -> None:
     fault = Entry(match=ScriptMatch(last="Two"), fault=Fault.SERVER_ERROR, times=1)
     async with played("One", "Two", entries=(says("Good.", "Two", times=1), fault)) as (_, session):
         asked = await session.takes.reroll()
-        assert (await session.wait(asked)).state is RequestState.FAILED
+        assert (await session.wait(asked)).has_failed
         await session.takes.undo()
         with pytest.raises(IllegalCommandError):
             await session.retry(asked)
