@@ -155,6 +155,20 @@ async def test_a_take_that_was_stopped_is_kept_as_far_as_it_came(desktop: Deskto
         assert table.transcript.text == "1) Who is there?\n\nMira: Second"
 
 
+async def test_a_take_that_is_withdrawn_puts_no_text_into_a_panel(desktop: Desktop, gate: Gate) -> None:
+    desktop.script = SLOW_TAKE
+    async with at_table(desktop) as table:
+        await table.play("Who is there?")
+        await table.pilot.press("f9")
+        await table.until(lambda: table.transcript.text.endswith("Second"))
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+        [request] = table.snapshot.failed(ReplyRequest)
+        await table.pane.sender.withdraw(request)
+        await table.until(lambda: not table.banner())
+        assert table.text(Slot.RED) == ""
+
+
 async def test_a_take_that_failed_is_given_up_when_its_prompt_is_undone(desktop: Desktop, gate: Gate) -> None:
     desktop.script = SLOW_TAKE
     async with at_table(desktop) as table:
