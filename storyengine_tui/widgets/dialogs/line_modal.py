@@ -36,7 +36,7 @@ class LineModal(OverlayModal[str]):
 
     @property
     def note(self) -> str:
-        """What stands below the field."""
+        """Return the line below the field."""
         return self.NOTE
 
     def compose(self) -> ComposeResult:
