@@ -78,26 +78,30 @@ def repeatable(context: Context, knowledge: Knowledge, prompt_text: str) -> tupl
 
 
 def trim_small_reply(
-    text: str, others: Sequence[str] = (), *, is_unfinished: bool
+    text: str, others: Sequence[str] = (), *, own: str = "", is_unfinished: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the part of a small model's output that is its reply, and in words what was cut off.
+    """Return the part of a small model's output that is the reply of `own`, and in words what was cut off.
 
     Such a model does not end by itself. It runs into its output cap, so that an unfinished text counts up
     to its last whole sentence; and it continues its input, so that a line that begins with the name of one
     of our sections, with the number of a prompt, or with one of the names in `others` and a colon ends it.
+    Only the name of a section may leave nothing: a reply in which others speak is better than none.
     """
+    only_own = re.compile(rf"\s*(?:[*_]*{re.escape(own)}[*_]*\s*:[*_]*)?\s*", re.IGNORECASE)
     reply, cut = text, list[str]()
     if is_unfinished:
         reply = to_last_sentence(text)
         cut += cut_in_words("after its last whole sentence", text, reply)
     speakers = "|".join(map(re.escape, (*others, "Game Master")))
     end = re.search(rf"^(?:{_OWN_MARK}|{_NUMBERED}|[ \t*_]*(?:{speakers})[*_]*:)", reply, re.MULTILINE)
-    if end is not None and (not is_blank(reply[: end.start()]) or "===" in end[0]):
+    if end is not None and ("===" in end[0] or not only_own.fullmatch(reply[: end.start()])):
         kept = reply[: end.start()]
         line = reply[end.start() :].partition("\n")[0].strip()
         cut += cut_in_words(f"from the line “{line}”", reply, kept)
         reply = kept
     kept = _up_to_speech_of_others(reply, others)
+    if only_own.fullmatch(kept):
+        return reply, tuple(cut)
     cut += cut_in_words("from where another answers", reply, kept)
     return kept, tuple(cut)
 

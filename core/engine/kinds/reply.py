@@ -130,7 +130,8 @@ def _read(
     text, call_records = result.text, result.call_records
     if choice.style is PromptStyle.SMALL:
         others = [name for slot, name in session.roster if slot is not request.slot]
-        text, cut = character.trim_small_reply(text, others, is_unfinished=is_unfinished)
+        own = session.name_of(request.slot)
+        text, cut = character.trim_small_reply(text, others, own=own, is_unfinished=is_unfinished)
         call_records = call_records.noting(cut)
     elif is_unfinished:
         error = StoryEngineError(ErrorCode.LLM_TRUNCATED)

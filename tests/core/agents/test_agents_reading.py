@@ -90,3 +90,17 @@ def test_a_small_model_s_reply_ends_where_it_lets_another_speak(text: str, kept:
     reply, cut = character.trim_small_reply(text, ["Joss Bellamy"], is_unfinished=False)
     assert reply.strip() == kept
     assert bool(cut) is (kept != text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mira: \nJoss Bellamy: The oil is gone.",
+        "Joss Bellamy: The oil is gone.",
+        'Mira: "The oil is gone," she said.',
+        "**Mira**:\n2) The oil is gone.",
+    ],
+)
+def test_a_reply_in_which_only_others_speak_is_kept_rather_than_none(text: str) -> None:
+    reply, _ = character.trim_small_reply(text, ["Joss Bellamy"], own="Mira", is_unfinished=False)
+    assert "The oil is gone." in character.strip_speaker_name(reply, "Mira").replace(",", ".")
