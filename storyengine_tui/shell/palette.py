@@ -71,7 +71,7 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             for action, name in page.draft_targets():
                 text = "The draft goes to that panel, in front of what is there"
                 move = partial(app.chapter.do_there, "play", action)
-                yield SystemCommand(f"Move the draft to {name}", text, move)
+                yield SystemCommand(f"Move the draft to {as_title(name)}", text, move)
         if not app.session.is_read_only:
             # Not by a name that comes first: Enter alone must not archive a chapter.
             yield SystemCommand(
@@ -85,3 +85,11 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         )
     yield SystemCommand("Help", "The keys that work here", app.action_help)
     yield SystemCommand("Quit", "Everything is stored", leave)
+
+
+def as_title(name: str) -> str:
+    """Return a name as part of a command's title, which Textual reads as markup.
+
+    Textual's own `escape` leaves markup behind where a name has backslashes, so they become slashes.
+    """
+    return name.replace("\\", "/").replace("[", r"\[")
