@@ -71,9 +71,7 @@ class PlayPane(TakesTab):
 
     view: var[PlayView | None] = var(None, init=False)
 
-    _reading = getters.query_one(TranscriptPanel)
     _banners = getters.query_one(FailureBanners)
-    composer = getters.query_one(Composer)
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,19 +91,6 @@ class PlayPane(TakesTab):
             yield Button("End Chapter (F8)", id="end-chapter", compact=True)
 
     # Showing the session
-
-    def marked_prompt(self) -> int | None:
-        """Return the number of the prompt that is marked in the transcript."""
-        return self._reading.marked_prompt
-
-    def follow_reply(self) -> None:
-        """Scroll the transcript to its end."""
-        self._reading.go("end")
-
-    def draft_slot(self) -> Slot | None:
-        """Return whose panel shows, if there is text in it."""
-        area = self.composer.shown
-        return None if area is None or area.is_blank else area.slot
 
     async def on_session_attached(self) -> None:
         """Show what is stored; texts of this session that are not stored yet stay."""

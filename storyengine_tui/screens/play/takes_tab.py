@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import getters
 from textual.message import Message
 
 from core.domain.request import ReplyRequest
 from core.domain.slot import Slot
+from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_view import is_take, numbered
 from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.takes_view import takes_view
+from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ class TakesTab(SessionTab):
         at: int
 
     sender: PromptSender
+    _reading = getters.query_one(TranscriptPanel)
+    composer = getters.query_one(Composer)
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,11 +42,11 @@ class TakesTab(SessionTab):
 
     def marked_prompt(self) -> int | None:
         """Return the number of the prompt that is marked in the transcript."""
-        raise NotImplementedError
+        return self._reading.marked_prompt
 
     def follow_reply(self) -> None:
         """Scroll the transcript to its end."""
-        raise NotImplementedError
+        self._reading.go("end")
 
     # Another take
 
@@ -169,7 +174,8 @@ class TakesTab(SessionTab):
 
     def draft_slot(self) -> Slot | None:
         """Return whose panel shows, if there is text in it."""
-        raise NotImplementedError
+        area = self.composer.shown
+        return None if area is None or area.is_blank else area.slot
 
     def action_move_draft(self, number: int) -> None:
         """Move the draft on screen to the panel of another character."""
