@@ -163,7 +163,11 @@ def seen_at_full_screen(text: str) -> bytes:
 
 def see_prompt_blocks(window: GameMaster) -> None:
     """Look at the names of the prompt blocks, and at the name and the text of one."""
+    # Esc and Ctrl+P that arrive as one read are Alt+Ctrl+P: wait until the Esc before was read.
+    window.press("f3")
+    window.wait_for("The chapter has ended")
     window.press("ctrl+p")
+    window.wait_for("Search for commands")
     window.type("prompt b")
     window.wait_for("Your own rules")
     window.press("enter")
