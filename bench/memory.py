@@ -22,11 +22,11 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
-from core.domain.event import Event, Role
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.slot import Slot
+from core.domain.story.event import Event, Role
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.gateway.model_gateway import model_request
 from core.providers.base import Completion, Provider, TextDelta

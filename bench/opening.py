@@ -19,7 +19,7 @@ from bench.synthetic_sessions import whole
 from core.config.models import choose_models
 from core.config.settings import ProfileSettings
 from core.domain.ids import SessionId
-from core.domain.transcript import render_window
+from core.domain.story.transcript import render_window
 from core.engine.engine import Engine
 from core.providers.scripted.provider import ScriptedProvider
 from db.embedded.server import EmbeddedServer

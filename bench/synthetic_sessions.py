@@ -3,11 +3,11 @@
 import random
 from datetime import UTC, datetime, timedelta
 
-from core.domain.event import Event, Role
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots, slot_after
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.store import Changes
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

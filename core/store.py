@@ -12,16 +12,16 @@ from typing import Final, Protocol
 
 from core.context.visibility import Knowledge, known_to
 from core.domain.cast import Cast
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import SessionLockedError
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import MemoryBlock, compact_old_deltas
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
+from core.domain.requests.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock, compact_old_deltas
 
 MAX_FULL_DELTAS: Final = 256
 """Number of the newest deltas that are kept complete; no input contains as many."""

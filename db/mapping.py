@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
-from core.domain.draft import NarrativeDraft, SourceSnapshot
 from core.domain.errors import ErrorCode
-from core.domain.event import Event, Role
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
 from core.domain.limits import EARLIEST_TIME, Limits
-from core.domain.memory import BlockType, MemoryBlock, compact_json
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft, SourceSnapshot
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock, compact_json
 
 Values = dict[str, Any]
 

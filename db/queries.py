@@ -24,12 +24,12 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.errors import StorageError
-from core.domain.event import Event
 from core.domain.ids import SessionId
 from core.domain.limits import EARLIEST_TIME, LATEST_TIME
-from core.domain.memory import BlockType, MemoryBlock, canon_of
 from core.domain.session import Session, SessionState, SessionSummary
 from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
 from db.errors import LOAD, driver_error
@@ -145,7 +145,7 @@ def _what_the_gm_wrote(session_id: SessionId) -> Select[Any]:
 
 
 async def read_memory(connection: AsyncConnection, session_id: SessionId) -> Sequence[MemoryBlock]:
-    """Return the memory for model inputs, as `core.domain.memory.compact_old_deltas` does."""
+    """Return the memory for model inputs, as `core.domain.story.memory.compact_old_deltas` does."""
     start = full_deltas_from(await read_session(connection, session_id))
     whole = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(
         (MEMORY_BLOCK.c.from_prompt > start) | (MEMORY_BLOCK.c.type != BlockType.TURN_DELTA)

@@ -11,14 +11,14 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import SessionLockedError
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import MemoryBlock
-from core.domain.request import Artifact, Request
+from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import SessionSummary
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.store import Changes, Lease, Snapshot, WriterInfo
 from db import commit_statement as writes
 from db import mapping, writer_lock

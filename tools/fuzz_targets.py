@@ -24,9 +24,9 @@ from core.config.paths import ENV_FILE
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.prompt_block import cleaned, problems_of
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
 from core.domain.session import SessionState
-from core.domain.transcript import render_all
+from core.domain.story.transcript import render_all
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScriptError, load_chapter_script

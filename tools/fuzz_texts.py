@@ -13,7 +13,7 @@ from core.config.paths import Paths
 from core.config.settings import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, Limits
-from core.domain.memory import BlockType
+from core.domain.story.memory import BlockType
 from core.engine.commands import correct_canon
 from core.exchange.session_integrity import problems_of_memory
 from core.providers.discovery import MOST_MODELS, read_listing

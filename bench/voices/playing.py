@@ -11,9 +11,9 @@ from pathlib import Path
 from bench.voices.measures import Played, Turn
 from core.agents.prompt_file import prompt_for, render_prompt
 from core.config.models import AgentRole, ModelAssignments
-from core.domain.event import Event
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.domain.session import Session
+from core.domain.story.event import Event
 from core.engine.engine import Engine
 from core.engine.script_player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle

@@ -11,10 +11,10 @@ from core.context.tokens import estimate_tokens
 from core.context.visibility import Knowledge
 from core.domain.cast import Character
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event, Role
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
-from core.domain.transcript import in_order, render_events
+from core.domain.story.event import Event, Role
+from core.domain.story.transcript import in_order, render_events
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
 from core.text.repetition import Source

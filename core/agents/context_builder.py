@@ -33,12 +33,12 @@ from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import Knowledge
 from core.domain.cast import Cast
-from core.domain.event import Event
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.text.delimiters import SegmentName
 
 __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName", "repair_context"]

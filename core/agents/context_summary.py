@@ -9,11 +9,11 @@ from core.agents.shortening import Shortened, fit_events
 from core.agents.small_delta import small_delta_schema
 from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
-from core.domain.event import Event
-from core.domain.memory import BlockType, MemoryBlock, TurnDelta
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
-from core.domain.transcript import in_order, render_events
+from core.domain.story.event import Event
+from core.domain.story.memory import BlockType, MemoryBlock, TurnDelta
+from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 from core.text.numbers import read_count

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.config.models import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.memory import SMALL_BOUNDS, WIDE_BOUNDS, compact_json
+from core.domain.story.memory import SMALL_BOUNDS, WIDE_BOUNDS, compact_json
 from core.text.cleaning import clean
 
 MAX_OUTPUT = 200_000

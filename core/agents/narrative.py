@@ -13,11 +13,11 @@ from core.agents.setup import AgentSetup, overflow, total
 from core.config.models import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
-from core.domain.event import Event
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
-from core.domain.transcript import SEPARATOR, in_order, render_event, render_events
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
+from core.domain.story.transcript import SEPARATOR, in_order, render_event, render_events
 from core.text.delimiters import SegmentName, escape_delimiters
 from core.text.graphemes import head, tail
 

@@ -16,7 +16,7 @@ from typing import Final
 from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.context.segments import Segment, plain
 from core.context.tokens import estimate_tokens
-from core.domain.request import Content
+from core.domain.requests.request import Content
 from core.text.delimiters import SegmentName
 
 SEGMENTS = frozenset(

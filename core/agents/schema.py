@@ -1,4 +1,4 @@
-"""JSON schemas for models, made from the Pydantic models of `core.domain.memory` (design 7).
+"""JSON schemas for models, made from the Pydantic models of `core.domain.story.memory` (design 7).
 
 They are inline, closed (`additionalProperties: false`, every key required), and bound every string and
 every array, as strict services ask.
@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from core.domain.memory import WIDE_BOUNDS
+from core.domain.story.memory import WIDE_BOUNDS
 
 Schema = dict[str, Any]
 

@@ -8,7 +8,7 @@ from core.config.models import AgentRole, ModelConfig, PromptStyle, setting_of
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.memory import BlockType, MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from core.config.models import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
-from core.domain.event import Event
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
-from core.domain.transcript import render_event
+from core.domain.story.event import Event
+from core.domain.story.transcript import render_event
 from core.text.delimiters import escape_delimiters
 from core.text.graphemes import head, tail
 

@@ -15,10 +15,10 @@ from core.agents.extract import (
     tuple_of,
 )
 from core.agents.schema import Schema, fixed, one_of, record
-from core.domain.event import Event, Role
-from core.domain.memory import BlockType
 from core.domain.session import Session
 from core.domain.slot import Slot
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType
 
 _EVENTS, _PARTICIPANTS, _RECORDS, _THREADS = 4, 2, 2, 2
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from uuid import uuid5
 
 from core.domain.ids import BlockId
-from core.domain.memory import MemoryBlock, compact_json
 from core.domain.session import Session
+from core.domain.story.memory import MemoryBlock, compact_json
 
 _KEY = "canon_locks"
 

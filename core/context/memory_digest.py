@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from core.config.models import PromptStyle
 from core.context.tokens import estimate_tokens
 from core.domain.ids import BlockId
-from core.domain.memory import BlockType, MemoryBlock, compact_json, is_full, without_empty
 from core.domain.prompt_range import PromptRange
+from core.domain.story.memory import BlockType, MemoryBlock, compact_json, is_full, without_empty
 
 DIGESTS_KEPT = 16
 """How many digests are remembered: one for each character and role, and some to spare."""

@@ -10,9 +10,9 @@ from typing import Final
 
 from core.context.canon_locks import with_gm_locks
 from core.domain.cast import Character
-from core.domain.event import Event
-from core.domain.memory import MemoryBlock
 from core.domain.session import Session
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 
 _GATE: Final = object()
 

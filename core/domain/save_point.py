@@ -18,14 +18,14 @@ from typing import Annotated, Any, Final, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.event import Event
 from core.domain.ids import SessionId
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.text.canonical_json import canonical, checksum
 
 AUTOMATIC: Final = range(10)

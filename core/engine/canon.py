@@ -6,11 +6,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from core.domain.event import REPEATS, REQUEST_ID, Event, Role
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.session import Session
 from core.domain.slot import Slot
+from core.domain.story.event import REPEATS, REQUEST_ID, Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.store import Changes, Snapshot
 
 ORIGIN: Final = "origin"

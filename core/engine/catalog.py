@@ -7,9 +7,9 @@ from itertools import groupby
 
 from core.domain.clock import Clock
 from core.domain.errors import RowRefusedError, SessionLockedError
-from core.domain.event import Event
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session import SessionSummary
+from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.save_points.service import SavePoints
 from core.engine.session_reader import SessionReader

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from core.domain.ids import RequestId, new_uuid
 from core.domain.prompt_range import PromptRange
-from core.domain.request import AnyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.request import AnyRequest, Request, RequestState, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.state_machine import Command, facts_of, step
 from core.gateway.call_records import CallRecords

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.request import ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.engine.kinds.outcome import Failed
 from core.engine.kinds.registry import handler_of

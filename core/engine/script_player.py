@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
-from core.domain.event import Role
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestState, SummaryRequest
-from core.domain.retry_policy import TRANSIENT
+from core.domain.requests.request import Request, RequestState, SummaryRequest
+from core.domain.requests.retry_policy import TRANSIENT
 from core.domain.session import SessionState
+from core.domain.story.event import Role
 from core.engine.commands import Tab1Edit
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript, ScriptPrompt

@@ -12,11 +12,10 @@ from core.agents.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
-from core.domain.request import (
+from core.domain.requests.request import (
     LockRequest,
     NarrativeRequest,
     ReplyRequest,
@@ -27,6 +26,7 @@ from core.domain.request import (
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command, facts_of, refusal
+from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from core.domain.draft import NarrativeDraft
-from core.domain.event import Event
 from core.domain.ids import SessionId
-from core.domain.memory import MemoryBlock
-from core.domain.request import Artifact, Request
+from core.domain.requests.request import Artifact, Request
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.engine.queue.duration_history import find_last_duration
 from core.store import SessionStore, Snapshot
 

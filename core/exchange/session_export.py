@@ -17,15 +17,15 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
-from core.domain.event import Event
 from core.domain.ids import SessionId
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.request import Artifact, Content, Request, RequestRecord
+from core.domain.requests.request import Artifact, Content, Request, RequestRecord
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.exchange import session_integrity as integrity
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.store import Changes, SessionStore, Snapshot

@@ -13,8 +13,6 @@ from itertools import groupby, pairwise
 from pydantic import BaseModel
 
 from core.agents.json_output import MAX_OUTPUT
-from core.domain.draft import NarrativeDraft
-from core.domain.event import Event, Role
 from core.domain.limits import (
     EARLIEST_TIME,
     LATEST_TIME,
@@ -24,17 +22,8 @@ from core.domain.limits import (
     Limits,
     is_storable_time,
 )
-from core.domain.memory import (
-    BlockType,
-    CanonCorrection,
-    MemoryBlock,
-    TurnDelta,
-    WorldChapterLock,
-    compact_json,
-    corrections_length,
-)
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
-from core.domain.request import (
+from core.domain.requests.request import (
     Artifact,
     Content,
     NarrativeRequest,
@@ -46,6 +35,17 @@ from core.domain.request import (
 )
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import (
+    BlockType,
+    CanonCorrection,
+    MemoryBlock,
+    TurnDelta,
+    WorldChapterLock,
+    compact_json,
+    corrections_length,
+)
 from core.text.cleaning import clean_line, has_controls, is_blank
 
 _WAITING = 50

@@ -8,7 +8,7 @@ from typing import Final
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
-from core.domain.request import Artifact, Content, ReplyRequest, Request
+from core.domain.requests.request import Artifact, Content, ReplyRequest, Request
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)

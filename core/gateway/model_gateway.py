@@ -16,7 +16,7 @@ from core.config.models import SCRIPT, ModelAssignments, ModelConfig, setting_of
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
-from core.domain.request import Artifact, Content, Request, Usage
+from core.domain.requests.request import Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.rate_limit import RateLimiter

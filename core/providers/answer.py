@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.base import Completion, FinishReason, ProviderError
 from core.text.cleaning import clean, clean_line, is_blank
 

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from core.config.sampling import NO_SAMPLING, Sampling
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 
 LONGEST_WAIT = 86_400.0
 """Seconds; a service that asks for a longer wait is asked again after a day."""

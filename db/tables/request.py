@@ -7,8 +7,8 @@ from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint
 from sqlalchemy import text as sql
 from sqlmodel import Field
 
-from core.domain.request import RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from db.tables import columns as column
 from db.tables.columns import Row
 

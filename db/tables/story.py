@@ -8,8 +8,8 @@ from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
-from core.domain.event import Role
-from core.domain.memory import BlockType
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType
 from db.tables import columns as column
 from db.tables.columns import Row
 

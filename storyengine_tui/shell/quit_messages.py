@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from core.domain.request import ReplyRequest, Request
+from core.domain.requests.request import ReplyRequest, Request
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle

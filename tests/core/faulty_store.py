@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.event import Event
 from core.domain.ids import SessionId
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
+from core.domain.story.event import Event
 from core.store import Changes, Lease, Snapshot
 from tests.store.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.visibility import Knowledge, known_to
 from core.domain.cast import Cast
-from core.domain.event import Event, Role
 from core.domain.ids import BlockId, EventId, SessionId
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SESSION_ID = SessionId(UUID(int=1))

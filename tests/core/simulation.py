@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.request import AnyRequest, Request, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import AnyRequest, Request, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
+from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.outcome import Failed, LockMade, NarrativeMade, Outcome, ReplyMade, SummaryMade

@@ -3,11 +3,11 @@
 import json
 import re
 
-from core.domain.event import Role
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import BlockType, compact_json, without_empty
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType, compact_json, without_empty
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry
 from core.store import SessionStore, Snapshot

@@ -10,7 +10,7 @@ import pytest
 from core.domain.errors import ErrorCode, LimitExceededError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot
-from core.domain.transcript import render_all, render_events
+from core.domain.story.transcript import render_all, render_events
 from core.engine.commands import Tab1Edit
 from core.engine.script_player import ScriptPlayer
 from core.engine.session_handle import SessionHandle

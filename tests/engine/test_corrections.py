@@ -10,9 +10,9 @@ from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import BlockId, SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
-from core.domain.memory import BlockType
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
+from core.domain.story.memory import BlockType
 from core.engine.save_points.service import SavePoints
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended

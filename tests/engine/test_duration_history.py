@@ -6,8 +6,8 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId, new_uuid
-from core.domain.request import Artifact
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Artifact
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.queue.duration_history import last_duration
 from core.providers.scripted.script import Entry, ScriptMatch

@@ -10,10 +10,10 @@ import pytest
 
 from core.domain.errors import RowRefusedError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
-from core.domain.transcript import render_window
+from core.domain.story.transcript import render_window
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore

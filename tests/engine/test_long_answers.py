@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from core.config.models import LEAST_ANSWER, AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider

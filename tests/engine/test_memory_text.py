@@ -9,7 +9,7 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from core.providers.base import Message

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.scripted.script import Entry, Fault, ScriptMatch
 from db.store import PostgresStore

@@ -10,12 +10,12 @@ from pydantic import TypeAdapter
 
 from core.domain import save_point as save_slot
 from core.domain.clock import utc_now
-from core.domain.draft import NarrativeDraft
-from core.domain.event import Event
 from core.domain.ids import SessionId, new_uuid
-from core.domain.memory import MemoryBlock
 from core.domain.save_point import SavePoint, SavePointContent
 from core.domain.session import Session
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.engine.save_points.service import SavePoints
 from core.exchange import session_export as export
 from core.exchange.session_export import VERSION, as_new_session, from_json, read_body, to_json

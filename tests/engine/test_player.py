@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import content_of
 from core.domain.session import SessionState
 from core.domain.slot import Slot

@@ -8,8 +8,8 @@ import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
-from core.domain.request import RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command

@@ -20,7 +20,7 @@ import pytest
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
-from core.domain.request import SummaryRequest
+from core.domain.requests.request import SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine

@@ -4,8 +4,8 @@ import pytest
 
 from core.domain.errors import ErrorCode, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import Artifact, Request, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Artifact, Request, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.kinds.trial import TEST_PROMPT, TEST_VERSION

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, ScriptMatch
 from db.store import PostgresStore

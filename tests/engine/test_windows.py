@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
-from core.domain.request import RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.domain.state_machine import Command

@@ -13,8 +13,8 @@ import pytest
 from core.config.models import AgentRole, ModelAssignments, defaults_for
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import Request
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Request
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands

@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from core.domain.agent_role import AgentRole
-from core.domain.draft import NarrativeDraft, SourceSnapshot
-from core.domain.event import Event, Role
 from core.domain.ids import (
     ArtifactId,
     BlockId,
@@ -17,12 +15,14 @@ from core.domain.ids import (
     SessionId,
     new_uuid,
 )
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.prompt_block import BlockPlace, PromptBlock, PromptBlocks
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, ReplyRequest, Request, RequestState, Usage
+from core.domain.requests.request import Artifact, Content, ReplyRequest, Request, RequestState, Usage
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft, SourceSnapshot
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.store import Changes, Lease, SessionStore
 
 PATIENCE = 20.0

@@ -5,15 +5,15 @@ import json
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from core.domain.draft import NarrativeDraft
-from core.domain.event import Event
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.request import Artifact, Request
+from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.store import (
     Changes,
     Snapshot,

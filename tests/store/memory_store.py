@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import coroutine
 
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import MemoryBlock, compact_old_deltas
-from core.domain.request import Artifact, Request
+from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.store import (
     Changes,
     Lease,

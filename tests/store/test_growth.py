@@ -10,7 +10,7 @@ import pytest
 from psycopg import sql
 
 from core.domain.ids import SessionId
-from core.domain.request import RequestRecord, RequestState
+from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.session import Session
 from core.store import Changes, Lease
 from db.store import PostgresStore, open_store

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from core.domain.memory import BlockType, MemoryBlock
-from core.domain.request import Request, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Request, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import Session, SessionState
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes

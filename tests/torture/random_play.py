@@ -14,8 +14,8 @@ from hypothesis.stateful import invariant, rule
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId
-from core.domain.request import Request, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Request, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
-from core.domain.event import Event, Role
 from core.domain.ids import EventId, SessionId
 from core.domain.session import Session
 from core.domain.slot import Slot
-from core.domain.transcript import Window, render_window
+from core.domain.story.event import Event, Role
+from core.domain.story.transcript import Window, render_window
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SESSION = SessionId(UUID(int=1))

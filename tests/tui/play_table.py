@@ -9,9 +9,9 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
-from core.domain.event import Event
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
+from core.domain.story.event import Event
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import Snapshot

@@ -8,7 +8,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import ModelConfig
-from core.domain.request import RequestBase
+from core.domain.requests.request import RequestBase
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords

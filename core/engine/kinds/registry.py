@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from core.domain.request import Request
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Request
+from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.base import KindHandler
 from core.engine.kinds.lock import LockHandler
 from core.engine.kinds.narrative import NarrativeHandler

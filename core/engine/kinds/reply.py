@@ -9,7 +9,7 @@ from core.agents import character
 from core.config.models import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot, slot_after
 from core.domain.state_machine import Command
 from core.engine.canon import Origin, before_newest, new_take, withdraw_newest

@@ -6,12 +6,12 @@ from datetime import datetime
 
 from core.agents import context_summary
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event
 from core.domain.ids import BlockId, new_uuid
-from core.domain.memory import BlockType, MemoryBlock
-from core.domain.request import SummaryRequest
+from core.domain.requests.request import SummaryRequest
 from core.domain.session import Session
 from core.domain.state_machine import Command
+from core.domain.story.event import Event
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import block_before
 from core.engine.kinds.base import Job, KindHandler, with_model
 from core.engine.kinds.json_memory import make_memory

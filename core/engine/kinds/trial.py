@@ -7,7 +7,7 @@ from typing import Final
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.context.segments import Context, plain
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.request import RequestState, TrialRequest
+from core.domain.requests.request import RequestState, TrialRequest
 from core.domain.slot import Slot
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
 from core.store import Changes

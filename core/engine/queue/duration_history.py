@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from core.domain.ids import SessionId
-from core.domain.request import Artifact
+from core.domain.requests.request import Artifact
 from core.engine.kinds.trial import TEST_VERSION
 from core.store import SessionStore
 

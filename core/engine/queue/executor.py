@@ -5,7 +5,7 @@ from collections.abc import Callable
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelConfig
 from core.domain.errors import StoryEngineError
-from core.domain.request import ReplyRequest, Request
+from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of

@@ -15,7 +15,7 @@ from core.domain.errors import (
     StoryEngineError,
 )
 from core.domain.ids import RequestId
-from core.domain.request import ReplyRequest, Request, SummaryRequest
+from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session import SessionState
 from core.engine import commands
 from core.engine.kinds.outcome import Failed, Outcome

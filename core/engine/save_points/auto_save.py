@@ -4,7 +4,7 @@ import asyncio
 import logging
 
 from core.domain.errors import StoryEngineError
-from core.domain.memory import BlockType, MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import SavePoints
 from core.engine.sync.notifications import MemoryAppended
 from core.engine.sync.session_writer import SessionWriter

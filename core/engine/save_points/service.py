@@ -6,12 +6,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from core.domain.clock import Clock
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.domain.event import Event
 from core.domain.ids import SessionId, new_uuid
 from core.domain.limits import LONGEST_TITLE
-from core.domain.memory import MemoryBlock
 from core.domain.save_point import (
     AUTOMATIC,
     EMPTY_CHAIN,
@@ -29,6 +26,9 @@ from core.domain.save_point import (
     number_for_automatic,
 )
 from core.domain.session import Session, title_from
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.registry import handler_of
 from core.exchange.session_export import SessionBody, as_new_session, beginning_of
 from core.store import Changes, SessionStore, Snapshot

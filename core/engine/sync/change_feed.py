@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event
-from core.domain.memory import MemoryBlock, compact_old_deltas
-from core.domain.request import Request, RequestState
+from core.domain.requests.request import Request, RequestState
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.engine.kinds.registry import handler_of
 from core.engine.sync import notifications as notices
 from core.engine.sync.notifications import Notification

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 from core.domain.ids import RequestId
-from core.domain.request import Request
+from core.domain.requests.request import Request
 
 
 class CompletionWaiters:

@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from core.domain.draft import NarrativeDraft
 from core.domain.errors import StoryEngineError
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_block import PromptBlocks
-from core.domain.request import Request
+from core.domain.requests.request import Request
 from core.domain.session import Session
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.store import WriterInfo
 
 

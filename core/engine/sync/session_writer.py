@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId
-from core.domain.request import Request
+from core.domain.requests.request import Request
 from core.engine.recovery import withdraw_doubtful_prompts
 from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_changes
 from core.engine.sync.completion_waiters import CompletionWaiters

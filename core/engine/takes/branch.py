@@ -5,11 +5,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
-from core.domain.event import Event, Role
 from core.domain.ids import SessionId
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.session import SessionState, title_from
 from core.domain.slot import slot_after
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
 from core.exchange.session_export import SessionBody, beginning_of
 from core.store import SessionStore, Snapshot

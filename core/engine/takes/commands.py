@@ -13,14 +13,14 @@ from core.agents import context_summary
 from core.agents.json_output import InvalidMemoryError
 from core.config.models import PromptStyle
 from core.domain.errors import IllegalCommandError, LimitExceededError
-from core.domain.event import Event, Role
 from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.prompt_range import PromptRange
-from core.domain.request import ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.slot import Slot, slot_after
 from core.domain.state_machine import Command
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import Origin, block_before, new_take, withdraw_newest
 from core.engine.commands import given_up, new_request, within
 from core.engine.kinds.outcome import ReplyMade

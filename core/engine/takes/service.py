@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
-from core.domain.event import Event
 from core.domain.ids import RequestId
-from core.domain.memory import MemoryBlock
-from core.domain.request import ReplyRequest, SummaryRequest
+from core.domain.requests.request import ReplyRequest, SummaryRequest
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.engine.commands import Ask, find_request
 from core.engine.queue.worker import RequestWorker
 from core.engine.sync.session_writer import Decide, SessionWriter

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.answer import AnswerChunk
 from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS
 from core.text.cleaning import clean_line

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.base import ProviderError, bounded_wait
 from core.text.cleaning import clean_line
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.config.models import SCRIPT
 from core.domain.errors import ErrorCode
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.answer import Answer, AnswerChunk, cut_off
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.script import Entry, Fault, Script, load_script

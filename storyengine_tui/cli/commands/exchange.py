@@ -10,7 +10,7 @@ import typer
 from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.transcript import render_all
+from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
 from core.exchange.session_export import ImportRefusedError, from_json

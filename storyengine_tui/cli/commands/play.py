@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from core.config.password import in_words
 from core.config.settings import ProviderName
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
-from core.domain.memory import BlockType
 from core.domain.session import title_from
+from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.script_player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle

@@ -16,10 +16,10 @@ from core.config.models import ModelConfig
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.limits import LONGEST_CORRECTION
-from core.domain.memory import BlockType
 from core.domain.session import SessionSummary
 from core.domain.slot import Slot
-from core.domain.transcript import render_all
+from core.domain.story.memory import BlockType
+from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from core.domain.errors import StoryEngineError
-from core.domain.event import Event, Role
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
+from core.domain.story.event import Event, Role
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked

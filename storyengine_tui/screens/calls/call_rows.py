@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.domain.prompt_range import PromptRange
-from core.domain.request import (
+from core.domain.requests.request import (
     Artifact,
     NarrativeRequest,
     ReplyRequest,

@@ -27,8 +27,8 @@ from storyengine_tui.screens.shared.status_screen import StatusScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
-    from core.domain.event import Event
-    from core.domain.request import Request
+    from core.domain.requests.request import Request
+    from core.domain.story.event import Event
     from core.engine.session_handle import SessionHandle
     from core.engine.sync import notifications
     from core.engine.sync.subscriptions import Listener

@@ -24,7 +24,7 @@ from core.config.settings import (
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.request import TrialRequest
+from core.domain.requests.request import TrialRequest
 from core.domain.slot import Slot
 from core.engine.kinds.trial import call_for_test, new_test, tested
 from core.engine.session_handle import SessionHandle

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Select, Static
 
-from core.domain.draft import NarrativeDraft
+from core.domain.story.draft import NarrativeDraft
 from core.text.cleaning import clean_line, word_count
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.screens.narrative.draft_view import DraftView, LiveDraft

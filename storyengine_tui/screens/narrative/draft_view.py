@@ -2,7 +2,7 @@
 
 from textual.timer import Timer
 
-from core.domain.transcript import SEPARATOR, PieceKind
+from core.domain.story.transcript import SEPARATOR, PieceKind
 from core.text.cleaning import clean
 from storyengine_tui.widgets.reading.selectable_line_view import PinnedView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Button, Input, Static
 
-from core.domain.memory import MemoryBlock
+from core.domain.story.memory import MemoryBlock
 from storyengine_tui.screens.narrative.download_row import CopyRequested
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher

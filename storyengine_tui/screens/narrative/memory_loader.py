@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.errors import StoryEngineError
 from core.domain.limits import LONGEST_CORRECTIONS
-from core.domain.memory import MemoryBlock, corrections_length
+from core.domain.story.memory import MemoryBlock, corrections_length
 from storyengine_tui.screens.narrative.memory_cell import PAGE, MemoryCell
 from storyengine_tui.screens.shared.session_tab import SessionTab
 

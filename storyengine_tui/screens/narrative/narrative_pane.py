@@ -12,12 +12,12 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Button, Static
 
-from core.domain.draft import NarrativeDraft
 from core.domain.ids import RequestId
 from core.domain.limits import LONGEST_CORRECTIONS, Limits
-from core.domain.request import NarrativeRequest
+from core.domain.requests.request import NarrativeRequest
 from core.domain.session import SessionState, title_from
 from core.domain.state_machine import Command
+from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.domain.errors import ErrorCode
-from core.domain.request import NarrativeRequest
+from core.domain.requests.request import NarrativeRequest
 from core.domain.session import Session, SessionState
 from core.domain.state_machine import Command
 from core.store import Snapshot

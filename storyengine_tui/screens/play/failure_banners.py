@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
-from core.domain.request import Request
+from core.domain.requests.request import Request
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.play_view import PlayView, is_take, reply_failure, summary_failure
 from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone

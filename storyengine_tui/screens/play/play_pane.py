@@ -11,7 +11,7 @@ from textual.reactive import var
 from textual.widgets import Button, Static
 
 from core.domain.ids import RequestId, SessionId
-from core.domain.request import ReplyRequest, SummaryRequest
+from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.engine.sync import notifications

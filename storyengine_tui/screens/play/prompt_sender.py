@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from core.domain.errors import SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_view import is_take

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual import getters
 from textual.message import Message
 
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_view import is_take, numbered

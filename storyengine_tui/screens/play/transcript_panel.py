@@ -9,12 +9,12 @@ from textual.content import Content
 from textual.reactive import var
 from textual.widgets import Static
 
-from core.domain.event import Event
 from core.domain.ids import RequestId, SessionId
 from core.domain.limits import Limits
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.domain.session import Session
-from core.domain.transcript import Window, render_window
+from core.domain.story.event import Event
+from core.domain.story.transcript import Window, render_window
 from core.store import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, progress_text
 from storyengine_tui.screens.play.take_line import TakeLine

@@ -14,7 +14,7 @@ from textual.widgets import Button, Static
 from core.config.models import AgentRole
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration

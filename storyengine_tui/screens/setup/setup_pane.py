@@ -15,7 +15,7 @@ from textual.widgets import Button, Select, Static
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
-from core.domain.request import Request
+from core.domain.requests.request import Request
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.state_machine import Command
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from core.domain.request import LockRequest, Request
+from core.domain.requests.request import LockRequest, Request
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.state_machine import Command

@@ -3,7 +3,7 @@
 from textual.content import Content
 from textual.widgets import Static
 
-from core.domain.transcript import counter_text
+from core.domain.story.transcript import counter_text
 
 
 class CharCounter(Static):

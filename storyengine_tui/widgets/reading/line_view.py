@@ -11,7 +11,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from core.domain.transcript import PieceKind
+from core.domain.story.transcript import PieceKind
 from storyengine_tui.textual_ext.painting.line_scroll import set_virtual_size
 from storyengine_tui.widgets.reading.transcript_lines import (
     Paragraph,

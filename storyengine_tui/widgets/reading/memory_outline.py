@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
+from core.domain.story.memory import BlockType, MemoryBlock
 from core.text.cleaning import clean, clean_line
 
 BULLET = "• "

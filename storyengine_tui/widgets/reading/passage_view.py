@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from rich.style import Style
 
 from core.domain.slot import Slot
-from core.domain.transcript import PieceKind
+from core.domain.story.transcript import PieceKind
 from storyengine_tui.widgets.reading.memory_outline import Names, Passage, find_names
 from storyengine_tui.widgets.reading.selectable_line_view import PinnedView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, ScreenPos, SourcePos

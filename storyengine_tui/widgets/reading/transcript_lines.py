@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core.domain.slot import Slot
-from core.domain.transcript import SEPARATOR, PieceKind, TranscriptPiece
+from core.domain.story.transcript import SEPARATOR, PieceKind, TranscriptPiece
 from core.text.cleaning import clean
 from core.text.graphemes import is_safe_cut
 from storyengine_tui.widgets.reading.wrap import Span, wrap

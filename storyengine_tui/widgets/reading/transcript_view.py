@@ -7,7 +7,7 @@ from textual.timer import Timer
 
 from core.domain.ids import SessionId
 from core.domain.slot import Slot
-from core.domain.transcript import PieceKind, Window
+from core.domain.story.transcript import PieceKind, Window
 from core.text.cleaning import StreamCleaner, clean, clean_line
 from storyengine_tui.widgets.reading.selectable_line_view import SelectableLineView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, paragraph_of

@@ -11,10 +11,10 @@ from core.agents.narrative import _ending, _packed, _Unit, frame_tokens
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
 from core.context.tokens import estimate_tokens
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.event import Event
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
-from core.domain.transcript import SEPARATOR, render_events
+from core.domain.story.event import Event
+from core.domain.story.transcript import SEPARATOR, render_events
 from core.text.delimiters import SegmentName, escape_delimiters
 from tests.core.samples import any_text, choice, choices, event, memory, play, session
 

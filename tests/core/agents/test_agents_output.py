@@ -19,9 +19,9 @@ from core.agents.json_output import (
 )
 from core.config.models import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.memory import WIDE_BOUNDS, compact_json
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
+from core.domain.story.memory import WIDE_BOUNDS, compact_json
 from core.text.cleaning import clean
 from core.text.delimiters import SegmentName, closing_mark, opening_mark
 from tests.bad_text import KINDS, BadText, acts

@@ -11,7 +11,7 @@ from core.agents.json_output import read_object
 from core.agents.prompt_file import load_prompt, parse_prompt, render_prompt
 from core.agents.schema import schema_of
 from core.config.models import AgentRole, PromptStyle
-from core.domain.memory import TurnDelta, WorldChapterLock
+from core.domain.story.memory import TurnDelta, WorldChapterLock
 
 R = AgentRole
 

@@ -8,7 +8,7 @@ from core.agents.shortening import fit_events, shortened
 from core.config.models import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.domain.slot import Slot
-from core.domain.transcript import render_event
+from core.domain.story.transcript import render_event
 from tests.core.samples import event, play, session
 
 FULL = PromptStyle.FULL

@@ -12,11 +12,11 @@ from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.settings import ProfileSettings, ProviderName, RecentContext
-from core.domain.event import Event
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
 from core.store import recent_from
 from core.text.delimiters import SegmentName, closing_mark, delimit, opening_mark
 from tests.core.samples import TAB1, any_text, choices, event, known, memory, play, session

@@ -13,10 +13,10 @@ from core.context.memory_digest import STEP, MemoryDigester
 from core.context.tokens import estimate_tokens
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.memory import MemoryBlock
 from core.store import recent_from
 from core.text.delimiters import SegmentName
 from tests.core.samples import (

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.config.models import PromptStyle
-from core.domain.memory import MemoryBlock
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.memory import MemoryBlock
 from core.engine.commands import checked_name
 from core.providers.base import Message
 from core.text.cleaning import clean, clean_line

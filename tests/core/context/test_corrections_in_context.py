@@ -6,7 +6,7 @@ import pytest
 
 from core.config.models import PromptStyle
 from core.context.memory_digest import MemoryDigester
-from core.domain.memory import BlockType, correction_payload, corrections_length
+from core.domain.story.memory import BlockType, correction_payload, corrections_length
 from tests.core.samples import delta_block, lock_block
 
 

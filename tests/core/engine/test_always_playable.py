@@ -13,11 +13,11 @@ from core.config.models import AgentRole, ModelAssignments, choose_models
 from core.config.settings import AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
-from core.domain.memory import corrections_length
 from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
-from core.domain.request import SummaryRequest
+from core.domain.requests.request import SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
+from core.domain.story.memory import corrections_length
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.outcome import LockMade, ReplyMade, SummaryMade

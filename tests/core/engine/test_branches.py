@@ -4,9 +4,9 @@ import pytest
 
 from core.config.models import defaults_for
 from core.domain.errors import IllegalCommandError
-from core.domain.event import Role
-from core.domain.memory import BlockType
 from core.domain.session import SessionState
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.script_player import ScriptPlayer
 from core.engine.session_handle import SessionHandle

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import SummaryRequest
+from core.domain.requests.request import SummaryRequest
 from core.domain.session import SessionState
 from core.engine.queue.worker import next_retry
 from tests.core.simulation import BACKOFF, Simulation, active, with_limits

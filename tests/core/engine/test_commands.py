@@ -6,8 +6,8 @@ import pytest
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
-from core.domain.request import RequestState, SummaryRequest
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState, SummaryRequest
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands

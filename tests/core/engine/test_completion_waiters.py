@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import SessionLockedError
-from core.domain.request import Request, RequestState
+from core.domain.requests.request import Request, RequestState
 from core.engine.sync.completion_waiters import CompletionWaiters
 from tests.core.simulation import active
 

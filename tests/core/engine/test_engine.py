@@ -16,7 +16,7 @@ from core.domain.errors import (
     StoryEngineError,
 )
 from core.domain.ids import RequestId, new_uuid
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands

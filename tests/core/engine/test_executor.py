@@ -9,7 +9,7 @@ import pytest
 from core.agents.context_builder import ContextBuilder
 from core.config.models import ModelAssignments, PromptStyle
 from core.domain.errors import ErrorCode
-from core.domain.request import ReplyRequest, Request
+from core.domain.requests.request import ReplyRequest, Request
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed, LockMade, Outcome, ReplyMade, SummaryMade
 from core.engine.kinds.trial import new_test

@@ -7,15 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from core.domain.draft import NarrativeDraft, SourceSnapshot
 from core.domain.errors import ErrorCode
-from core.domain.event import Event
 from core.domain.ids import DraftId, RequestId
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Request, RequestRecord, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Request, RequestRecord, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft, SourceSnapshot
+from core.domain.story.event import Event
 from core.engine.sync.change_feed import diff_snapshots, notifications_for
 from core.engine.sync.notifications import (
     EventsAppended,

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from core.domain.errors import ErrorCode, IllegalCommandError
-from core.domain.event import Role
-from core.domain.request import (
+from core.domain.requests.request import (
     AnyRequest,
     LockRequest,
     NarrativeRequest,
@@ -22,6 +21,7 @@ from core.domain.request import (
 )
 from core.domain.session import SessionState
 from core.domain.slot import Slot
+from core.domain.story.event import Role
 from core.engine import commands
 from core.engine.moves import may_summarise_early
 from core.engine.queue.worker import next_request, next_retry

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import RequestId
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
 from core.engine import commands
 from core.engine.quiesce import apply_when_idle
 from core.engine.transitions import settle

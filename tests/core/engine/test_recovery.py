@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Content, LockRequest, NarrativeRequest, RequestState, SummaryRequest
+from core.domain.requests.request import Content, LockRequest, NarrativeRequest, RequestState, SummaryRequest
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands

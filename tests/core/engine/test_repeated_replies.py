@@ -9,7 +9,7 @@ from core.agents.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle
 from core.config.sampling import SMALL_SAMPLING
 from core.domain.errors import ErrorCode
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.sync.notifications import Notification, StreamRestarted
 from core.gateway.model_gateway import Cancellation

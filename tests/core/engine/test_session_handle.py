@@ -7,7 +7,7 @@ import pytest
 from core.config.models import defaults_for
 from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.request import ReplyRequest, RequestState
+from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands

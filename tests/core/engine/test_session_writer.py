@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedError, StorageError
 from core.domain.ids import RequestId
-from core.domain.request import Content, RequestState
+from core.domain.requests.request import Content, RequestState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.recovery import recover

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.domain.errors import IllegalCommandError
-from core.domain.event import Role
-from core.domain.memory import BlockType, compact_json, compared
 from core.domain.session import SessionState
 from core.domain.slot import Slot
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType, compact_json, compared
 from core.engine.canon import stale_blocks
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import CanonChanged, EventsAppended

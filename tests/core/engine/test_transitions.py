@@ -6,13 +6,13 @@ from datetime import timedelta
 import pytest
 
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
-from core.domain.event import Role
 from core.domain.ids import ArtifactId, new_uuid
-from core.domain.memory import BlockType
-from core.domain.request import Artifact, Content, RequestRecord, RequestState, SummaryRequest
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Artifact, Content, RequestRecord, RequestState, SummaryRequest
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType
 from core.engine import commands
 from core.engine.kinds.outcome import NarrativeMade, ReplyMade
 from core.engine.transitions import settle

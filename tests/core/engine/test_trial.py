@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.request import RequestRecord, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestRecord, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.trial import TEST_VERSION, new_test, record_of_test
 from core.engine.queue.duration_history import last_duration
 from core.gateway.model_gateway import CallResult

@@ -11,7 +11,7 @@ import pytest
 from core.config.models import AgentRole, defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.request import RequestState
+from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.engine.script_player import ScriptPlayer
 from core.exchange.chapter_script import parse_chapter_script

@@ -7,16 +7,16 @@ from uuid import UUID
 
 import pytest
 
-from core.domain.draft import NarrativeDraft, SourceSnapshot
-from core.domain.event import Event, Role
 from core.domain.ids import ArtifactId, BlockId, DraftId, RequestId
 from core.domain.limits import LONGEST_TITLE, Limits
-from core.domain.memory import MemoryBlock, TurnDelta
 from core.domain.prompt_range import PromptRange
-from core.domain.request import Artifact, Content, Request, RequestRecord, RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft, SourceSnapshot
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import MemoryBlock, TurnDelta
 from core.exchange.session_integrity import (
     problems_of_calls,
     problems_of_drafts,

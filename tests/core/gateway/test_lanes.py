@@ -16,7 +16,7 @@ from core.config.models import ModelAssignments, choose_models
 from core.config.paths import Paths
 from core.config.settings import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.request import Artifact, RequestState
+from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test

@@ -9,7 +9,7 @@ import pytest
 from core.config.models import AgentRole, PromptStyle
 from core.context.segments import Context, plain
 from core.domain.errors import ErrorCode
-from core.domain.request import Content, Request, Usage
+from core.domain.requests.request import Content, Request, Usage
 from core.engine.kinds.trial import new_test
 from core.gateway.call_records import BUG
 from core.gateway.model_gateway import (

@@ -3,7 +3,7 @@
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.answer import Answer, AnswerChunk
 from core.providers.base import Completion, ProviderError
 

@@ -8,8 +8,8 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.memory import TurnDelta, WorldChapterLock
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
+from core.domain.story.memory import TurnDelta, WorldChapterLock
 from core.providers.base import Message, OutputSchema
 from core.providers.scripted.provider import ScriptedProvider, fingerprint
 from core.providers.scripted.script import Fault, Script, load_script

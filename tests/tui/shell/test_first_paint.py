@@ -47,7 +47,7 @@ HEAVY = {
         "core.engine.sync.notifications",
         "core.exchange.session_export",
     ),
-    *("core.domain.state_machine", "core.domain.request", "importlib.metadata", "uuid6"),
+    *("core.domain.state_machine", "core.domain.requests.request", "importlib.metadata", "uuid6"),
     *(f"storyengine_tui.screens.{tab}.{tab}_pane" for tab in ("setup", "play", "narrative")),
 }
 LONG, SHORT = 150, 15

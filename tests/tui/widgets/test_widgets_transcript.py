@@ -6,7 +6,7 @@ from textual.color import Color
 from textual.strip import Strip
 
 from core.domain.slot import Slot
-from core.domain.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
+from core.domain.story.transcript import SEPARATOR, TRUNCATION_NOTICE, render_window
 from storyengine_tui.textual_ext.parts import PLAIN_OUTPUT, Part
 from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.reading.transcript_lines import ScreenPos

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.openai.errors import retry_after_seconds
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import KEY, fail, request

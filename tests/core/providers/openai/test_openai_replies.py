@@ -8,7 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import Usage
+from core.domain.requests.request import Usage
 from core.providers.base import Completion, Message, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from tests.core.providers.asking import TINY_SCHEMA, ask, fail, request

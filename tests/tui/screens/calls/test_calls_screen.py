@@ -11,7 +11,7 @@ from textual.widgets import DataTable, Static
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, new_uuid
-from core.domain.request import Artifact, Usage
+from core.domain.requests.request import Artifact, Usage
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

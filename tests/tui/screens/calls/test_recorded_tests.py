@@ -10,7 +10,7 @@ from textual.widgets import DataTable
 
 from core.config.settings import Settings
 from core.domain.errors import ErrorCode
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.trial import TEST_PROMPT
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_screen import CallScreen

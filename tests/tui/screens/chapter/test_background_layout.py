@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TabPane
 
-from core.domain.memory import MemoryBlock
+from core.domain.story.memory import MemoryBlock
 from storyengine_tui.screens.chapter import tab_pages
 from storyengine_tui.screens.chapter.tab_pages import IdleDetector
 from storyengine_tui.screens.narrative import memory_loader

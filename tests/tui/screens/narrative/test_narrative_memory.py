@@ -11,8 +11,8 @@ import pytest
 from textual.widgets import Input
 
 from core.domain.ids import BlockId
-from core.domain.memory import BlockType, MemoryBlock
 from core.domain.slot import Slot
+from core.domain.story.memory import BlockType, MemoryBlock
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell, MemoryPages
 from storyengine_tui.theme import SLOT_COLOURS
 from storyengine_tui.widgets.reading.memory_outline import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from core.domain.errors import ErrorCode
-from core.domain.request import RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch

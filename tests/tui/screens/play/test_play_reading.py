@@ -7,8 +7,8 @@ from textual.geometry import Region
 from textual.widget import Widget
 from textual.widgets import Button, Static
 
-from core.domain.event import REPEATS
 from core.domain.slot import Slot
+from core.domain.story.event import REPEATS
 from core.engine.sync.notifications import EventsAppended
 from core.text.cleaning import clean
 from storyengine_tui.screens.play.failure_banners import FailureBanners

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from core.domain.transcript import TRUNCATION_NOTICE
+from core.domain.story.transcript import TRUNCATION_NOTICE
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.store import WriterInfo
 from storyengine_tui.screens.chapter import writer_banner

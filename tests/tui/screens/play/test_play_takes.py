@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from textual.widgets import Button
 
-from core.domain.request import ReplyRequest
+from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.take_line import TakeLine

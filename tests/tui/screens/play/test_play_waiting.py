@@ -6,7 +6,7 @@ import pytest
 from textual.widgets import Button
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.request import RequestRecord, RequestState
+from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.play.prompt_queue import PromptQueue

@@ -7,8 +7,8 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
-from core.domain.request import RequestState
-from core.domain.request_kinds import RequestKind
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
@@ -111,7 +111,7 @@ def test_duplicate_events_are_kept_once_and_old_ones_are_dropped() -> None:
     assert window.is_truncated
     known = PlayedEvents()
     known.load(all_events, story.id)
-    from core.domain.transcript import render_window
+    from core.domain.story.transcript import render_window
 
     assert played.window(story).text == window.text
     assert render_window(played._events, story, limit, is_complete=False).text == (

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from textual.pilot import Pilot
 
-from core.domain.event import Event
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.slot import Slot
-from core.domain.transcript import Window, render_window
+from core.domain.story.event import Event
+from core.domain.story.transcript import Window, render_window
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 
-from core.domain.transcript import Window, render_window
+from core.domain.story.transcript import Window, render_window
 from storyengine_tui.textual_ext.painting.batched_screen import BatchedScreen
 from storyengine_tui.textual_ext.painting.compositor import Pieces
 from storyengine_tui.textual_ext.painting.diff_display import DiffDisplayApp

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
-from core.domain.request_kinds import KIND_SPECS, KindSpec, RequestKind
+from core.domain.requests.request_kinds import KIND_SPECS, KindSpec, RequestKind
 from core.domain.slot import Slot
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.domain.event import Event, Role
 from core.domain.ids import SessionId
 from core.domain.session import Session
 from core.domain.slot import Slot
+from core.domain.story.event import Event, Role
 from core.text.graphemes import tail
 
 SEPARATOR = "\n\n"

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.domain.event import Event, Role
 from core.domain.ids import SessionId
 from core.domain.session import Session
 from core.domain.slot import Slot
-from core.domain.transcript import (
+from core.domain.story.event import Event, Role
+from core.domain.story.transcript import (
     SEPARATOR,
     PieceKind,
     Window,

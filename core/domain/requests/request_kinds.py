@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from core.domain.errors import ErrorCode
-from core.domain.retry_policy import RetryPolicy
+from core.domain.requests.retry_policy import RetryPolicy
 from core.domain.session import SessionState
 from core.domain.state_machine import Command
 

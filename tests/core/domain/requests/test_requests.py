@@ -7,8 +7,8 @@ import pytest
 
 from core.domain.ids import RequestId
 from core.domain.prompt_range import PromptRange
-from core.domain.request import RequestRecord
-from core.domain.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request import RequestRecord
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
 from core.domain.slot import Slot
 from core.engine.kinds.registry import handler_of
 from tests.core.samples import NOW, SESSION_ID
