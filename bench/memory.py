@@ -22,6 +22,7 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.settings import ProfileSettings
+from core.context.visibility import known_to_gm
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
@@ -72,7 +73,7 @@ async def delta_of(
     choices = choose_models(ProfileSettings(provider="local"))
     session, events = played(script, prompts)
     chunk = PromptRange(1, prompts)
-    context = ContextBuilder(choices).summary(session, (), chunk, events)
+    context = ContextBuilder(choices).summary(known_to_gm(session, (), events), chunk)
     request = model_request(context, choices[AgentRole.CONTEXT_SUMMARY])
     items = [item async for item in provider.stream(request)]
     text = "".join(item.text for item in items if isinstance(item, TextDelta))

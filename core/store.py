@@ -10,17 +10,26 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol
 
-from core.context.visibility import Knowledge, known_to
+from core.context.visibility import (
+    CharacterKnowledge,
+    Knowledge,
+    Secrets,
+    known_to,
+    known_to_all_of,
+    known_to_gm,
+)
+from core.domain.audience import Audience
 from core.domain.cast import Cast
 from core.domain.errors import SessionLockedError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
 from core.domain.save_point import SavePoint
+from core.domain.secret import Reveal, Secret, reveals_in
 from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 
 MAX_FULL_DELTAS: Final = 256
@@ -31,23 +40,24 @@ MAX_FULL_DELTAS: Final = 256
 class Changes:
     """The changes of one transaction. None and empty values change nothing.
 
-    `session`, `tab1` and `prompt_blocks` replace the whole record. Requests are inserted or, by id, replaced.
-    Events, blocks, drafts and artifacts are only added. `unsent` replaces the text in the composer of each
-    slot that it names; an empty text clears it. The takes of `events` and the `blocks` become canon at their
-    places; those that are stored already are not stored again.
+    `session`, `tab1`, `prompt_blocks` and `secrets` replace the whole record. Requests are inserted or, by
+    id, replaced. Events, blocks, drafts and artifacts are only added. `unsent` replaces the text in the
+    composer of each slot that it names; an empty text clears it. The takes of `events` and the `blocks`
+    become canon at their places; those that are stored already are not stored again.
     """
 
     session_id: SessionId
     session: Session | None = None
     tab1: Tab1Inputs | None = None
     prompt_blocks: PromptBlocks | None = None
+    secrets: tuple[Secret, ...] | None = None
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
     blocks: tuple[MemoryBlock, ...] = ()
     takes: Mapping[int, int] | None = None
     """For a new session: the take that is canon at each prompt; None where `events` has one of each."""
     revisions: tuple[MemoryBlock, ...] = ()
-    """For a new session: blocks that are not canon."""
+    """Blocks that are not canon: those of a new session, and deltas of a chunk that is not complete yet."""
     canon_end: int | None = None
     """Prompts beyond it that were undone can no longer be redone; their takes stay in the log."""
     memory_end: int | None = None
@@ -57,19 +67,28 @@ class Changes:
     artifacts: tuple[Artifact, ...] = ()
     contents: tuple[Content, ...] = ()
 
+    @property
+    def secret_end(self) -> int | None:
+        """The last secret, if they are replaced: those with a greater number are removed."""
+        return None if self.secrets is None else len(self.secrets)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The state of a session in its writer's memory: everything that is needed to continue it.
 
-    `recent` are the events of canon after `recent_from(session, recent_prompts)`; `requests` are the
-    open and the failed ones, oldest first. `blocks` is the result of `SessionStore.memory` once
-    `is_memory_known`: a session opens without it, so that opening takes the same time for a long story.
+    `recent` are the events of canon that are summarised with prompts after `recent_from(session,
+    recent_prompts)`; `requests` are the open and the failed ones, oldest first. `blocks` is the result of
+    `SessionStore.memory` once `is_memory_known`: a session opens without it, so that opening takes the same
+    time for a long story.
     """
 
     session: Session
     tab1: Tab1Inputs
     prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
+    secrets: tuple[Secret, ...] = ()
+    reveals: tuple[Reveal, ...] = ()
+    """The reveals of secrets that are canon."""
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     blocks: tuple[MemoryBlock, ...] = ()
     recent: tuple[Event, ...] = ()
@@ -79,8 +98,8 @@ class Snapshot:
     """The number of takes of each prompt after `recent_from` that has several or does not count."""
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
-    corrections: int = 0
-    """The number of corrections of canon after the newest lock or delta."""
+    last_ordinal: int = 0
+    """The ordinal of the last block of memory that ends at the boundary: a private delta or a correction."""
     is_memory_known: bool = True
     recent_prompts: int = 0
     """How many prompts stay in recent context at least, where that is more than a chunk; a setting."""
@@ -106,9 +125,27 @@ class Snapshot:
         """The characters, as the GM described them."""
         return Cast(self.session, self.tab1)
 
-    def known_to(self, slot: Slot) -> Knowledge:
+    def known_to(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known`."""
-        return known_to(self.cast[slot], self.session, self.blocks, self.recent)
+        return known_to(self.cast[slot], self.session, self.blocks, self.recent, self._secrets)
+
+    def chapter_known_to(
+        self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+    ) -> Knowledge:
+        """Return what a character, or the GM, knows of the whole chapter, given all of it."""
+        if slot is None:
+            return known_to_gm(self.session, blocks, events, self._secrets)
+        return known_to(self.cast[slot], self.session, blocks, events, self._secrets)
+
+    def known_to_all_of(
+        self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+    ) -> Knowledge:
+        """Return what each of `audience` may know of `blocks` and `events`."""
+        return known_to_all_of(audience, self.session, blocks, events)
+
+    @property
+    def _secrets(self) -> Secrets:
+        return Secrets(self.secrets, self.reveals)
 
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot with `changes` applied."""
@@ -120,15 +157,21 @@ class Snapshot:
             session=session,
             tab1=changes.tab1 or self.tab1,
             prompt_blocks=self.prompt_blocks if changes.prompt_blocks is None else changes.prompt_blocks,
+            secrets=self.secrets if changes.secrets is None else changes.secrets,
+            reveals=self._reveals_with(canon, session),
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes, session),
-            recent=tuple(event for event in canon if start < event.prompt_index <= session.prompt_index),
+            recent=tuple(
+                event
+                for event in canon
+                if event.summarised_with > start and event.prompt_index <= session.prompt_index
+            ),
             undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
             takes=self._takes_with(changes, session),
             is_recent_known=self.is_recent_known and start >= recent_from(self.session, self.recent_prompts),
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
-            corrections=self._corrections_with(changes, session),
+            last_ordinal=self._last_ordinal_with(changes, session),
         )
 
     def take_count(self, prompt_index: int) -> int:
@@ -140,11 +183,22 @@ class Snapshot:
         canon = (*self.recent, *self.undone)
         if changes.canon_end is not None:
             canon = tuple(event for event in canon if event.prompt_index <= changes.canon_end)
-        replaced = {event.prompt_index for event in changes.events}
+        if not changes.events:
+            return canon
+        # A take replaces what canon has of its prompt; lines are added to the take that is there.
+        replaced = {event.prompt_index for event in changes.events if event.role is Role.USER}
         if canon and replaced and canon[-1].prompt_index >= min(replaced):
-            kept = [event for event in canon if event.prompt_index not in replaced]
-            return tuple(sorted((*kept, *changes.events), key=lambda event: event.place))
-        return (*canon, *changes.events)
+            canon = tuple(event for event in canon if event.prompt_index not in replaced)
+        return tuple(sorted((*canon, *changes.events), key=lambda event: event.place))
+
+    def _reveals_with(self, canon: Sequence[Event], session: Session) -> tuple[Reveal, ...]:
+        """Return the reveals up to the last prompt: those of the known canon, and the earlier ones."""
+        if not self.secrets:
+            return ()
+        known_from = min((event.prompt_index for event in canon), default=session.prompt_index + 1)
+        earlier = (reveal for reveal in self.reveals if reveal.prompt_index < known_from)
+        known = reveals_in(event for event in canon if event.prompt_index <= session.prompt_index)
+        return (*earlier, *known)
 
     def _takes_with(self, changes: Changes, session: Session) -> Mapping[int, int]:
         has_one_each = not self.takes and all(event.take == 1 for event in changes.events)
@@ -169,17 +223,17 @@ class Snapshot:
         memory = sorted((*kept, *changes.blocks), key=lambda block: block.place)
         return compact_old_deltas(memory, full_deltas_from(session))
 
-    def _corrections_with(self, changes: Changes, session: Session) -> int:
-        """Return the number of corrections at the boundary; after a withdrawal memory must be known."""
+    def _last_ordinal_with(self, changes: Changes, session: Session) -> int:
+        """Return the last ordinal at the boundary; after a withdrawal memory must be known."""
         if changes.memory_end is not None:
             memory = self._memory_with(changes, session)
             return max((block.ordinal for block in memory if block.last == session.boundary), default=0)
-        known = self.corrections if session.boundary == self.session.boundary else 0
+        known = self.last_ordinal if session.boundary == self.session.boundary else 0
         return max([known, *(block.ordinal for block in changes.blocks if block.last == session.boundary)])
 
 
 def recent_from(session: Session, recent_prompts: int = 0) -> int:
-    """Return the prompt index after which events are recent context.
+    """Return the prompt index after which events are recent context, by `Event.summarised_with`.
 
     It moves only when a block is stored, so that the inputs between two blocks share their prefix, and it
     always keeps unsummarised prompts, those of the last chunk, and the last `recent_prompts` of those in
@@ -286,11 +340,11 @@ class SessionStore(Protocol):
         """
 
     async def blocks(
-        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+        self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
         """Return the complete blocks of canon that end after prompt `after`, in order; -1 means all.
 
-        Includes corrections at `after` itself from number `corrections` + 1 on.
+        Includes those that end at `after` itself and have a greater `ordinal`.
         """
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
@@ -308,22 +362,27 @@ class SessionStore(Protocol):
     async def purge(self, session_id: SessionId) -> None:
         """Delete an archived session with all its data; raise StorageError for one that is not archived."""
 
-    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
-        """Return every take of prompts `first` to `last`, in order."""
+    async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
+        """Return every take of prompts `first` to `last`, in order; 0 are the lines before the first."""
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
         """Return the take that is canon at each prompt from 1 on, and then those that redo brings back."""
 
     async def canon(
-        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
     ) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story, in order.
 
         Prompts beyond `Session.prompt_index` are not part of it.
         """
 
-    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
-        """Return the newest events of canon, in order, with just over `max_chars` characters, or all."""
+    async def newest_canon(
+        self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
+    ) -> Sequence[Event]:
+        """Return the newest events of canon, in order, with just over `max_chars` characters, or all.
+
+        With `known_to` only those that this character has witnessed.
+        """
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

@@ -37,6 +37,7 @@ from db.tables import (
     METADATA,
     NARRATIVE_DRAFT,
     PROMPT_BLOCKS,
+    SECRET,
     SESSION,
     TAB1_INPUT,
     UNSENT_TEXT,
@@ -49,9 +50,15 @@ _FIXED: Final = frozenset({"id", "session_id", "created_at"})
 """Columns that no commit changes, besides those of the writer, which `acquire` sets."""
 _SINGLE: Final = (TAB1_INPUT.name, SESSION.name)
 """Tables with one row per session, which a commit updates."""
-_REPLACED: Final = frozenset({"llm_request", "prompt_blocks", "unsent_text", "canon", "memory_canon"})
-_ENDS: Final = {"canon_end": CANON.c.prompt_index, "memory_end": MEMORY_CANON.c.to_prompt}
-"""Parameters of a commit, and the columns of pointers whose rows beyond them are deleted."""
+_REPLACED: Final = frozenset(
+    {"llm_request", "prompt_blocks", "secret", "unsent_text", "canon", "memory_canon"}
+)
+_ENDS: Final = {
+    "canon_end": CANON.c.prompt_index,
+    "memory_end": MEMORY_CANON.c.to_prompt,
+    "secret_end": SECRET.c.number,
+}
+"""Parameters of a commit, and the columns of rows that are deleted beyond them."""
 
 
 def channel_of(session_id: SessionId) -> str:
@@ -87,12 +94,15 @@ def _rows_of(changes: Changes) -> dict[str, Sequence[Values]]:
     contents = {content.hash: content for content in changes.contents}
     requests = {request.id: request for request in changes.requests}
     prompt_blocks = changes.prompt_blocks
-    takes = changes.takes or {event.prompt_index: event.take for event in changes.events}
+    takes = {event.prompt_index: event.take for event in changes.events}
+    if changes.takes is not None:
+        takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
     blocks = {block.place: block for block in changes.blocks}
     rows: dict[sa.Table, Sequence[Values]] = {
         TAB1_INPUT: [] if changes.tab1 is None else [mapping.tab1_values(session_id, changes.tab1)],
         SESSION: [] if changes.session is None else [mapping.session_values(changes.session)],
         PROMPT_BLOCKS: ([] if prompt_blocks is None else [prompt_blocks_values(session_id, prompt_blocks)]),
+        SECRET: [mapping.secret_values(session_id, secret) for secret in changes.secrets or ()],
         UNSENT_TEXT: [mapping.unsent_values(session_id, *item) for item in changes.unsent.items()],
         LLM_CONTENT: [mapping.content_values(session_id, content) for content in contents.values()],
         LLM_REQUEST: [mapping.request_values(request) for request in requests.values()],

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+from core.domain.audience import Audience
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
 from core.domain.limits import EARLIEST_TIME, Limits
@@ -16,6 +17,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
+from core.domain.secret import Secret
 from core.domain.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
@@ -66,7 +68,9 @@ def session_values(session: Session) -> Values:
         "names": _by_slot(session.names),
         "next_slot": int(session.next_slot),
         "branched_from": session.branched_from,
+        "present": session.present.mask,
         "pinned": list(session.pinned),
+        "private_pins": {lock: label.mask for lock, label in session.private_pins.items()},
         "struck": list(session.struck),
         "chunk_size": limits.pop("chunk_size"),
         "limits": limits,
@@ -85,7 +89,9 @@ def to_session(row: Any) -> Session:
         names=_to_slots(row.names),
         next_slot=Slot(row.next_slot),
         branched_from=None if row.branched_from is None else SessionId(row.branched_from),
+        present=Audience.of_mask(row.present),
         pinned=tuple(row.pinned),
+        private_pins={lock: Audience.of_mask(mask) for lock, mask in row.private_pins.items()},
         struck=tuple(row.struck),
         limits=Limits(**limits, chunk_size=row.chunk_size),
         **_shared(row, _SESSION),
@@ -133,6 +139,30 @@ def to_tab1(row: Any) -> Tab1Inputs:
     return Tab1Inputs(world=row.world, chapter=row.chapter, identities=_to_slots(row.identities))
 
 
+def secret_values(session_id: SessionId, secret: Secret) -> Values:
+    """Return the row of a secret."""
+    return {
+        "session_id": session_id,
+        "number": secret.number,
+        "text": secret.text,
+        "known_by": secret.known_by.mask,
+        "reveal_at": secret.reveal_at,
+        "reveal_to": None if secret.reveal_to is None else secret.reveal_to.mask,
+    }
+
+
+def to_secret(values: Mapping[str, Any]) -> Secret:
+    """Return the secret of a row."""
+    reveal_to = values["reveal_to"]
+    return Secret(
+        number=values["number"],
+        text=values["text"],
+        known_by=Audience.of_mask(values["known_by"]),
+        reveal_at=values["reveal_at"],
+        reveal_to=None if reveal_to is None else Audience.of_mask(reveal_to),
+    )
+
+
 def unsent_values(session_id: SessionId, slot: Slot, text: str) -> Values:
     """Return the row of the text that waits in a composer."""
     return {"session_id": session_id, "slot": int(slot), "text": text}
@@ -157,6 +187,7 @@ def event_values(event: Event) -> Values:
         "event_id": event.id,
         "role": event.role.value,
         "slot": event.slot,
+        "audience": event.audience.mask,
         **_shared(event, _EVENT),
     }
 
@@ -168,6 +199,7 @@ def to_event(row: Any) -> Event:
         session_id=SessionId(row.session_id),
         role=Role(row.role),
         slot=_slot(row.slot),
+        audience=Audience.of_mask(row.audience),
         **_shared(row, _EVENT),
     )
 
@@ -181,6 +213,7 @@ def block_values(block: MemoryBlock) -> Values:
         "from_prompt": block.first,
         "to_prompt": block.last,
         "json_text": block.json_text or compact_json(block.payload),
+        "audience": block.audience.mask,
         **_shared(block, _BLOCK),
     }
 
@@ -212,6 +245,7 @@ def to_block(row: Any) -> MemoryBlock:
         last=row.to_prompt,
         payload=payload,
         json_text="" if row.json_text == compact_json(payload) else row.json_text,
+        audience=Audience.of_mask(row.audience),
         **_shared(row, _BLOCK),
     )
 
@@ -249,6 +283,7 @@ def request_values(request: Request) -> Values:
         "state": request.state.value,
         "priority": request.priority,
         "slot": record.slot,
+        "audience": record.audience.mask,
         "from_prompt": None if record.prompts is None else record.prompts.first,
         "to_prompt": None if record.prompts is None else record.prompts.last,
         "error_code": request.error_code,
@@ -264,6 +299,7 @@ def to_request(row: Any) -> Request:
         kind=RequestKind(row.kind),
         state=RequestState(row.state),
         slot=_slot(row.slot),
+        audience=Audience.of_mask(row.audience),
         prompts=None if row.from_prompt is None else PromptRange(row.from_prompt, row.to_prompt),
         error_code=_code(row.error_code),
         **_shared(row, _REQUEST),

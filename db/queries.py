@@ -17,18 +17,23 @@ from sqlalchemy import (
     cast,
     func,
     literal,
+    literal_column,
     select,
     true,
     tuple_,
 )
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from core.domain.audience import Audience
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
 from core.domain.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.secret import reveals_in
 from core.domain.session import Session, SessionState, SessionSummary
 from core.domain.slot import Slot
-from core.domain.story.event import Event
+from core.domain.story.event import SECRET as REVEALED
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, canon_of
 from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
@@ -42,6 +47,7 @@ from db.tables import (
     MEMORY_CANON,
     NARRATIVE_DRAFT,
     PROMPT_BLOCKS,
+    SECRET,
     SESSION,
     TAB1_INPUT,
     UNSENT_TEXT,
@@ -102,35 +108,42 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
     unsent = await connection.execute(rows_of(UNSENT_TEXT, session_id).where(UNSENT_TEXT.c.text != ""))
     start = recent_from(session, recent_prompts)
     # With the prompts that were undone, which are canon rows beyond the last prompt that counts.
-    canon = list(
-        map(mapping.to_event, await connection.execute(_events_of(_canon_prompts(session_id, start + 1))))
-    )
+    prompts = _events_of(_canon_prompts(session_id, start))
+    canon = [
+        event
+        for event in map(mapping.to_event, await connection.execute(prompts))
+        if event.summarised_with > start
+    ]
     requests = await connection.execute(
         rows_of(LLM_REQUEST, session_id)
         .where(LLM_REQUEST.c.state.in_(KEPT_STATES))
         .order_by(LLM_REQUEST.c.request_id)
     )
     drafts = select(func.count()).where(NARRATIVE_DRAFT.c.session_id == session_id)
-    corrections = select(func.coalesce(func.max(MEMORY_CANON.c.ordinal), 0)).where(
+    last_block = select(func.coalesce(func.max(MEMORY_CANON.c.ordinal), 0)).where(
         MEMORY_CANON.c.session_id == session_id, MEMORY_CANON.c.to_prompt == session.boundary
     )
     counts = select(
         drafts.scalar_subquery(),
-        corrections.scalar_subquery(),
+        last_block.scalar_subquery(),
         _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
+        _secrets(session_id).scalar_subquery(),
     )
-    draft_count, correction_count, takes = (await connection.execute(counts)).one()
+    draft_count, last_ordinal, takes, secrets = (await connection.execute(counts)).one()
+    reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
         tab1=mapping.to_tab1(written),
         prompt_blocks=to_prompt_blocks(written),
+        secrets=tuple(map(mapping.to_secret, secrets or ())),
+        reveals=reveals_in(map(mapping.to_event, reveals)),
         unsent={Slot(row.slot): row.text for row in unsent},
         recent=tuple(event for event in canon if event.prompt_index <= session.prompt_index),
         undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
         takes={int(index): take for index, take in (takes or {}).items()},
         requests=tuple(map(mapping.to_request, requests)),
         draft_count=draft_count,
-        corrections=correction_count,
+        last_ordinal=last_ordinal,
         is_memory_known=False,
         recent_prompts=recent_prompts,
     )
@@ -175,12 +188,10 @@ def _canon(session_id: SessionId, last: int) -> Select[Any]:
     )
 
 
-def blocks_after(session_id: SessionId, after: int, corrections: int) -> Select[Any]:
-    """Return the query for every block after correction number `corrections` at prompt `after`, in order."""
+def blocks_after(session_id: SessionId, after: int, ordinal: int) -> Select[Any]:
+    """Return the query for every block after block `ordinal` at prompt `after`, in order."""
     place = tuple_(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
-    newer = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(
-        place > tuple_(literal(after), literal(corrections))
-    )
+    newer = _canon_blocks(session_id, *MEMORY_BLOCK.c).where(place > tuple_(literal(after), literal(ordinal)))
     return newer.order_by(MEMORY_BLOCK.c.to_prompt, MEMORY_BLOCK.c.ordinal)
 
 
@@ -215,7 +226,8 @@ def canon_between(session_id: SessionId, first: int, last: int | None) -> Select
 
 def takes_of(session_id: SessionId) -> Select[Any]:
     """Return the query for the take that is canon at each prompt, in order, with those that were undone."""
-    return select(CANON.c.take).where(CANON.c.session_id == session_id).order_by(CANON.c.prompt_index)
+    prompts = select(CANON.c.take).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= 1)
+    return prompts.order_by(CANON.c.prompt_index)
 
 
 def _canon_prompts(session_id: SessionId, first: int) -> Select[Any]:
@@ -243,6 +255,30 @@ def _last(session_id: SessionId) -> ScalarSelect[Any]:
     return select(SESSION.c.prompt_index).where(SESSION.c.id == session_id).scalar_subquery()
 
 
+def _secrets(session_id: SessionId) -> Select[Any]:
+    """Return the query for the secrets of a chapter, as JSON in their order; NULL without any."""
+    row = func.to_jsonb(literal_column(SECRET.name))
+    return select(func.jsonb_agg(aggregate_order_by(row, SECRET.c.number))).where(
+        SECRET.c.session_id == session_id
+    )
+
+
+def _reveals(session_id: SessionId) -> Select[Any]:
+    """Return the query for the canonical lines that reveal a secret, in order."""
+    is_canon = and_(
+        CANON.c.session_id == EVENT.c.session_id,
+        CANON.c.prompt_index == EVENT.c.prompt_index,
+        CANON.c.take == EVENT.c.take,
+    )
+    return (
+        rows_of(EVENT, session_id)
+        .join(CANON, is_canon)
+        .where(EVENT.c.role == Role.SYSTEM, EVENT.c.metadata.has_key(REVEALED))
+        .where(EVENT.c.prompt_index <= _last(session_id))
+        .order_by(EVENT.c.prompt_index, EVENT.c.ordinal)
+    )
+
+
 def _further_takes(session_id: SessionId, after: int, last: int) -> Select[Any]:
     """Return the query for the number of takes of prompts with several or beyond `last`, as JSON."""
     several = (
@@ -256,15 +292,18 @@ def _further_takes(session_id: SessionId, after: int, last: int) -> Select[Any]:
 
 
 async def read_newest_events(
-    connection: AsyncConnection, session_id: SessionId, max_chars: int
+    connection: AsyncConnection, session_id: SessionId, max_chars: int, known_to: Slot | None
 ) -> Sequence[Event]:
-    """Walk canon backwards in batches of prompts along its index, until the texts exceed `max_chars`."""
+    """Walk canon backwards in batches of prompts along its index, until the texts exceed `max_chars`.
+
+    With `known_to` only through what this character has witnessed.
+    """
     newest: list[Event] = []
     total = 0
     size = _BATCH
     while total <= max_chars:
         before = newest[-1].prompt_index if newest else None
-        query = _newest_batch(session_id, size, before, max_chars - total)
+        query = _newest_batch(session_id, size, before, max_chars - total, known_to)
         batch = [mapping.to_event(row) for row in await connection.execute(query)]
         newest += batch
         total += sum(len(event.text) for event in batch)
@@ -275,21 +314,38 @@ async def read_newest_events(
     return newest
 
 
-def _newest_batch(session_id: SessionId, size: int, before: int | None, room: int) -> Select[Any]:
+def _newest_batch(
+    session_id: SessionId, size: int, before: int | None, room: int, known_to: Slot | None
+) -> Select[Any]:
     """Return the query for the events of the next older prompts, up to the first text that exceeds `room`."""
-    prompts = _canon_prompts(session_id, 1).where(CANON.c.prompt_index <= _last(session_id))
+    prompts = _canon_prompts(session_id, 0).where(CANON.c.prompt_index <= _last(session_id))
     if before is not None:
         prompts = prompts.where(CANON.c.prompt_index < before)
+    if known_to is not None:
+        of_take = (
+            EVENT.c.session_id == CANON.c.session_id,
+            EVENT.c.prompt_index == CANON.c.prompt_index,
+            EVENT.c.take == CANON.c.take,
+        )
+        heard = select(EVENT.c.event_id).where(*of_take, _is_heard_by(known_to, EVENT.c.audience))
+        prompts = prompts.where(heard.exists())
     batch = _events_of(prompts.order_by(CANON.c.prompt_index.desc()).limit(size)).subquery()
     newest_first = (batch.c.prompt_index.desc(), batch.c.ordinal.desc())
     length = func.char_length(batch.c.text)
     newer = (func.sum(length).over(order_by=newest_first) - length).label("newer")
-    summed = select(batch, newer).subquery()
+    told = select(batch, newer)
+    if known_to is not None:
+        told = told.where(_is_heard_by(known_to, batch.c.audience))
+    summed = told.subquery()
     return (
         select(summed)
         .where(summed.c.newer <= room)
         .order_by(summed.c.prompt_index.desc(), summed.c.ordinal.desc())
     )
+
+
+def _is_heard_by(slot: Slot, audience: ColumnElement[int]) -> ColumnElement[bool]:
+    return audience.op("&")(Audience.of((slot,)).mask) != 0
 
 
 async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Sequence[SessionSummary]:

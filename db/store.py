@@ -16,6 +16,7 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import SessionSummary
+from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -106,10 +107,10 @@ class PostgresStore:
             return await self._read(lambda connection: reads.read_memory(connection, session_id))
 
     async def blocks(
-        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+        self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
         """Return complete blocks, in order; see `core.store.SessionStore.blocks`."""
-        query = reads.blocks_after(session_id, after, corrections)
+        query = reads.blocks_after(session_id, after, ordinal)
         return await self._mapped(session_id, query, mapping.to_block)
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
@@ -158,7 +159,7 @@ class PostgresStore:
         """Return the complete blocks that are not canon, in order."""
         return await self._mapped(session_id, reads.revisions_of(session_id), mapping.to_block)
 
-    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+    async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return every take of prompts `first` to `last`, in order."""
         query = reads.log_between(session_id, first, last)
         return await self._mapped(session_id, query, mapping.to_event)
@@ -168,17 +169,19 @@ class PostgresStore:
         return [row.take for row in await self._rows(reads.takes_of(session_id))]
 
     async def canon(
-        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
     ) -> Sequence[Event]:
         """Return the events that are the story; see `core.store.SessionStore.canon`."""
         query = reads.canon_between(session_id, first, last)
         return await self._mapped(session_id, query, mapping.to_event)
 
-    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
-        """Return the newest events of canon, in order, with just over `max_chars` characters, or all."""
+    async def newest_canon(
+        self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
+    ) -> Sequence[Event]:
+        """Return the newest events of canon; see `core.store.SessionStore.newest_canon`."""
         with reads.of_chapter(session_id):
             return await self._read(
-                lambda connection: reads.read_newest_events(connection, session_id, max_chars)
+                lambda connection: reads.read_newest_events(connection, session_id, max_chars, known_to)
             )
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:

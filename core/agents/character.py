@@ -8,7 +8,7 @@ from core.agents.setup import AgentSetup, total
 from core.agents.shortening import Shortened, fit_events
 from core.context.segments import Context, Segment
 from core.context.tokens import estimate_tokens
-from core.context.visibility import Knowledge
+from core.context.visibility import CharacterKnowledge
 from core.domain.cast import Character
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
@@ -25,28 +25,29 @@ _NUMBERED = r"\d{1,6}\) "
 _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 
 
-def build_context(setup: AgentSetup, knowledge: Knowledge, prompt_text: str) -> Context:
-    """Return the input of one character: system prompt, identity, memory, recent context, GM's prompt.
+def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
+    """Return the input of one character: rules, identity, secrets, memory, recent context, GM's prompt.
 
     Over budget it is reduced in the order that `core.agents.context_builder` documents.
     """
     session, own = knowledge.session, knowledge.character
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
+    secrets = setup.secrets(knowledge)
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
     cue = setup.cue(own.name)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
-    events, oversize = _without_oversize(in_order(knowledge.recent), session.boundary, setup)
+    events, oversize = _without_oversize(in_order(knowledge.events), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
-    fixed = total((*setup.beginning, identity, empty, *cue))
+    fixed = total((*setup.beginning, identity, *secrets, empty, *cue))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
-    room = setup.budget - total((*setup.beginning, identity, memory, prompt, *cue))
+    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room)
     short = Shortened(())
     if context.tokens > room:
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
-    segments = (identity, memory, context, prompt, *cue)
+    segments = (identity, *secrets, memory, context, prompt, *cue)
     return setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
 
 
@@ -63,7 +64,7 @@ def identity_text(own: Character) -> str:
     return f"Name: {own.name}\nSlot: {own.slot.value} ({own.slot.colour})\n\n{own.identity}".rstrip()
 
 
-def repeatable(context: Context, knowledge: Knowledge, prompt_text: str) -> tuple[Source, ...]:
+def repeatable(context: Context, knowledge: CharacterKnowledge, prompt_text: str) -> tuple[Source, ...]:
     """Return what a reply to `context` could repeat: what the model read that is not for it to say again."""
     sources = [
         Source("an example or a rule of its prompt", segment.text)
@@ -71,7 +72,9 @@ def repeatable(context: Context, knowledge: Knowledge, prompt_text: str) -> tupl
         if segment.name in SEGMENTS
     ]
     sources += [Source("the GM's prompt", prompt_text), Source("its identity", knowledge.character.identity)]
-    for event in reversed(in_order(knowledge.recent)):
+    for event in reversed(in_order(knowledge.events)):
+        if event.role is Role.SYSTEM:
+            continue
         said = "the GM's prompt" if event.role is Role.USER else "the reply to prompt"
         sources.append(Source(f"{said} {event.prompt_index}", event.text))
     return tuple(sources)
@@ -142,8 +145,8 @@ def _recent_within(
     for last in _drop_steps(events, session.boundary):
         if segment.tokens <= room:
             break
-        dropped = PromptRange(events[0].prompt_index, last)
-        kept = (event for event in events if event.prompt_index > last)
+        dropped = PromptRange(events[0].summarised_with, last)
+        kept = (event for event in events if event.summarised_with > last)
         segment = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(kept, session))
     return segment, dropped
 
@@ -153,7 +156,7 @@ def _drop_steps(events: Sequence[Event], boundary: int) -> Iterator[int]:
 
     In two steps, so that the inputs of one chunk seldom differ in where recent context begins.
     """
-    summarised = sorted({event.prompt_index for event in events if event.prompt_index <= boundary})
+    summarised = sorted({event.summarised_with for event in events if event.summarised_with <= boundary})
     if len(summarised) > 1:
         yield summarised[(len(summarised) - 1) // 2]
     if summarised:
@@ -165,14 +168,14 @@ def _without_oversize(
 ) -> tuple[list[Event], PromptRange | None]:
     """Leave out the prompts in memory up to one with a text that would crowd everything else out."""
     oversize = [
-        event.prompt_index
+        event.summarised_with
         for event in events
-        if event.prompt_index <= boundary and estimate_tokens(event.text, setup.style) > setup.budget // 4
+        if event.summarised_with <= boundary and estimate_tokens(event.text, setup.style) > setup.budget // 4
     ]
     if not oversize:
         return events, None
-    dropped = PromptRange(events[0].prompt_index, oversize[-1])
-    return [event for event in events if event.prompt_index > dropped.last], dropped
+    dropped = PromptRange(events[0].summarised_with, oversize[-1])
+    return [event for event in events if event.summarised_with > dropped.last], dropped
 
 
 def _shortened_within(
@@ -180,7 +183,7 @@ def _shortened_within(
 ) -> tuple[Segment, Shortened]:
     """Return the prompts that are not in memory, shortened to `room`."""
     name = SegmentName.RECENT_CONTEXT
-    unsummarised = [event for event in events if event.prompt_index > session.boundary]
+    unsummarised = [event for event in events if event.summarised_with > session.boundary]
     short = fit_events(unsummarised, session, room - setup.fenced(name, "").tokens, setup.style)
     return setup.fenced(name, render_events(short.events, session)), short
 

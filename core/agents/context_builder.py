@@ -21,23 +21,22 @@ was left out is listed in `Context.left_out`.
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
 
 from core.agents import character, context_summary, narrative, prompt_blocks, world_lock
 from core.agents.narrative import NarrativePart
 from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.config.models import AgentRole, ModelAssignments, PromptStyle
-from core.context.canon_locks import with_gm_locks
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
-from core.context.visibility import Knowledge
+from core.context.visibility import CharacterKnowledge, Knowledge
+from core.domain.audience import NOBODY
 from core.domain.cast import Cast
 from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
+from core.domain.secret import Secret
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.text.delimiters import SegmentName
 
@@ -104,6 +103,16 @@ class ContextBuilder:
             if tokens + ROOM_TO_PLAY > setup.budget:
                 raise overflow(tokens + ROOM_TO_PLAY, setup.role, setup.choice)
 
+    def require_room_for_secrets(self, session: Session, tab1: Tab1Inputs, secrets: Sequence[Secret]) -> None:
+        """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where a character that knows all secrets in which
+        it may ever be told leaves no room to play. Asked before they are stored."""
+        for own in Cast(session, tab1).playing:
+            setup = self._character(own.slot)
+            told = [one.text for one in secrets if own.slot in one.known_by | (one.reveal_to or NOBODY)]
+            tokens = character.fixed_tokens(setup, own) + setup.tokens_of_secrets(told)
+            if told and tokens + ROOM_TO_PLAY > setup.budget:
+                raise overflow(tokens + ROOM_TO_PLAY, setup.role, setup.choice)
+
     def require_room_for_corrections(
         self, session: Session, tab1: Tab1Inputs, blocks: Sequence[MemoryBlock]
     ) -> None:
@@ -140,7 +149,7 @@ class ContextBuilder:
             setup = self._character(own.slot)
             yield setup, character.fixed_tokens(setup, own)
 
-    def character(self, knowledge: Knowledge, prompt_text: str) -> Context:
+    def character(self, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after
         `recent_from`."""
         setup = self._character(knowledge.character.slot)
@@ -148,73 +157,34 @@ class ContextBuilder:
             session = knowledge.session
             kept = max(session.limits.chunk_size, self._recent_prompts)
             start = min(session.boundary, session.prompt_index - kept)
-            recent = tuple(event for event in knowledge.recent if event.prompt_index > start)
-            knowledge = replace(knowledge, recent=recent)
+            knowledge = knowledge.since(start)
         return character.build_context(setup, knowledge, prompt_text)
 
-    def summary(
-        self,
-        session: Session,
-        blocks: Sequence[MemoryBlock],
-        chunk: PromptRange,
-        events: Sequence[Event],
-    ) -> Context:
-        """Return the input of agent 8 for `chunk`; of `events` only those of the chunk are taken."""
-        setup = self._setups[AgentRole.CONTEXT_SUMMARY]
-        blocks = with_gm_locks(session, blocks)
-        return context_summary.build_context(setup, session, blocks, chunk, events)
+    def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
+        """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""
+        return context_summary.build_context(self._setups[AgentRole.CONTEXT_SUMMARY], knowledge, chunk)
 
-    def fitting_chunk(
-        self,
-        session: Session,
-        blocks: Sequence[MemoryBlock],
-        chunk: PromptRange,
-        events: Sequence[Event],
-    ) -> PromptRange:
+    def fitting_chunk(self, knowledge: Knowledge, chunk: PromptRange) -> PromptRange:
         """Return as many prompts from the beginning of `chunk` as one input of agent 8 holds whole."""
-        setup = self._setups[AgentRole.CONTEXT_SUMMARY]
-        blocks = with_gm_locks(session, blocks)
-        return context_summary.fitting_chunk(setup, session, blocks, chunk, events)
+        return context_summary.fitting_chunk(self._setups[AgentRole.CONTEXT_SUMMARY], knowledge, chunk)
 
     def plan_narrative(
-        self,
-        session: Session,
-        blocks: Sequence[MemoryBlock],
-        events: Sequence[Event],
-        definition: str,
-        target_words: int | None = None,
+        self, knowledge: Knowledge, definition: str, target_words: int | None = None
     ) -> tuple[NarrativePart, ...]:
         """Return the parts in which agent 9 writes the chapter, in order; one part is a single call.
 
-        Together they hold the whole transcript of `events`. Without events there is nothing to write.
+        Together they hold the whole transcript that is known. Without events there is nothing to write.
         """
-        setup = self._setups[AgentRole.NARRATIVE]
-        blocks = with_gm_locks(session, blocks)
-        return narrative.plan(setup, session, blocks, events, definition, target_words)
+        return narrative.plan(self._setups[AgentRole.NARRATIVE], knowledge, definition, target_words)
 
-    def narrative(
-        self,
-        session: Session,
-        blocks: Sequence[MemoryBlock],
-        events: Sequence[Event],
-        definition: str,
-        target_words: int | None = None,
-    ) -> Context:
+    def narrative(self, knowledge: Knowledge, definition: str, target_words: int | None = None) -> Context:
         """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""
-        setup = self._setups[AgentRole.NARRATIVE]
-        part = narrative.whole_chapter(session, events, target_words)
-        blocks = with_gm_locks(session, blocks)
-        return narrative.build_context(setup, session, blocks, part, definition, "")
+        part = narrative.whole_chapter(knowledge, target_words)
+        return self.narrative_part(knowledge, part, definition)
 
     def narrative_part(
-        self,
-        session: Session,
-        blocks: Sequence[MemoryBlock],
-        part: NarrativePart,
-        definition: str,
-        previous_tail: str = "",
+        self, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str = ""
     ) -> Context:
         """Return the input of one part; `previous_tail` is the prose before it, or its end."""
         setup = self._setups[AgentRole.NARRATIVE]
-        blocks = with_gm_locks(session, blocks)
-        return narrative.build_context(setup, session, blocks, part, definition, previous_tail)
+        return narrative.build_context(setup, knowledge, part, definition, previous_tail)

@@ -1,6 +1,6 @@
 """Agent 8: a chunk of prompts becomes a turn delta."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.agents.json_output import ParsedMemory, checked, overridden, read_object
 from core.agents.schema import Schema, fixed, one_of, record, schema_of
@@ -9,10 +9,11 @@ from core.agents.shortening import Shortened, fit_events
 from core.agents.small_delta import small_delta_schema
 from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
+from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.story.event import Event
-from core.domain.story.memory import BlockType, MemoryBlock, TurnDelta
+from core.domain.story.memory import BlockType, TurnDelta
 from core.domain.story.transcript import in_order, render_events
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
@@ -25,27 +26,21 @@ OUTSIDER = 0
 _LONGEST_SLOT = 20
 
 
-def build_context(
-    setup: AgentSetup,
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    chunk: PromptRange,
-    events: Sequence[Event],
-) -> Context:
+def build_context(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -> Context:
     """Return the input of agent 8: system prompt, memory so far, the chunk.
 
-    Of `events` those in `chunk` are taken. Over budget first the oldest deltas shrink to their canon locks,
+    Of the events those of `chunk` are taken. Over budget first the oldest deltas shrink to their canon locks,
     then the longest texts of the chunk are shortened; `fitting_chunk` avoids the latter where it can.
     """
     name = SegmentName.RECENT_CONTEXT_CHUNK
-    source = setup.fenced(name, chunk_text(session, chunk, events))
-    digest = setup.digester.digest(blocks, setup.memory_budget(fixed_tokens(setup), source.tokens))
+    session, events = knowledge.session, events_of(chunk, knowledge.events)
+    source = setup.fenced(name, render_events(events, session))
+    digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed_tokens(setup), source.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY_SO_FAR, digest.text)
     room = setup.budget - total((*setup.beginning, memory))
-    short = Shortened(tuple(events))
+    short = Shortened(events)
     if source.tokens > room:
-        played = in_order(event for event in events if event.prompt_index in chunk)
-        short = fit_events(played, session, room - setup.fenced(name, "").tokens, setup.style)
+        short = fit_events(events, session, room - setup.fenced(name, "").tokens, setup.style)
         source = setup.fenced(name, render_events(short.events, session))
     return setup.context(
         AGENT_ID,
@@ -56,25 +51,25 @@ def build_context(
     )
 
 
-def fitting_chunk(
-    setup: AgentSetup,
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    chunk: PromptRange,
-    events: Sequence[Event],
-) -> PromptRange:
+def fitting_chunk(setup: AgentSetup, knowledge: Knowledge, chunk: PromptRange) -> PromptRange:
     """Return as many prompts from the beginning of `chunk` as fit whole, and at least the first."""
-    room = setup.budget - fixed_tokens(setup) - setup.digester.digest(blocks, 0).tokens
+    room = setup.budget - fixed_tokens(setup) - setup.digester.digest(knowledge.blocks, 0).tokens
     for last in range(chunk.last, chunk.first, -1):
         part = PromptRange(chunk.first, last)
-        if setup.fenced(SegmentName.RECENT_CONTEXT_CHUNK, chunk_text(session, part, events)).tokens <= room:
+        text = chunk_text(knowledge.session, part, knowledge.events)
+        if setup.fenced(SegmentName.RECENT_CONTEXT_CHUNK, text).tokens <= room:
             return part
     return PromptRange(chunk.first, chunk.first)
 
 
-def chunk_text(session: Session, chunk: PromptRange, events: Sequence[Event]) -> str:
+def events_of(chunk: PromptRange, events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the events that are summarised with the prompts of `chunk`, in order."""
+    return tuple(in_order(event for event in events if event.summarised_with in chunk))
+
+
+def chunk_text(session: Session, chunk: PromptRange, events: Iterable[Event]) -> str:
     """Return the transcript of `chunk`: the source of its summary."""
-    return render_events((event for event in events if event.prompt_index in chunk), session)
+    return render_events(events_of(chunk, events), session)
 
 
 def fixed_tokens(setup: AgentSetup) -> int:
@@ -87,7 +82,7 @@ def output_schema(
 ) -> OutputSchema:
     """Return the schema of the delta with type, range and cast fixed; a small model picks from the chunk."""
     if choice.style is PromptStyle.SMALL:
-        played = in_order(event for event in events if event.prompt_index in chunk)
+        played = events_of(chunk, events)
         schema = small_delta_schema(session, _range_schema(chunk), played, choice.max_output_tokens)
         return OutputSchema(BlockType.TURN_DELTA.value, schema)
     schema = schema_of(TurnDelta)

@@ -13,10 +13,10 @@ from core.agents.setup import AgentSetup, overflow, total
 from core.config.models import PromptStyle
 from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
+from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.story.event import Event
-from core.domain.story.memory import MemoryBlock
 from core.domain.story.transcript import SEPARATOR, in_order, render_event, render_events
 from core.text.delimiters import SegmentName, escape_delimiters
 from core.text.graphemes import head, tail
@@ -55,23 +55,18 @@ class _Unit:
 
 
 def plan(
-    setup: AgentSetup,
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    events: Sequence[Event],
-    definition: str,
-    target_words: int | None,
+    setup: AgentSetup, knowledge: Knowledge, definition: str, target_words: int | None
 ) -> tuple[NarrativePart, ...]:
     """Return the parts in which the chapter is written: one when it fits, none without events.
 
     Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when definition and canon leave no room at all.
     """
-    ordered = in_order(events)
+    ordered = in_order(knowledge.events)
     if not ordered:
         return ()
-    planner = _Planner(setup, session)
-    fixed = frame_tokens(setup, session, definition)
-    canon = setup.digester.digest(blocks, 0).tokens
+    planner = _Planner(setup, knowledge.session)
+    fixed = frame_tokens(setup, knowledge.session, definition) + total(setup.secrets(knowledge))
+    canon = setup.digester.digest(knowledge.blocks, 0).tokens
     whole = planner.unit(ordered)
     told_at_once = planner.told_at_once(whole.tokens, target_words)
     if fixed + canon + whole.tokens <= setup.budget and whole.tokens <= told_at_once:
@@ -84,35 +79,31 @@ def plan(
     return _numbered(_packed(units, part_limit), target_words)
 
 
-def whole_chapter(session: Session, events: Sequence[Event], target_words: int | None) -> NarrativePart:
+def whole_chapter(knowledge: Knowledge, target_words: int | None) -> NarrativePart:
     """Return the chapter as one part; raise ValueError without events."""
-    ordered = in_order(events)
+    ordered = in_order(knowledge.events)
     if not ordered:
         raise ValueError("a chapter without events has no narrative")
-    prompts = PromptRange(ordered[0].prompt_index, ordered[-1].prompt_index)
-    return NarrativePart(1, 1, prompts, render_events(ordered, session), target_words)
+    text = render_events(ordered, knowledge.session)
+    return NarrativePart(1, 1, _prompts_of(ordered), text, target_words)
 
 
 def build_context(
-    setup: AgentSetup,
-    session: Session,
-    blocks: Sequence[MemoryBlock],
-    part: NarrativePart,
-    definition: str,
-    previous_tail: str,
+    setup: AgentSetup, knowledge: Knowledge, part: NarrativePart, definition: str, previous_tail: str
 ) -> Context:
-    """Return the input of one part: system prompt, definition, length, transcript, memory.
+    """Return the input of one part: system prompt, definition, length, secrets, transcript, memory.
 
     With more than one part it also says which part it is and how the one before ended. Over budget the
     oldest turn deltas shrink to their canon locks; the transcript tells what they held.
     """
     place = _place(setup, part, previous_tail) if part.total > 1 else ()
-    before = (*_instructions(setup, session, definition, part.target_words), *place)
+    instructions = _instructions(setup, knowledge.session, definition, part.target_words)
+    before = (*instructions, *place, *setup.secrets(knowledge))
     transcript = setup.fenced(SegmentName.FULL_TRANSCRIPT, part.transcript)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     cue = setup.cue()
     fixed = total((*setup.beginning, *before, empty, *cue))
-    digest = setup.digester.digest(blocks, setup.memory_budget(fixed, transcript.tokens))
+    digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, transcript.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
     return setup.context(AGENT_ID, (*before, transcript, memory, *cue), left_out=digest.left_out)
 
@@ -196,13 +187,13 @@ class _Planner:
         """
         size = self._session.limits.chunk_size
         units: list[_Unit] = []
-        for chunk in _grouped(events, lambda event: (event.prompt_index - 1) // size):
+        for chunk in _grouped(events, lambda event: (max(1, event.prompt_index) - 1) // size):
             unit = self.unit(chunk)
             units += [unit] if unit.tokens <= chunk_limit else self._prompts(chunk, hard)
         return units
 
     def _prompts(self, events: Sequence[Event], hard: int) -> Iterator[_Unit]:
-        for prompt in _grouped(events, lambda event: event.prompt_index):
+        for prompt in _grouped(events, lambda event: max(1, event.prompt_index)):
             unit = self.unit(prompt)
             if unit.tokens <= hard:
                 yield unit
@@ -226,8 +217,12 @@ class _Planner:
         return estimate_tokens(escape_delimiters(text), self._setup.style) + 1
 
     def _of_text(self, events: Sequence[Event], text: str, *, is_continued: bool = False) -> _Unit:
-        prompts = PromptRange(events[0].prompt_index, events[-1].prompt_index)
-        return _Unit(prompts, text, self._tokens(text), is_continued)
+        return _Unit(_prompts_of(events), text, self._tokens(text), is_continued)
+
+
+def _prompts_of(events: Sequence[Event]) -> PromptRange:
+    """Return the prompts of `events`, which are in order; lines before the first prompt are told with it."""
+    return PromptRange(max(1, events[0].prompt_index), max(1, events[-1].prompt_index))
 
 
 def _grouped(events: Iterable[Event], key: Callable[[Event], int]) -> Iterator[list[Event]]:

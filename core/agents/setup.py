@@ -7,6 +7,7 @@ from core.agents.prompt_file import SystemPrompt, prompt_for, render_prompt
 from core.config.models import AgentRole, ModelConfig, PromptStyle, setting_of
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
+from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.providers.base import OutputSchema
@@ -19,6 +20,9 @@ small model reads slowly and remembers little, so it gets less."""
 
 _CORRECTION_SHARE = 0.5
 """How much of the memory of an input the corrections of canon may take, which no budget leaves out."""
+_OWN_SECRETS = "The character knows this, and others may not. Only the character decides whom to tell."
+_ALL_SECRETS = "The secrets of the story, each with those who know it. The transcript says when one is told."
+
 ROOM_TO_PLAY = 1_000
 """Tokens that are left at least for recent context and a prompt, beside what is never left out."""
 
@@ -52,6 +56,22 @@ class AgentSetup:
     def fenced(self, name: SegmentName, text: str) -> Segment:
         """Return a section of the user message."""
         return fenced(name, text, self.style)
+
+    def secrets(self, knowledge: Knowledge) -> tuple[Segment, ...]:
+        """Return the section of the secrets that are known; nothing where there are none.
+
+        It says itself what they are: no system prompt needs to, in a chapter without secrets.
+        """
+        lead = _OWN_SECRETS if isinstance(knowledge, CharacterKnowledge) else _ALL_SECRETS
+        return (self._secrets(lead, knowledge.secrets),) if knowledge.secrets else ()
+
+    def tokens_of_secrets(self, texts: Sequence[str]) -> int:
+        """Return the tokens of the section that has these secrets of a character."""
+        return self._secrets(_OWN_SECRETS, texts).tokens
+
+    def _secrets(self, lead: str, texts: Sequence[str]) -> Segment:
+        lines = (f"- {' '.join(text.split())}" for text in texts)
+        return self.fenced(SegmentName.SECRETS, "\n".join((lead, *lines)))
 
     def cue(self, name: str = "") -> tuple[Segment, ...]:
         """Return what ends the input of a small model; nothing for another."""

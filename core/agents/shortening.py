@@ -48,7 +48,7 @@ def fit_events(events: Sequence[Event], session: Session, room: int, style: Prom
     ]
     left_out = []
     if start:
-        gone = PromptRange(events[0].prompt_index, events[start - 1].prompt_index)
+        gone = PromptRange(max(1, events[0].prompt_index), max(1, events[start - 1].prompt_index))
         left_out.append(f"Prompts {gone} (not yet in memory; no room)")
     if cut:
         left_out.append(f"The middle of long texts in prompts {_listed(cut)} (not yet in memory; no room)")

@@ -1,51 +1,141 @@
-"""The one gate for what a character may know (design 13): `known_to` decides it, and nothing else can.
+"""The one gate for what an agent may know (design 13): nothing else decides it.
 
-The input of a character is built from a `Knowledge` alone, which only `known_to` makes. Today everybody
-knows all of the story; what is kept from a character is kept from it here.
+An input is built from a `Knowledge` alone, and only the functions here make one: `known_to` for a character,
+`known_to_all_of` for those who witnessed the same, `known_to_gm` for the GM and the narrative agent, who know
+everything.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NewType, Self
 
 from core.context.canon_locks import with_gm_locks
+from core.domain.audience import Audience
 from core.domain.cast import Character
+from core.domain.secret import Reveal, Secret, label_of
 from core.domain.session import Session
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 
 _GATE: Final = object()
 
+KnownEvents = NewType("KnownEvents", tuple[Event, ...])
+KnownBlocks = NewType("KnownBlocks", tuple[MemoryBlock, ...])
+KnownSecrets = NewType("KnownSecrets", tuple[str, ...])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    """What a character knows: who it is, the memory it has, and what it has just witnessed.
+    """What the author of an input knows of a story.
 
-    Raises TypeError unless it is made by `known_to`.
+    Raises TypeError unless it is made by the functions of this module.
     """
 
-    character: Character
     session: Session
-    blocks: tuple[MemoryBlock, ...]
-    recent: tuple[Event, ...]
+    blocks: KnownBlocks
+    events: KnownEvents
+    secrets: KnownSecrets
+    """The texts of the secrets; for the GM each with the names of those who know it."""
     gate: object = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.gate is not _GATE:
-            raise TypeError("what a character knows is decided by known_to")
+            raise TypeError("what an agent knows is decided by known_to and its like")
+
+    def since(self, prompt_index: int) -> Self:
+        """Return what is known with only those events that are summarised after a prompt."""
+        recent = tuple(event for event in self.events if event.summarised_with > prompt_index)
+        return replace(self, events=KnownEvents(recent))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CharacterKnowledge(Knowledge):
+    """What a character knows: also who it is."""
+
+    character: Character
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """The secrets of a chapter, and the reveals of them that are canon."""
+
+    secrets: tuple[Secret, ...] = ()
+    reveals: tuple[Reveal, ...] = ()
+
+    def label_of(self, secret: Secret) -> Audience:
+        """Return who may know a secret now."""
+        return label_of(secret, self.reveals)
+
+
+NO_SECRETS: Final = Secrets()
 
 
 def known_to(
     character: Character,
     session: Session,
     blocks: Sequence[MemoryBlock],
-    recent: Sequence[Event],
-) -> Knowledge:
-    """Return what a character may know of the memory and the recent events of a session."""
-    return Knowledge(
+    events: Sequence[Event],
+    secrets: Secrets = NO_SECRETS,
+) -> CharacterKnowledge:
+    """Return what a character may know of memory, events and secrets."""
+    audience = Audience.of((character.slot,))
+    return CharacterKnowledge(
         character=character,
         session=session,
-        blocks=with_gm_locks(session, blocks),
-        recent=tuple(recent),
+        blocks=_memory(session, blocks, audience),
+        events=_witnessed(events, audience),
+        secrets=KnownSecrets(
+            tuple(secret.text for secret in secrets.secrets if secrets.label_of(secret).includes(audience))
+        ),
         gate=_GATE,
     )
+
+
+def known_to_all_of(
+    audience: Audience, session: Session, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+) -> Knowledge:
+    """Return what each of `audience` may know: what a summary for them is made from."""
+    return Knowledge(
+        session=session,
+        blocks=_memory(session, blocks, audience),
+        events=_witnessed(events, audience),
+        secrets=KnownSecrets(()),
+        gate=_GATE,
+    )
+
+
+def known_to_gm(
+    session: Session,
+    blocks: Sequence[MemoryBlock],
+    events: Sequence[Event],
+    secrets: Secrets = NO_SECRETS,
+) -> Knowledge:
+    """Return everything, for the GM and for the narrative agent."""
+    return Knowledge(
+        session=session,
+        blocks=KnownBlocks(with_gm_locks(session, blocks)),
+        events=KnownEvents(tuple(events)),
+        secrets=KnownSecrets(
+            tuple(
+                f"{secret.text} (known to: {names_of(secrets.label_of(secret), session)})"
+                for secret in secrets.secrets
+            )
+        ),
+        gate=_GATE,
+    )
+
+
+def names_of(audience: Audience, session: Session) -> str:
+    """Return the names of the characters in `audience`, in slot order."""
+    if session.audience_of(audience).is_everyone:
+        return "everyone"
+    return ", ".join(name for slot, name in session.roster if slot in audience) or "nobody"
+
+
+def _witnessed(events: Iterable[Event], audience: Audience) -> KnownEvents:
+    return KnownEvents(tuple(event for event in events if event.audience.includes(audience)))
+
+
+def _memory(session: Session, blocks: Iterable[MemoryBlock], audience: Audience) -> KnownBlocks:
+    known = [block for block in blocks if block.audience.includes(audience)]
+    return KnownBlocks(with_gm_locks(session, known, audience))

@@ -21,10 +21,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
+from core.domain.secret import Secret
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
 from core.text.canonical_json import canonical, checksum
 
@@ -46,7 +47,12 @@ _LINK_FIELDS_V1: Final[Mapping[type[Growing], Any]] = {
         "source": {"prompt_index", "block_ids"},
     },
 }
-_LINK_FIELDS: Final = {1: _LINK_FIELDS_V1}
+_LINK_FIELDS_V2: Final[Mapping[type[Growing], Any]] = {
+    Event: {*_LINK_FIELDS_V1[Event], "audience"},
+    MemoryBlock: {*_LINK_FIELDS_V1[MemoryBlock], "audience"},
+    NarrativeDraft: _LINK_FIELDS_V1[NarrativeDraft],
+}
+_LINK_FIELDS: Final = {1: _LINK_FIELDS_V1, 2: _LINK_FIELDS_V2}
 """The fields that a link of each version covers: only those that stay the same, also in a restored row.
 
 A version is never changed, because save points are stored with it. To cover one more field, add a version.
@@ -77,8 +83,11 @@ class SavePointContent:
     draft_count: int
     chains: Chains
     corrections: int = 0
-    """The number of corrections after the newest lock or delta; their links are in the chain."""
+    """The ordinal of the last block of memory that ends at the boundary; its link is in the chain."""
     prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
+    secrets: Annotated[tuple[Secret, ...], Field(exclude_if=not_)] = ()
+    lines: Annotated[int, Field(exclude_if=not_)] = 0
+    """The number of lines after the last reply; those that were added later are not part of it."""
     takes: Mapping[int, int] = field(default_factory=dict)
     """The take that was canon at each prompt at which it was not the first one."""
     revisions: tuple[tuple[int, int, int], ...] = ()
@@ -137,6 +146,27 @@ def chained(chain: str, rows: Iterable[Growing], version: int = LINKS) -> str:
         link = hashlib.sha256(canonical(_plain(row, version))).digest()
         chain = hashlib.sha256(bytes.fromhex(chain) + link).hexdigest()
     return chain
+
+
+def events_at(content: SavePointContent, log: Iterable[Event]) -> list[Event]:
+    """Return those events of `log` that were canon at a save point, in order."""
+    last = content.session.prompt_index
+    events: list[Event] = []
+    lines = 0
+    for event in log:
+        if event.take != content.takes.get(event.prompt_index, 1):
+            continue
+        if event.prompt_index == last and event.role is Role.SYSTEM:
+            lines += 1
+            if lines > content.lines:
+                continue
+        events.append(event)
+    return events
+
+
+def lines_after(events: Iterable[Event], last: int) -> int:
+    """Return how many lines `events` have at prompt `last`."""
+    return sum(event.prompt_index == last and event.role is Role.SYSTEM for event in events)
 
 
 def memory_at(content: SavePointContent, blocks: Iterable[MemoryBlock]) -> list[MemoryBlock]:

@@ -1,14 +1,19 @@
 """A session is one chapter from set-up to narrative (design 2 and 4)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from operator import not_
+from typing import Annotated
 
+from pydantic import Field
+
+from core.domain.audience import EVERYONE, Audience, UnlessEveryone, audience_of
 from core.domain.ids import SessionId
 from core.domain.limits import Limits
 from core.domain.prompt_range import PromptRange, due_chunk
-from core.domain.slot import Slot, first_slots
+from core.domain.slot import Slot, first_slots, slot_after
 
 
 class SessionState(StrEnum):
@@ -46,6 +51,8 @@ class Session:
     """The last prompt of that session that this one has."""
     pinned: tuple[str, ...] = ()
     """Canon locks that the GM keeps in memory, whatever becomes of the blocks that have them."""
+    private_pins: Annotated[Mapping[str, Audience], Field(exclude_if=not_)] = field(default_factory=dict)
+    """The labels of those pinned locks that not everyone may know."""
     struck: tuple[str, ...] = ()
     """Canon locks that the GM removed from memory, whichever block has them."""
     slots: tuple[Slot, ...] = first_slots(3)
@@ -53,6 +60,8 @@ class Session:
     """Names given by the GM; other slots have their default."""
     tab1_locked: bool = False
     next_slot: Slot = Slot.RED
+    present: UnlessEveryone = EVERYONE
+    """Those in the scene now: they hear what the GM sends from here on."""
     definition: str = ""
     """The GM's definition of the narrative agent."""
     target_words: int | None = None
@@ -64,6 +73,19 @@ class Session:
     def name_of(self, slot: Slot) -> str:
         """Return the name of the character in `slot`: the GM's, else the default."""
         return self.names.get(slot) or slot.default_name
+
+    def audience_of(self, slots: Iterable[Slot]) -> Audience:
+        """Return the audience of these characters; everyone if all of the cast are among them."""
+        return audience_of(slots, self.slots)
+
+    def hearers_of(self, slot: Slot, heard_by: Audience | None) -> Audience:
+        """Return who hears a prompt to `slot`: those given, else those present; and always that one."""
+        return self.audience_of((*(self.present if heard_by is None else heard_by), slot))
+
+    def speaker_after(self, slot: Slot) -> Slot:
+        """Return whom the GM probably calls next: the next of those present, else of the cast."""
+        present = tuple(other for other in self.slots if other in self.present)
+        return slot_after(slot, present or self.slots)
 
     @property
     def roster(self) -> tuple[tuple[Slot, str], ...]:

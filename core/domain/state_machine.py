@@ -40,6 +40,9 @@ class Command(StrEnum):
     CORRECT_CANON = "correct canon"
     DEFINE_NARRATIVE = "define the narrative"
     EDIT_PROMPT_BLOCKS = "edit the prompt blocks"
+    SET_PRESENT = "change who is present"
+    ADD_LINE = "add a line"
+    EDIT_SECRETS = "edit the secrets"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -229,6 +232,10 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.NARRATING, Command.NARRATIVE_STORED): (Move(S.ENDED),),
     (S.NARRATING, Command.NARRATIVE_FAILED): (Move(S.ENDED),),
     **_of_takes(),
+    **{(state, Command.SET_PRESENT): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING)},
+    (S.ACTIVE, Command.ADD_LINE): (_BUSY, Stay()),
+    (S.SUMMARIZING, Command.ADD_LINE): (_ENDING, _BUSY, Stay()),
+    **{(state, Command.EDIT_SECRETS): (Stay(),) for state in (S.DRAFT_TAB1, S.ACTIVE, S.SUMMARIZING)},
     # A correction only adds a block: existing blocks and the state stay as they are.
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},

@@ -1,15 +1,16 @@
 """What a change of canon consists of: a new take of a prompt, and the memory that is withdrawn for it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session import Session
 from core.domain.slot import Slot
-from core.domain.story.event import REPEATS, REQUEST_ID, Event, Role
+from core.domain.story.event import PRESENT, REPEATS, REQUEST_ID, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.store import Changes, Snapshot
 
@@ -44,17 +45,42 @@ class NewTake:
         reply: str,
         *,
         request_id: str,
+        audience: Audience = EVERYONE,
+        present: Audience = EVERYONE,
         origin: Origin | None = None,
         repeats: str = "",
     ) -> tuple[Event, Event]:
         """Return the GM's text and the reply to it."""
         source: dict[str, object] = {REQUEST_ID: request_id}
+        asked = source if present.is_everyone else {**source, PRESENT: present.mask}
         own = source if origin is None else {**source, ORIGIN: origin.value}
         own = {**own, REPEATS: repeats} if repeats else own
-        return self._event(0, Role.USER, None, prompt, source), self._event(1, Role.AGENT, slot, reply, own)
+        return (
+            self._event(0, Role.USER, None, prompt, asked, audience),
+            self._event(1, Role.AGENT, slot, reply, own, audience),
+        )
+
+    def line(self, ordinal: int, text: str, audience: Audience, metadata: Mapping[str, object]) -> Event:
+        """Return a line of the GM that calls nobody."""
+        return self._event(ordinal, Role.SYSTEM, None, text, metadata, audience)
+
+    def lines_of(self, snapshot: Snapshot) -> tuple[Event, ...]:
+        """Return the lines that canon has at the prompt, for this take: another reply keeps them."""
+        lines = [event for event in snapshot.recent if event.prompt_index == self.prompt_index]
+        lines = [event for event in lines if event.role is Role.SYSTEM]
+        return tuple(
+            self.line(ordinal, line.text, line.audience, line.metadata)
+            for ordinal, line in enumerate(lines, start=2)
+        )
 
     def _event(
-        self, ordinal: int, role: Role, slot: Slot | None, text: str, metadata: dict[str, object]
+        self,
+        ordinal: int,
+        role: Role,
+        slot: Slot | None,
+        text: str,
+        metadata: Mapping[str, object],
+        audience: Audience,
     ) -> Event:
         return Event(
             id=EventId(new_uuid()),
@@ -66,6 +92,7 @@ class NewTake:
             slot=slot,
             text=text,
             metadata=metadata,
+            audience=audience,
             created_at=self.now,
         )
 
@@ -78,8 +105,8 @@ def new_take(snapshot: Snapshot, prompt_index: int, now: datetime) -> NewTake:
 def withdraw_newest(snapshot: Snapshot, now: datetime) -> tuple[Session, Changes]:
     """Return the session, and the changes of memory, for a change of the newest prompt's canon.
 
-    If that prompt is in memory its block is withdrawn and the boundary goes back. The GM's corrections that
-    followed the block stay in force: they follow the block before it as new revisions.
+    If that prompt is in memory its blocks are withdrawn and the boundary goes back. The GM's corrections that
+    followed them stay in force: they follow the block before as new revisions.
     """
     before = snapshot.session
     session = replace(before, canon_version=before.canon_version + 1)
@@ -87,15 +114,11 @@ def withdraw_newest(snapshot: Snapshot, now: datetime) -> tuple[Session, Changes
         return session, Changes(session_id=session.id)
     if not snapshot.is_memory_known:
         raise ValueError("the memory must be known, as a block is withdrawn")
-    withdrawn = next(
-        block
-        for block in snapshot.blocks
-        if block.type is BlockType.TURN_DELTA and block.last == before.boundary
-    )
-    end = withdrawn.first - 1
+    at_boundary = [block for block in snapshot.blocks if block.last == before.boundary]
+    end = next(block.first for block in at_boundary if block.type is BlockType.TURN_DELTA) - 1
     session = replace(session, boundary=end)
-    kept = sum(block.last == end and block.ordinal > 0 for block in snapshot.blocks)
-    corrections = [block for block in snapshot.blocks if block.last == before.boundary and block.ordinal]
+    kept = max((block.ordinal for block in snapshot.blocks if block.last == end), default=0)
+    corrections = [block for block in at_boundary if block.type is BlockType.CANON_CORRECTION]
     moved = tuple(
         replace(
             block,

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TypedDict
 
 from core.agents.context_builder import ContextBuilder
+from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import BlockId, RequestId, SessionId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
@@ -125,9 +126,17 @@ def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
 
 
 def submit_prompt(
-    snapshot: Snapshot, slot: Slot, text: str, now: datetime, *, is_typed: bool = True
+    snapshot: Snapshot,
+    slot: Slot,
+    text: str,
+    now: datetime,
+    *,
+    heard_by: Audience | None = None,
+    is_typed: bool = True,
 ) -> tuple[Changes, RequestId]:
     """Store the GM's prompt, and clear its composer in the same transaction.
+
+    Those present hear it, or those in `heard_by`; the one addressed always does.
 
     The same text after a failure reuses its request. Other failed requests are cancelled, and so is an end of
     the chapter that could not be completed. A text that was not typed in the composer (a retry, a script) is
@@ -139,12 +148,15 @@ def submit_prompt(
     if is_blank(text):
         raise IllegalCommandError("There is no text to send; write a prompt first.")
     require_cast(session, slot)
+    if heard_by is not None and not heard_by.is_everyone:
+        for hearer in heard_by:
+            require_cast(session, hearer)
+    audience = session.hearers_of(slot, heard_by)
     failed = snapshot.failed(ReplyRequest)
-    is_same = (slot, text, None)
-    same = next((one for one in failed if (one.slot, one.text, one.prompts) == is_same), None)
-    request = (
-        pending_again(same, now) if same else ReplyRequest(slot=slot, text=text, **new_request(session, now))
-    )
+    is_same = (slot, text, None, audience)
+    same = next((one for one in failed if (one.slot, one.text, one.prompts, one.audience) == is_same), None)
+    asked = ReplyRequest(slot=slot, text=text, audience=audience, **new_request(session, now))
+    request = pending_again(same, now) if same else asked
     others: list[Request] = [given_up(other, now) for other in failed if other is not same]
     if before.is_ending and not session.is_ending:
         others += [given_up(other, now) for other in _short_summaries(snapshot)]
@@ -225,18 +237,33 @@ def define_narrative(snapshot: Snapshot, text: str, target_words: int | None, no
     )
 
 
-def build_narrative(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
-    """Request a new draft; a failed build continues with the parts that it had."""
+def build_narrative(
+    snapshot: Snapshot, now: datetime, *, viewpoint: Slot | None = None
+) -> tuple[Changes, RequestId]:
+    """Request a new draft; a failed build from the same viewpoint continues with the parts that it had."""
     session = move(snapshot, snapshot.session, Command.BUILD_NARRATIVE, now)
+    if viewpoint is not None:
+        require_cast(session, viewpoint)
     failed = snapshot.failed(NarrativeRequest)
-    request = pending_again(failed[0], now) if failed else NarrativeRequest(**new_request(session, now))
-    return Changes(session_id=session.id, session=session, requests=(request,)), request.id
+    same = next((one for one in failed if one.viewpoint == viewpoint), None)
+    asked = NarrativeRequest(viewpoint=viewpoint, **new_request(session, now))
+    request = pending_again(same, now) if same else asked
+    others = tuple(given_up(one, now) for one in failed if one is not same)
+    return Changes(session_id=session.id, session=session, requests=(*others, request)), request.id
 
 
 def correct_canon(
-    snapshot: Snapshot, builder: ContextBuilder, text: str, prompts: PromptRange | None, now: datetime
+    snapshot: Snapshot,
+    builder: ContextBuilder,
+    text: str,
+    prompts: PromptRange | None,
+    now: datetime,
+    *,
+    audience: Audience = EVERYONE,
 ) -> Changes:
     """Store a correction of canon after the existing memory; `prompts` are those that it is about.
+
+    Only those in `audience` get it.
 
     The memory of `snapshot` must be known. Raises StoryEngineError when all corrections together are too long
     for the chapter or for an agent's model, because every later input contains all of them.
@@ -265,8 +292,9 @@ def correct_canon(
         type=BlockType.CANON_CORRECTION,
         first=session.boundary,
         last=session.boundary,
-        ordinal=snapshot.corrections + 1,
+        ordinal=snapshot.last_ordinal + 1,
         payload=correction_payload(text, session.prompt_index, prompts),
+        audience=audience,
         created_at=now,
     )
     with_blocks = builder.with_prompt_blocks(snapshot.prompt_blocks)

@@ -11,6 +11,7 @@ from core.engine.catalog import SessionCatalog
 from core.engine.queue.executor import Executor
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
+from core.engine.scene.commands import due_reveals
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
@@ -93,6 +94,7 @@ class Engine(SessionCatalog):
         """Return the exact input for the character in `slot`, without sending it."""
         snapshot = await self.load_with_memory(session_id, recent_prompts=self.choices.recent_prompts)
         commands.require_cast(snapshot.session, slot)
+        snapshot = snapshot.after(due_reveals(snapshot, self._clock()))
         builder = ContextBuilder(self.choices).with_prompt_blocks(snapshot.prompt_blocks)
         return builder.character(snapshot.known_to(slot), prompt_text)
 

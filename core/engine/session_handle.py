@@ -10,6 +10,7 @@ from functools import partial
 from core.agents.context_builder import ContextBuilder
 from core.agents.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
+from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId, SessionId, new_uuid
@@ -34,6 +35,8 @@ from core.engine.queue.worker import RequestWorker, next_request
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.save_points.auto_save import AutoSaver
+from core.engine.scene.commands import begun
+from core.engine.scene.service import Scene
 from core.engine.session_reader import SessionReader
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
@@ -78,6 +81,7 @@ class SessionHandle(SessionReader):
         self._is_closed = False
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
+        self.scene = Scene(writer, builder, clock)
         writer.on_adopted = worker.wake
         writer.on_locked_out = self._follower.start
 
@@ -132,14 +136,19 @@ class SessionHandle(SessionReader):
         """Lock tab 1 and begin the first summary."""
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock()))
 
-    async def submit_prompt(self, slot: Slot, text: str, *, is_typed: bool = True) -> RequestId:
+    async def submit_prompt(
+        self, slot: Slot, text: str, *, heard_by: Audience | None = None, is_typed: bool = True
+    ) -> RequestId:
         """Send a prompt to the character in `slot`, or queue it behind what runs.
 
+        Those present hear it, or those in `heard_by`; the character itself always does.
         `is_typed` says that the text is the content of the slot's composer, which is cleared; otherwise the
         composer keeps its other text.
         """
         return await self._ask(
-            lambda snapshot: commands.submit_prompt(snapshot, slot, text, self._clock(), is_typed=is_typed)
+            lambda snapshot: commands.submit_prompt(
+                snapshot, slot, text, self._clock(), heard_by=heard_by, is_typed=is_typed
+            )
         )
 
     def time_of_service(self, request: Request) -> datetime | None:
@@ -169,12 +178,14 @@ class SessionHandle(SessionReader):
             case ReplyRequest(prompts=PromptRange()):
                 return await self.takes.ask_again(request)
             case ReplyRequest():
-                return await self.submit_prompt(request.slot, request.text, is_typed=False)
+                return await self.submit_prompt(
+                    request.slot, request.text, heard_by=request.audience, is_typed=False
+                )
             case SummaryRequest():
                 await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
                 return request_id
             case NarrativeRequest():
-                return await self.build_narrative()
+                return await self.build_narrative(viewpoint=request.viewpoint)
             case TrialRequest():
                 raise ValueError("a test call is given up as soon as it has failed")
 
@@ -186,11 +197,15 @@ class SessionHandle(SessionReader):
         """End the chapter, after a last summary if one is needed."""
         await self._writer.apply(lambda snapshot: commands.end_chapter(snapshot, self._clock()))
 
-    async def correct_canon(self, text: str, prompts: PromptRange | None = None) -> None:
-        """Store a correction of canon, which is part of every later input."""
+    async def correct_canon(
+        self, text: str, prompts: PromptRange | None = None, *, audience: Audience = EVERYONE
+    ) -> None:
+        """Store a correction of canon, which is part of every later input of those in `audience`."""
         await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
-            lambda snapshot: commands.correct_canon(snapshot, self._builder, text, prompts, self._clock())
+            lambda snapshot: commands.correct_canon(
+                snapshot, self._builder, text, prompts, self._clock(), audience=audience
+            )
         )
 
     async def edit_prompt_blocks(self, prompt_blocks: PromptBlocks) -> None:
@@ -212,9 +227,11 @@ class SessionHandle(SessionReader):
             lambda snapshot: commands.define_narrative(snapshot, text, target_words, self._clock())
         )
 
-    async def build_narrative(self) -> RequestId:
-        """Build a new draft; earlier ones stay."""
-        return await self._ask(lambda snapshot: commands.build_narrative(snapshot, self._clock()))
+    async def build_narrative(self, *, viewpoint: Slot | None = None) -> RequestId:
+        """Build a new draft, from a character's viewpoint if one is given; earlier ones stay."""
+        return await self._ask(
+            lambda snapshot: commands.build_narrative(snapshot, self._clock(), viewpoint=viewpoint)
+        )
 
     async def reset(self) -> SessionId:
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
@@ -265,9 +282,10 @@ class SessionHandle(SessionReader):
             )
         )
 
-    async def newest_canon(self) -> Sequence[Event]:
-        """Return the newest events of the story, enough for the transcript's window."""
-        return await self._store.newest_canon(self.id, self.snapshot.session.limits.transcript)
+    async def newest_canon(self, *, known_to: Slot | None = None) -> Sequence[Event]:
+        """Return the newest events of the story, or of what a character witnessed, for the transcript."""
+        length = self.snapshot.session.limits.transcript
+        return await self._store.newest_canon(self.id, length, known_to=known_to)
 
     async def wait(self, request_id: RequestId) -> Request:
         """Wait until a request is settled and return it.
@@ -376,12 +394,18 @@ class SessionHandle(SessionReader):
         def changes(snapshot: Snapshot) -> Changes:
             made, request_id = decide(snapshot)
             asked.append(request_id)
-            first = next_request(snapshot.after(made))
-            requests = (
-                commands.begin(request, self._clock()) if request == first else request
-                for request in made.requests
+            after = snapshot.after(made)
+            first = next_request(after)
+            if first not in made.requests:
+                return made
+            begins = begun(after, first, self._clock())
+            requests = (*(request for request in made.requests if request != first), *begins.requests)
+            return replace(
+                made,
+                events=(*made.events, *begins.events),
+                canon_end=made.canon_end if begins.canon_end is None else begins.canon_end,
+                requests=requests,
             )
-            return replace(made, requests=tuple(requests))
 
         await self._writer.apply(changes)
         return asked[-1]

@@ -22,7 +22,7 @@ class SessionReader:
         """Return the stored session, without its memory."""
         return await self._store.load(self.id)
 
-    async def canon(self, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+    async def canon(self, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story."""
         return await self._store.canon(self.id, first=first, last=last)
 

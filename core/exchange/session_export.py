@@ -21,22 +21,25 @@ from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord
+from core.domain.secret import Secret
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
 from core.exchange.import_bounds import BoundExceededError, parse
 from core.store import Changes, SessionStore, Snapshot
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 
-VERSION: Final = 3
-_READABLE: Final = (1, 2, VERSION)
+VERSION: Final = 4
+_READABLE: Final = (1, 2, 3, VERSION)
 """Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
-has one take, and every block one revision."""
+has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
+everyone knows everything."""
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
 
@@ -79,6 +82,7 @@ class SessionBody:
     tab1: Tab1Inputs
     prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
     """Left out where the chapter has none: an export of it is what it always was."""
+    secrets: Annotated[tuple[Secret, ...], Field(exclude_if=not_)] = ()
     unsent: Mapping[Slot, str] = field(default_factory=dict)
     events: Annotated[tuple[Event, ...], FailFast()] = ()
     takes: tuple[int, ...] = ()
@@ -97,7 +101,7 @@ class SessionExport:
     """The exported document, with its version and the SHA-256 of its body as canonical JSON."""
 
     format: Literal["storyengine-session"] = "storyengine-session"
-    version: Literal[3] = 3
+    version: Literal[4] = 4
     sha256: str
     body: SessionBody
 
@@ -146,6 +150,7 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
         session=snapshot.session,
         tab1=snapshot.tab1,
         prompt_blocks=snapshot.prompt_blocks,
+        secrets=snapshot.secrets,
         unsent=snapshot.unsent,
         events=tuple(await store.log(session_id)),
         takes=tuple(await store.takes(session_id)) if has_changed else (),
@@ -221,6 +226,8 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_ids(_ids(body)),
         integrity.problems_of_setting(session, body.tab1, body.unsent),
         integrity.problems_of_prompt_blocks(body.prompt_blocks),
+        audience_integrity.problems_of_secrets(body.session, body.secrets),
+        audience_integrity.problems_of_reveals(body.events, body.secrets),
         integrity.problems_of_play(session, body.events, body.takes),
         integrity.problems_of_memory(session, body.blocks, body.revisions),
         integrity.problems_of_requests(session, body.requests, body.events),
@@ -249,7 +256,7 @@ def _ids(body: SessionBody) -> Iterator[Sequence[object]]:
     memory = (*body.blocks, *body.revisions)
     for records in (body.events, memory, body.drafts, body.requests, body.artifacts):
         yield [record.id for record in records]
-    yield [(block.place, block.revision) for block in memory]
+    yield [(block.first, block.place, block.revision) for block in memory]
     yield [content.hash for content in body.contents]
     yield [(call.request_id, call.attempt, call.call) for call in body.artifacts]
 
@@ -263,12 +270,17 @@ def _times(body: SessionBody) -> Iterator[datetime | None]:
 
 
 def beginning_of(
-    session: Session, tab1: Tab1Inputs, events: Sequence[Event], blocks: Sequence[MemoryBlock]
+    session: Session,
+    tab1: Tab1Inputs,
+    secrets: tuple[Secret, ...],
+    events: Sequence[Event],
+    blocks: Sequence[MemoryBlock],
 ) -> SessionBody:
     """Return a session that begins with this canon: one take of each prompt, one revision of each block."""
     return SessionBody(
         session=replace(session, canon_version=0),
         tab1=tab1,
+        secrets=secrets,
         events=tuple(replace(event, take=1) for event in events),
         blocks=tuple(replace(block, revision=1, made_from=None) for block in blocks),
     )
@@ -281,6 +293,7 @@ def as_new_session(body: SessionBody, session_id: SessionId) -> Changes:
         session=replace(body.session, id=session_id, script_key="", archived_at=None),
         tab1=body.tab1,
         prompt_blocks=body.prompt_blocks or None,
+        secrets=body.secrets or None,
         unsent=body.unsent,
         events=_moved(body.events, session_id),
         takes=dict(enumerate(body.takes, start=1)) or None,

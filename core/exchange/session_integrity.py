@@ -46,6 +46,7 @@ from core.domain.story.memory import (
     compact_json,
     corrections_length,
 )
+from core.exchange.audience_integrity import are_in_place, problems_of_lines
 from core.text.cleaning import clean_line, has_controls, is_blank
 
 _WAITING = 50
@@ -113,8 +114,11 @@ def problems_of_play(session: Session, events: Sequence[Event], takes: Sequence[
 
     A take has the GM's text, then any number of replies and system events, with at least one reply.
     """
+    opening = [event for event in events if event.prompt_index == 0]
+    yield from problems_of_lines(opening)
     counts: list[int] = []
-    for (index, take), in_take in groupby(events, key=lambda event: (event.prompt_index, event.take)):
+    played = events[len(opening) :]
+    for (index, take), in_take in groupby(played, key=lambda event: (event.prompt_index, event.take)):
         prompt, *others = in_take
         if take == 1:
             counts.append(0)
@@ -167,7 +171,7 @@ def problems_of_memory(
     if session.is_ending and state not in (SessionState.SUMMARIZING, SessionState.ACTIVE):
         yield "it is ending, and its state says otherwise"
     corrections = [block for block in blocks if block.type is BlockType.CANON_CORRECTION]
-    chain = [block for block in blocks if block.type is not BlockType.CANON_CORRECTION]
+    chain = [block for block in blocks if block.ordinal == 0]
     spans = [(block.type, block.first, block.last) for block in chain]
     if spans[:1] != [(BlockType.WORLD_CHAPTER_LOCK, 0, 0)][: int(session.tab1_locked)]:
         yield "its memory does not begin with its lock"
@@ -183,8 +187,8 @@ def problems_of_memory(
         yield "its memory is not of whole chunks, or of parts of them"
     elif state in _FINISHED and session.boundary != session.prompt_index:
         yield "it is ended, and not all of it is in memory"
-    if not _are_in_place(blocks):
-        yield "its corrections of canon do not follow the blocks that they correct, in order"
+    if not are_in_place(blocks):
+        yield "its private memory or its corrections do not follow their blocks, in order"
     if any(is_blank(str(block.payload.get("correction", ""))) for block in corrections):
         yield "a correction of canon has no text"
     if corrections_length(blocks) > LONGEST_CORRECTIONS:
@@ -204,19 +208,6 @@ def problems_of_memory(
             is_read = False
         if not is_read:
             yield f"the memory of prompts {block.first} to {block.last} is invalid"
-
-
-def _are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
-    """Whether each correction follows the block at whose end it was made, in order."""
-    last, ordinal = -1, 0
-    for block in blocks:
-        if block.type is not BlockType.CANON_CORRECTION:
-            last, ordinal = block.last, 0
-        else:
-            ordinal += 1
-        if block.place != (last, ordinal) or (ordinal and block.first != last):
-            return False
-    return True
 
 
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:

@@ -10,13 +10,14 @@ from typing import Final
 
 from db.tables.columns import Row, table_of
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
-from db.tables.session import PromptBlocksRow, SaveSlotRow, SessionRow, Tab1InputRow, UnsentTextRow
+from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
 from db.tables.story import CanonRow, EventRow, MemoryBlockRow, MemoryCanonRow, NarrativeDraftRow
 
 METADATA: Final = Row.metadata
 SESSION: Final = table_of(SessionRow)
 TAB1_INPUT: Final = table_of(Tab1InputRow)
 PROMPT_BLOCKS: Final = table_of(PromptBlocksRow)
+SECRET: Final = table_of(SecretRow)
 SAVE_SLOT: Final = table_of(SaveSlotRow)
 UNSENT_TEXT: Final = table_of(UnsentTextRow)
 EVENT: Final = table_of(EventRow)

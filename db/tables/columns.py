@@ -89,6 +89,16 @@ def json() -> Any:
     return Field(sa_type=cast(Any, JSONB()))
 
 
+def audience() -> Any:
+    """Return an audience: a bit for each slot, everyone unless said."""
+    return Field(sa_column=sa.Column(sa.SmallInteger, nullable=False, server_default=sa.text("127")))
+
+
+def is_audience(*columns: str) -> str:
+    """Return the condition that columns are audiences; one that is NULL is none."""
+    return " AND ".join(f"{column} BETWEEN 0 AND 127" for column in columns)
+
+
 def array(of: Any) -> Any:
     """Return an array."""
     return Field(sa_type=cast(Any, ARRAY(of)))

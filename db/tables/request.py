@@ -26,6 +26,7 @@ class LlmRequestRow(Row, table=True):
         CheckConstraint("kind <> 'reply' OR slot IS NOT NULL", name="speaker"),
         CheckConstraint("kind <> 'test' OR state IN ('done', 'cancelled')", name="test"),
         CheckConstraint("attempts >= 0", name="attempts"),
+        CheckConstraint(column.is_audience("audience"), name="audience"),
         CheckConstraint(
             "(from_prompt IS NULL) = (to_prompt IS NULL) AND from_prompt >= 1 AND to_prompt >= from_prompt",
             name="range",
@@ -50,6 +51,7 @@ class LlmRequestRow(Row, table=True):
     to_prompt: int | None = column.optional()
     model: str = Field(sa_type=Text, sa_column_kwargs={"server_default": sql("''")})
     continues: bool = Field(sa_column_kwargs={"server_default": sql("false")})
+    audience: int = column.audience()
     attempts: int
     retry_after: datetime | None = column.time(is_optional=True)
     error_code: str | None = Field(sa_type=Text, nullable=True)

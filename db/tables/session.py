@@ -1,10 +1,11 @@
 """The session, its tab 1, its save slots and the texts not yet sent."""
 
 from datetime import datetime
+from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, SmallInteger, Text, UniqueConstraint, text
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field
 
 from core.domain.prompt_block import (
@@ -14,6 +15,7 @@ from core.domain.prompt_block import (
     MOST_PROMPT_BLOCKS,
     MOST_VARIANTS,
 )
+from core.domain.secret import MOST_SECRETS
 from core.domain.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
@@ -52,6 +54,8 @@ class SessionRow(Row, table=True):
         # The only unique key across sessions; a server that shards by session needs it elsewhere.
         UniqueConstraint("script_key", "script_run"),
         CheckConstraint("canon_version >= 0", name="canon_version"),
+        CheckConstraint(column.is_audience("present"), name="present"),
+        CheckConstraint("jsonb_typeof(private_pins) = 'object'", name="private_pins"),
         CheckConstraint(
             "branched_at >= 0 AND (branched_from IS NOT NULL OR branched_at = 0)", name="branched_at"
         ),
@@ -72,6 +76,10 @@ class SessionRow(Row, table=True):
     branched_from: UUID | None = column.optional()
     branched_at: int = Field(sa_column_kwargs={"server_default": text("0")})
     pinned: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
+    present: int = column.audience()
+    private_pins: dict[str, int] = Field(
+        sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
+    )
     struck: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
     slots: list[int] = column.array(SmallInteger)
     names: dict[str, str] = column.json()
@@ -135,6 +143,26 @@ class UnsentTextRow(Row, table=True):
     session_id: UUID = column.key()
     slot: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
     text: str = column.text()
+
+
+class SecretRow(Row, table=True):
+    """One secret of a chapter; a trigger keeps it once the chapter is locked."""
+
+    __tablename__ = "secret"
+    __table_args__ = (
+        column.of_session(),
+        CheckConstraint(f"number BETWEEN 1 AND {MOST_SECRETS}", name="number"),
+        CheckConstraint("text ~ '[^[:space:]]'", name="text"),
+        CheckConstraint(column.is_audience("known_by", "reveal_to"), name="audiences"),
+        CheckConstraint("(reveal_at IS NULL) = (reveal_to IS NULL) AND reveal_at >= 1", name="reveal"),
+    )
+
+    session_id: UUID = column.key()
+    number: int = Field(primary_key=True, sa_type=SmallInteger, sa_column_kwargs={"autoincrement": False})
+    text: str = column.text()
+    known_by: int = column.small()
+    reveal_at: int | None = column.optional()
+    reveal_to: int | None = column.small(is_optional=True)
 
 
 class PromptBlocksRow(Row, table=True):

@@ -15,7 +15,7 @@ from db.tables.columns import Row
 
 
 class EventRow(Row, table=True):
-    """The log: every take of every prompt (design 12).
+    """The log: every take of every prompt (design 12), and the lines between prompts (design 13).
 
     `needs` and `needs_take` are what must exist first: for a reply the GM's text of its take, for that text
     the take before, and for the first take the prompt before.
@@ -31,8 +31,22 @@ class EventRow(Row, table=True):
         Index("ix_event_needs", "session_id", "needs", "needs_take"),
         CheckConstraint("take >= 1", name="take"),
         column.one_of("role", Role),
-        CheckConstraint("prompt_index >= 1", name="prompt_index"),
-        CheckConstraint("ordinal >= 0 AND (ordinal = 0) = (role = 'user')", name="ordinal"),
+        Index(
+            "ix_event_secret",
+            "session_id",
+            "prompt_index",
+            postgresql_where=sql("role = 'system' AND metadata ? 'secret'"),
+        ),
+        CheckConstraint(
+            "CASE WHEN role = 'system' THEN prompt_index >= 0 ELSE prompt_index >= 1 END", name="prompt_index"
+        ),
+        CheckConstraint(
+            "ordinal >= 0 AND CASE WHEN prompt_index = 0 THEN true ELSE (ordinal = 0) = (role = 'user') END",
+            name="ordinal",
+        ),
+        CheckConstraint("prompt_index > 0 OR take = 1", name="opening"),
+        CheckConstraint("role <> 'system' OR slot IS NULL", name="line"),
+        CheckConstraint(column.is_audience("audience"), name="audience"),
         CheckConstraint("slot BETWEEN 1 AND 7", name="slot"),
         CheckConstraint("role <> 'agent' OR slot IS NOT NULL", name="speaker"),
     )
@@ -47,10 +61,11 @@ class EventRow(Row, table=True):
     text: str = column.text()
     # SQLModel reserves the attribute `metadata`.
     extra: dict[str, object] = Field(sa_column=Column("metadata", JSONB, nullable=False))
+    audience: int = column.audience()
     created_at: datetime = column.time()
     asked: int | None = column.generated("CASE WHEN ordinal = 0 THEN prompt_index END")
     needs: int | None = column.generated(
-        "CASE WHEN ordinal = 0 AND take = 1 THEN NULLIF(prompt_index - 1, 0) ELSE prompt_index END"
+        "CASE WHEN ordinal > 0 OR take > 1 THEN prompt_index WHEN prompt_index > 1 THEN prompt_index - 1 END"
     )
     needs_take: int | None = column.generated(
         "CASE WHEN ordinal = 0 THEN GREATEST(take - 1, 1) ELSE take END", kind=SmallInteger
@@ -58,7 +73,7 @@ class EventRow(Row, table=True):
 
 
 class CanonRow(Row, table=True):
-    """The take that counts at each prompt, from 1 without a gap.
+    """The take that counts at each prompt, from 1 without a gap; 0 are the lines before the first prompt.
 
     Rows beyond the session's `prompt_index` are prompts that were undone and can be redone.
     """
@@ -74,21 +89,28 @@ class CanonRow(Row, table=True):
     session_id: UUID = column.key()
     prompt_index: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
     take: int = column.small()
-    follows: int | None = column.generated("NULLIF(prompt_index - 1, 0)")
+    follows: int | None = column.generated("CASE WHEN prompt_index > 1 THEN prompt_index - 1 END")
 
 
 class MemoryBlockRow(Row, table=True):
     """Structured memory: every revision of every block.
 
-    The lock is 0 to 0. Lock and deltas have ordinal 0; corrections of canon made at the end of one of them
-    have ordinals 1, 2, 3 …
+    The lock is 0 to 0. Lock and deltas have ordinal 0; the private deltas of the same prompts, and then
+    corrections of canon made at their end, have ordinals 1, 2, 3 …
     """
 
     __tablename__ = "memory_block"
     __table_args__ = (
         column.of_session(),
         column.times("created_at"),
-        UniqueConstraint("session_id", "to_prompt", "ordinal", "revision"),
+        UniqueConstraint(
+            "session_id",
+            "from_prompt",
+            "to_prompt",
+            "ordinal",
+            "revision",
+            name="uq_memory_block_revision",
+        ),
         UniqueConstraint(
             "session_id", "block_id", "from_prompt", "to_prompt", "ordinal", name="uq_memory_block_place"
         ),
@@ -102,7 +124,12 @@ class MemoryBlockRow(Row, table=True):
             " ELSE from_prompt >= 1 AND to_prompt >= from_prompt END",
             name="range",
         ),
-        CheckConstraint("ordinal >= 0 AND (ordinal > 0) = (type = 'canon_correction')", name="ordinal"),
+        CheckConstraint(
+            "ordinal >= 0 AND CASE type WHEN 'canon_correction' THEN ordinal > 0"
+            " WHEN 'world_chapter_lock' THEN ordinal = 0 ELSE true END",
+            name="ordinal",
+        ),
+        CheckConstraint(column.is_audience("audience"), name="audience"),
     )
 
     session_id: UUID = column.key()
@@ -117,13 +144,14 @@ class MemoryBlockRow(Row, table=True):
     revision: int = Field(sa_column_kwargs={"server_default": sql("1")})
     made_from: UUID | None = column.optional()
     is_by_gm: bool = Field(sa_column_kwargs={"server_default": sql("false")})
+    audience: int = column.audience()
 
 
 class MemoryCanonRow(Row, table=True):
     """The block that counts at each place of memory. Each delta `follows` the block that ends just before it.
 
-    Unique ends and that foreign key make lock and deltas one chain without gaps or overlaps; corrections
-    follow the block at whose end they were made.
+    Unique ends and that foreign key make lock and deltas one chain without gaps or overlaps; private deltas
+    and corrections follow the block at whose end they stand.
     """
 
     __tablename__ = "memory_canon"

@@ -8,6 +8,7 @@ from datetime import datetime
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
+from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.store import Changes, Lease, Snapshot
 from tests.store.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
@@ -79,7 +80,9 @@ class FaultyStore(MemoryStore):
         await super().archive(session_id, at)
         self.snapshot = replace(self.snapshot, session=self._one.session)
 
-    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+    async def newest_canon(
+        self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
+    ) -> Sequence[Event]:
         return await self.canon(session_id)
 
     def follow(self, session_id: SessionId) -> AbstractAsyncContextManager[AsyncIterator[None]]:

@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
-from core.context.visibility import Knowledge, known_to
+from core.context.visibility import CharacterKnowledge, known_to
 from core.domain.cast import Cast
 from core.domain.ids import BlockId, EventId, SessionId
 from core.domain.session import Session, Tab1Inputs
@@ -194,6 +194,6 @@ def known(
     *,
     slot: Slot = Slot.RED,
     tab1: Tab1Inputs = TAB1,
-) -> Knowledge:
+) -> CharacterKnowledge:
     """What a character of the session knows."""
     return known_to(Cast(mine, tab1)[slot], mine, blocks, recent)

@@ -83,7 +83,7 @@ async def test_inputs_with_corrections_have_the_same_bytes_after_a_restart(store
         await session.correct_canon("And it hums.")
         before, blocks = input_of(session), session.snapshot.blocks
     async with window(store, None, session.id) as again:
-        assert again.snapshot.corrections == 2
+        assert again.snapshot.last_ordinal == 2
         await play(again, 0)
         memory = await store.memory(session.id)
         now = replace(again.snapshot, blocks=tuple(memory))

@@ -118,7 +118,7 @@ class EventOfTomorrow(Event):
 class SessionOfTomorrow(Session):
     """A session with a field more."""
 
-    present: tuple[int, ...] = ()
+    weather: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

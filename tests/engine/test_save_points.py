@@ -366,7 +366,7 @@ async def test_the_next_slot_reads_only_what_is_new_and_says_the_same(
     class Counting(Wrapped):
         first: list[int]
 
-        async def canon(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Any:
+        async def canon(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Any:
             self.first.append(first)
             return await self._inner.canon(session_id, first=first, last=last)
 

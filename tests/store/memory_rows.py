@@ -9,6 +9,7 @@ from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, Se
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
+from core.domain.secret import Secret, reveals_in
 from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
@@ -66,6 +67,7 @@ class Rows:
     tab1: Tab1Inputs
     script_run: int = 0
     prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
+    secrets: tuple[Secret, ...] = ()
     unsent: dict[Slot, str] = field(default_factory=dict)
     events: dict[EventId, Event] = field(default_factory=dict)
     blocks: dict[BlockId, MemoryBlock] = field(default_factory=dict)
@@ -88,6 +90,8 @@ class Rows:
         self.tab1 = changes.tab1 or self.tab1
         if changes.prompt_blocks is not None:
             self.prompt_blocks = changes.prompt_blocks
+        if changes.secrets is not None:
+            self.secrets = changes.secrets
         self.unsent.update(changes.unsent)
         for request in changes.requests:
             born = self.requests.get(request.id, request).created_at
@@ -98,7 +102,10 @@ class Rows:
             self.artifacts.setdefault(artifact.id, artifact)
         for event in changes.events:
             self.events.setdefault(event.id, event)
-        self.takes |= changes.takes or {event.prompt_index: event.take for event in changes.events}
+        takes = {event.prompt_index: event.take for event in changes.events}
+        if changes.takes is not None:
+            takes = {0: 1, **changes.takes} if 0 in takes else dict(changes.takes)
+        self.takes |= takes
         if changes.canon_end is not None:
             self.takes = {index: take for index, take in self.takes.items() if index <= changes.canon_end}
         for block in (*changes.blocks, *changes.revisions):
@@ -121,13 +128,19 @@ class Rows:
             session=self.session,
             tab1=self.tab1,
             prompt_blocks=self.prompt_blocks,
+            secrets=self.secrets,
+            reveals=reveals_in(event for event in self.canon if event.prompt_index <= last)
+            if self.secrets
+            else (),
             unsent={slot: text for slot, text in self.unsent.items() if text},
-            recent=tuple(event for event in self.canon if start < event.prompt_index <= last),
+            recent=tuple(
+                event for event in self.canon if event.summarised_with > start and event.prompt_index <= last
+            ),
             undone=tuple(event for event in self.canon if event.prompt_index > last),
             takes={index: take for index, take in counts if take > 1 or index > last},
             requests=tuple(sorted(kept, key=lambda request: request.id)),
             draft_count=len(self.drafts),
-            corrections=max((block.ordinal for block in at_boundary), default=0),
+            last_ordinal=max((block.ordinal for block in at_boundary), default=0),
             is_memory_known=False,
             recent_prompts=recent_prompts,
         )

@@ -16,6 +16,7 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
+from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
@@ -124,10 +125,10 @@ class MemoryStore:
         return compact_old_deltas(tuple(rows.memory), full_deltas_from(rows.session))
 
     async def blocks(
-        self, session_id: SessionId, *, after: int = -1, corrections: int = 0
+        self, session_id: SessionId, *, after: int = -1, ordinal: int = 0
     ) -> Sequence[MemoryBlock]:
         memory = (await self._found(session_id)).memory
-        return [block for block in memory if (block.last, block.ordinal) > (after, corrections)]
+        return [block for block in memory if (block.last, block.ordinal) > (after, ordinal)]
 
     async def revisions(self, session_id: SessionId) -> Sequence[MemoryBlock]:
         rows = await self._found(session_id)
@@ -163,25 +164,29 @@ class MemoryStore:
         del self.database.sessions[session_id]
         self.database.notify(session_id)
 
-    async def log(self, session_id: SessionId, *, first: int = 1, last: int | None = None) -> Sequence[Event]:
+    async def log(self, session_id: SessionId, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         end = float("inf") if last is None else last
         log = (await self._found(session_id)).log
         return [event for event in log if first <= event.prompt_index <= end]
 
     async def takes(self, session_id: SessionId) -> Sequence[int]:
         takes = (await self._found(session_id)).takes
-        return [takes[index] for index in sorted(takes)]
+        return [takes[index] for index in sorted(takes) if index]
 
     async def canon(
-        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
     ) -> Sequence[Event]:
         rows = await self._found(session_id)
         end = rows.session.prompt_index if last is None else min(last, rows.session.prompt_index)
         return [event for event in rows.canon if first <= event.prompt_index <= end]
 
-    async def newest_canon(self, session_id: SessionId, max_chars: int) -> Sequence[Event]:
+    async def newest_canon(
+        self, session_id: SessionId, max_chars: int, *, known_to: Slot | None = None
+    ) -> Sequence[Event]:
         newest: list[Event] = []
         for event in reversed(await self.canon(session_id)):
+            if known_to is not None and known_to not in event.audience:
+                continue
             if sum(len(newer.text) for newer in newest) > max_chars:
                 break
             newest.append(event)

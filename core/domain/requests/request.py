@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Final, TypeVar
 
+from core.domain.audience import EVERYONE, UnlessEveryone
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
@@ -93,6 +94,8 @@ class ReplyRequest(RequestBase):
     """The model for this request alone; empty for the one that the character has."""
     continues: bool = False
     """Whether the answer continues the reply that the prompt has, as a further take."""
+    audience: UnlessEveryone = EVERYONE
+    """Those who hear the prompt and its reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +117,8 @@ class NarrativeRequest(RequestBase):
     kind: ClassVar[RequestKind] = RequestKind.NARRATIVE
 
     priority: int = KIND_SPECS[RequestKind.NARRATIVE].priority
+    viewpoint: Slot | None = None
+    """The character from whose viewpoint it is written, from what that character knows; None for the GM's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,10 +143,12 @@ class RequestRecord:
     kind: RequestKind
     state: RequestState = RequestState.PENDING
     slot: Slot | None = None
+    """Who is asked; of a narrative the viewpoint."""
     text: str = ""
     prompts: PromptRange | None = None
     model: str = ""
     continues: bool = False
+    audience: UnlessEveryone = EVERYONE
     attempts: int = 0
     retry_after: datetime | None = None
     error_code: ErrorCode | None = None
@@ -154,6 +161,8 @@ class RequestRecord:
         """Return the record of a request, without its priority."""
         shared: dict[str, Any] = {name: getattr(request, name) for name in _SHARED}
         shared |= {name: getattr(request, name) for name in _OF_REPLIES if hasattr(request, name)}
+        if isinstance(request, NarrativeRequest):
+            shared["slot"] = request.viewpoint
         return cls(kind=request.kind, **shared)
 
     def request(self, priority: int | None = None) -> Request:
@@ -165,19 +174,24 @@ class RequestRecord:
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
         if self.kind is RequestKind.REPLY and self.slot is not None:
             return ReplyRequest(**{name: getattr(self, name) for name in _OF_REPLIES}, **shared)
-        if self.slot is not None or self.text or self.continues or self.kind is RequestKind.REPLY:
+        is_reply = self.kind is RequestKind.REPLY or (
+            self.slot is not None and self.kind is not RequestKind.NARRATIVE
+        )
+        if is_reply or self.text or self.continues or not self.audience.is_everyone:
             raise ValueError("a call has the text or the character of another kind")
         if self.kind is RequestKind.SUMMARY and self.prompts is not None:
             return SummaryRequest(prompts=self.prompts, model=self.model, **shared)
         if self.prompts is not None or self.model or self.kind is RequestKind.SUMMARY:
             raise ValueError("a summary covers no prompts, or a call that is not a summary covers some")
+        if self.kind is RequestKind.NARRATIVE:
+            return NarrativeRequest(viewpoint=self.slot, **shared)
         return _PLAIN[self.kind](**shared)
 
 
 _SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name != "priority")
-_OF_REPLIES: Final = ("slot", "text", "prompts", "model", "continues")
-_PLAIN: Final[Mapping[RequestKind, type[LockRequest | NarrativeRequest | TrialRequest]]] = {
-    kind.kind: kind for kind in (LockRequest, NarrativeRequest, TrialRequest)
+_OF_REPLIES: Final = ("slot", "text", "prompts", "model", "continues", "audience")
+_PLAIN: Final[Mapping[RequestKind, type[LockRequest | TrialRequest]]] = {
+    kind.kind: kind for kind in (LockRequest, TrialRequest)
 }
 
 

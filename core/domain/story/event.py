@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from core.domain.audience import EVERYONE, UnlessEveryone
 from core.domain.ids import EventId, SessionId
 from core.domain.slot import Slot
 
@@ -13,6 +14,10 @@ REPEATS: Final = "repeats"
 """Key in `metadata` for what a reply only repeats, in words, where no better one came."""
 REQUEST_ID: Final = "request_id"
 """The key under which `metadata` names the request."""
+SECRET: Final = "secret"
+"""Key in `metadata` for the number of the secret that an event reveals."""
+PRESENT: Final = "present"
+"""Key in `metadata` of the GM's text for the mask of those who were present, unless everyone was."""
 
 
 class Role(StrEnum):
@@ -25,7 +30,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """The GM's text (`ordinal` 0) or a reply to it (1, 2, …) in one take of a prompt (design 12)."""
+    """The GM's text (`ordinal` 0), a reply to it or a line after it (1, 2, …) in one take of a prompt.
+
+    A line is an event of role `system`: narration of the GM, a roll, a revealed secret. It calls nobody.
+    Lines before the first prompt have prompt index 0, take 1, and ordinals from 0.
+    """
 
     id: EventId
     session_id: SessionId
@@ -36,12 +45,28 @@ class Event:
     slot: Slot | None
     text: str
     metadata: Mapping[str, object] = field(default_factory=dict)
+    audience: UnlessEveryone = EVERYONE
+    """Those who witness it (design 13)."""
     created_at: datetime
 
     @property
     def place(self) -> tuple[int, int]:
         """The sort key of canon."""
         return self.prompt_index, self.ordinal
+
+    @property
+    def summarised_with(self) -> int:
+        """The prompt in whose chunk it is summarised: its own, or for a line the one that comes after it.
+
+        So memory that ends with a prompt never depends on whether a line was added after that prompt.
+        """
+        return self.prompt_index + 1 if self.role is Role.SYSTEM else self.prompt_index
+
+    @property
+    def reveals(self) -> int | None:
+        """The number of the secret that it reveals; None for every other event."""
+        number = self.metadata.get(SECRET)
+        return number if isinstance(number, int) and self.role is Role.SYSTEM else None
 
     @property
     def request_id(self) -> str:

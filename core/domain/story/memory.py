@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.domain.audience import EVERYONE, UnlessEveryone
 from core.domain.ids import BlockId, SessionId
 from core.domain.limits import LONGEST_CORRECTION
 from core.domain.prompt_range import PromptRange
@@ -207,8 +208,10 @@ class BlockType(StrEnum):
 class MemoryBlock:
     """One JSON object of structured memory; append-only.
 
-    The lock covers no prompts: its range is 0 to 0. Nor does a correction: `first` and `last` are the
-    boundary when it was made, and `ordinal` is its number there, from 1. `payload` is the validated object,
+    The lock covers no prompts: its range is 0 to 0. A chunk that was not witnessed by the same characters
+    has a delta for each audience: that of the widest has `ordinal` 0, and private ones follow it. A
+    correction covers no prompts either: `first` and `last` are the boundary when it was made. `ordinal`
+    numbers all that ends at one boundary. `payload` is the validated object,
     its keys in the model's order. `json_text` is the text it was parsed from; empty if that is the compact
     JSON of `payload`.
     """
@@ -228,6 +231,8 @@ class MemoryBlock:
     """The block before it when it was made; None where that is not known or there was none."""
     is_by_gm: bool = False
     """Whether the GM edited it; otherwise a model wrote it, but for corrections."""
+    audience: UnlessEveryone = EVERYONE
+    """Its label: only those in it may know it (design 13)."""
 
     @property
     def place(self) -> tuple[int, int]:

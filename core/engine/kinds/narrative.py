@@ -35,7 +35,8 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         session = job.snapshot.session
         events = await job.store.canon(session.id)
         blocks = await job.store.blocks(session.id)
-        plan = job.builder.plan_narrative(session, blocks, events, session.definition, session.target_words)
+        knowledge = job.snapshot.chapter_known_to(request.viewpoint, blocks, events)
+        plan = job.builder.plan_narrative(knowledge, session.definition, session.target_words)
         if not plan:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
         written = await _written_parts(job.store, request)
@@ -43,7 +44,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         model = ""
         for part in plan:
             context = job.builder.narrative_part(
-                session, blocks, part, session.definition, texts[-1] if texts else ""
+                knowledge, part, session.definition, texts[-1] if texts else ""
             )
             choice = job.calls.config_of(context)
             earlier = written.get(input_hash(model_request(context, choice)))
@@ -60,7 +61,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             await job.save(partial(_provenance, request, result.call_records.noting(cut)))
             texts.append(prose)
             model = result.model
-        block_ids = tuple(block.id for block in blocks)
+        block_ids = tuple(block.id for block in blocks if request.viewpoint in (None, *block.audience))
         whole = "\n\n".join(texts)
         return NarrativeMade(whole, model, session.definition, session.target_words, block_ids), CallRecords()
 

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import StoryEngineError
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
+from core.domain.story.memory import MemoryBlock
 from core.engine.canon import Origin
 
 
@@ -32,12 +34,15 @@ class ReplyMade:
 class SummaryMade:
     """A validated delta of agent 8; the fields are those of `MemoryBlock`.
 
-    `prompts` are those that it covers; None for all that were requested.
+    `prompts` are those that it covers; None for all that were requested. `parts` are the deltas for wider
+    audiences, which are stored already and become canon with it.
     """
 
     payload: Mapping[str, object]
     json_text: str = ""
     prompts: PromptRange | None = None
+    audience: Audience = EVERYONE
+    parts: tuple[MemoryBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

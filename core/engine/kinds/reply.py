@@ -10,7 +10,7 @@ from core.config.models import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
-from core.domain.slot import Slot, slot_after
+from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.engine.canon import Origin, before_newest, new_take, withdraw_newest
 from core.engine.kinds.base import Job, KindHandler, with_model
@@ -71,7 +71,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             index = done.prompts.last
             if index != session.prompt_index:
                 raise ValueError(f"a take of prompt {index}, which is not the newest")
-        session = replace(session, prompt_index=index, next_slot=slot_after(done.slot, session.slots))
+        session = replace(session, prompt_index=index, next_slot=session.speaker_after(done.slot))
         text, origin = made.text, made.origin
         if done.continues:
             text, origin = f"{_reply_at(snapshot, index)} {text}", Origin.CONTINUED
@@ -80,8 +80,18 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return replace(
             withdrawn,
             session=session,
-            events=take.events(
-                done.text, done.slot, text, request_id=str(done.id), origin=origin, repeats=made.repeats
+            events=(
+                *take.events(
+                    done.text,
+                    done.slot,
+                    text,
+                    request_id=str(done.id),
+                    audience=done.audience,
+                    present=session.present,
+                    origin=origin,
+                    repeats=made.repeats,
+                ),
+                *take.lines_of(snapshot),
             ),
             canon_end=index if snapshot.undone else None,
             requests=(replace(done, prompts=PromptRange(index, index)), *due),
@@ -115,7 +125,7 @@ def _text_at(snapshot: Snapshot, index: int) -> str:
 
 
 def _reply_at(snapshot: Snapshot, index: int) -> str:
-    replies = (event for event in snapshot.recent if event.prompt_index == index and event.ordinal == 1)
+    replies = (event for event in snapshot.recent if event.place == (index, 1))
     return next((event.text.rstrip() for event in replies), "")
 
 

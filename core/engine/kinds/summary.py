@@ -3,10 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from core.agents import context_summary
+from core.agents.json_output import ParsedMemory
+from core.context.visibility import Knowledge
+from core.domain.audience import Audience, widest_first
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId, new_uuid
+from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import SummaryRequest
 from core.domain.session import Session
 from core.domain.state_machine import Command
@@ -16,7 +21,7 @@ from core.engine.canon import block_before
 from core.engine.kinds.base import Job, KindHandler, with_model
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
-from core.engine.moves import move_and_summarise
+from core.engine.moves import move_and_summarise, provenance
 from core.gateway.call_records import CallRecords
 from core.store import Changes, Snapshot
 
@@ -25,60 +30,55 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
     """Handles summary requests."""
 
     async def run(self, job: Job, request: SummaryRequest) -> tuple[SummaryMade | Failed, CallRecords]:
-        """Summarise as many prompts, from the first, as fit into one input.
+        """Summarise as many prompts, from the first, as fit into one input: once for each audience.
 
-        A block that is built again is made from the memory before it, and of all of its prompts.
+        Each delta but the last is stored as soon as it is made, and an attempt after a crash goes on with the
+        next one. A block that is built again is made from the memory before it, and of all of its prompts.
         """
-        session, blocks = job.snapshot.session, job.snapshot.blocks
-        events: Sequence[Event] = job.snapshot.recent
-        if _is_rebuilt(session, request):
+        snapshot, blocks = job.snapshot, job.snapshot.blocks
+        events: Sequence[Event] = snapshot.recent
+        is_rebuilt = _is_rebuilt(snapshot.session, request)
+        if is_rebuilt:
             first, last = request.prompts.first, request.prompts.last
             blocks = tuple(block for block in blocks if block.last < first)
-            session = replace(session, boundary=first - 1)
-            events = await job.store.canon(session.id, first=first, last=last)
-        events = [event for event in events if event.prompt_index in request.prompts]
-        chunk = job.builder.fitting_chunk(session, blocks, request.prompts, events)
-        if chunk != request.prompts and _is_rebuilt(job.snapshot.session, request):
+            snapshot = replace(snapshot, session=replace(snapshot.session, boundary=first - 1))
+            events = await job.store.canon(snapshot.session.id, first=first - 1, last=last)
+        events = context_summary.events_of(request.prompts, events)
+        everything = snapshot.chapter_known_to(None, blocks, events)
+        chunk = job.builder.fitting_chunk(everything, request.prompts)
+        if chunk != request.prompts and is_rebuilt:
             return Failed(StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)), CallRecords()
-        context = job.builder.summary(session, blocks, chunk, events)
-        length = len(context_summary.chunk_text(session, chunk, events))
-        choice = with_model(job.calls.config_of(context), request.model)
-        made, call_records = await make_memory(
-            context,
-            job.calls,
-            lambda text: context_summary.parse(text, session, chunk, length, choice.style),
-            choice,
-        )
+        *wider, narrowest = widest_first(event.audience for event in context_summary.events_of(chunk, events))
+        parts = await _stored_parts(job, chunk) if wider else []
+        for audience in wider[len(parts) :]:
+            made, call_records = await _summarised(
+                job, request, snapshot.known_to_all_of(audience, (*blocks, *parts), events), chunk
+            )
+            if isinstance(made, Failed):
+                return made, call_records
+            parts.append(_block(snapshot, made, chunk, audience, parts, request.updated_at))
+            await job.save(partial(_part_stored, request, parts[-1], call_records))
+        knowledge = snapshot.known_to_all_of(narrowest, (*blocks, *parts), events)
+        made, call_records = await _summarised(job, request, knowledge, chunk)
         if isinstance(made, Failed):
             return made, call_records
-        return SummaryMade(made.payload, made.json_text, chunk), call_records
+        return SummaryMade(made.payload, made.json_text, chunk, narrowest, tuple(parts)), call_records
 
     def settle(self, snapshot: Snapshot, done: SummaryRequest, made: SummaryMade, now: datetime) -> Changes:
-        """Store the delta and move the boundary, with a request for the next summary if one is due.
+        """Store the last delta and move the boundary, with a request for the next summary if one is due.
 
         A block that is built again replaces its earlier revision in canon, and the boundary stays.
         """
         chunk = made.prompts or done.prompts
         before = snapshot.session
+        block = _block(snapshot, made, chunk, made.audience, made.parts, now)
         if _is_rebuilt(before, done):
             session = replace(before, canon_version=before.canon_version + 1)
         else:
             session = replace(before, boundary=chunk.last)
-        block = MemoryBlock(
-            id=BlockId(new_uuid()),
-            session_id=session.id,
-            type=BlockType.TURN_DELTA,
-            first=chunk.first,
-            last=chunk.last,
-            payload=made.payload,
-            json_text=made.json_text,
-            revision=session.canon_version + 1,
-            made_from=block_before(snapshot.blocks, chunk.first),
-            created_at=now,
-        )
         session, due = move_and_summarise(snapshot, session, Command.SUMMARY_STORED, now)
         requests = (replace(done, prompts=chunk), *due)
-        return Changes(session_id=session.id, session=session, blocks=(block,), requests=requests)
+        return Changes(session_id=session.id, session=session, blocks=(*made.parts, block), requests=requests)
 
     def is_done(self, request: SummaryRequest, changes: Changes) -> bool:
         """Whether its prompts are in memory."""
@@ -89,3 +89,66 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
 
 def _is_rebuilt(session: Session, request: SummaryRequest) -> bool:
     return request.prompts.last <= session.boundary
+
+
+async def _summarised(
+    job: Job, request: SummaryRequest, knowledge: Knowledge, chunk: PromptRange
+) -> tuple[ParsedMemory | Failed, CallRecords]:
+    """Request the delta of a chunk for those who have this knowledge."""
+    context = job.builder.summary(knowledge, chunk)
+    length = len(context_summary.chunk_text(knowledge.session, chunk, knowledge.events))
+    choice = with_model(job.calls.config_of(context), request.model)
+    return await make_memory(
+        context,
+        job.calls,
+        lambda text: context_summary.parse(text, knowledge.session, chunk, length, choice.style),
+        choice,
+    )
+
+
+async def _stored_parts(job: Job, chunk: PromptRange) -> list[MemoryBlock]:
+    """Return the deltas of a chunk that an earlier attempt has stored, in order.
+
+    A change of canon gives later blocks another revision, so those of an older canon are not among them.
+    """
+    session = job.snapshot.session
+    return [
+        block
+        for block in await job.store.revisions(session.id)
+        if (block.first, block.last) == (chunk.first, chunk.last) and block.revision == _revision(session)
+    ]
+
+
+def _part_stored(
+    request: SummaryRequest, part: MemoryBlock, call_records: CallRecords, _: Snapshot
+) -> Changes:
+    return replace(provenance(request, call_records), revisions=(part,))
+
+
+def _revision(session: Session) -> int:
+    return session.canon_version + 1
+
+
+def _block(
+    snapshot: Snapshot,
+    made: ParsedMemory | SummaryMade,
+    chunk: PromptRange,
+    audience: Audience,
+    parts: Sequence[MemoryBlock],
+    now: datetime,
+) -> MemoryBlock:
+    """Return the next delta of a chunk, after `parts`."""
+    return MemoryBlock(
+        id=BlockId(new_uuid()),
+        session_id=snapshot.session.id,
+        type=BlockType.TURN_DELTA,
+        first=chunk.first,
+        last=chunk.last,
+        payload=made.payload,
+        json_text=made.json_text,
+        ordinal=len(parts),
+        revision=_revision(snapshot.session),
+        made_from=parts[-1].id if parts else block_before(snapshot.blocks, chunk.first),
+        audience=audience,
+        created_at=now,
+    )

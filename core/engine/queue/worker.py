@@ -22,6 +22,7 @@ from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.moves import may_summarise_early, provenance, retry_time
 from core.engine.queue.executor import Executor
 from core.engine.recovery import recover
+from core.engine.scene.commands import begun
 from core.engine.sync.notifications import StorageTrouble
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.transitions import settle
@@ -249,8 +250,9 @@ def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     request = next_request(snapshot)
     if request is None or request.id != request_id:
         raise _NotItsTurnError
-    requests = () if request.is_processing else (commands.begin(request, now),)
-    return Changes(session_id=request.session_id, requests=requests)
+    if request.is_processing:
+        return Changes(session_id=request.session_id)
+    return begun(snapshot, request, now)
 
 
 def next_request(snapshot: Snapshot) -> Request | None:

@@ -21,13 +21,15 @@ from core.domain.save_point import (
     SavePointDamagedError,
     chained,
     content_of,
+    events_at,
+    lines_after,
     make_save_point,
     memory_at,
     number_for_automatic,
 )
 from core.domain.session import Session, title_from
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.registry import handler_of
 from core.exchange.session_export import SessionBody, as_new_session, beginning_of
@@ -120,15 +122,22 @@ class SavePoints:
         if known is not None and known.session.canon_version != session.canon_version:
             known = None
         chains = known.chains if known else Chains(version=LINKS)
-        before = known.session.prompt_index if known else 0
+        before, seen_lines = (known.session.prompt_index, known.lines) if known else (0, 0)
         events, takes = chains.events, dict(known.takes) if known else {}
+        lines = 0
         async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
+            lines = lines_after(batch, session.prompt_index)
+            if known:
+                # Of the last prompt of the earlier save point only the lines added since are new.
+                earlier = [event for event in batch if event.prompt_index == before]
+                later = [event for event in earlier if event.role is Role.SYSTEM][seen_lines:]
+                batch = (*later, *(event for event in batch if event.prompt_index > before))
             events = await asyncio.to_thread(chained, events, batch)
             takes |= {event.prompt_index: event.take for event in batch if event.take > 1}
         place = (
             (known.session.boundary, known.corrections) if known and known.session.tab1_locked else (-1, 0)
         )
-        new_blocks = await self._blocks(session, snapshot.corrections, after=place)
+        new_blocks = await self._blocks(session, snapshot.last_ordinal, after=place)
         past = await self._store.revisions(session_id) if session.canon_version and known is None else ()
         blocks = await asyncio.to_thread(chained, chains.blocks, new_blocks)
         drafts = chains.drafts
@@ -139,9 +148,11 @@ class SavePoints:
             session=session,
             tab1=snapshot.tab1,
             prompt_blocks=snapshot.prompt_blocks,
+            secrets=snapshot.secrets,
+            lines=lines,
             unsent=snapshot.unsent,
             draft_count=snapshot.draft_count,
-            corrections=snapshot.corrections,
+            corrections=snapshot.last_ordinal,
             takes=takes,
             revisions=_revisions(known.revisions if known else (), new_blocks, past),
             chains=Chains(version=LINKS, events=events, blocks=blocks, drafts=drafts),
@@ -155,11 +166,11 @@ class SavePoints:
         chain = EMPTY_CHAIN
         events: list[Event] = []
         async for log in _batches(self._store.log, slot.session_id, 0, session.prompt_index):
-            batch = [event for event in log if event.take == content.takes.get(event.prompt_index, 1)]
+            batch = events_at(content, log)
             chain = await asyncio.to_thread(chained, chain, batch, version)
             events += batch
         stored = await self._store.blocks(slot.session_id)
-        blocks = memory_at(content, (*stored, *await self._store.revisions(slot.session_id)))
+        blocks = memory_at(content, (*await self._store.revisions(slot.session_id), *stored))
         drafts = await self._drafts(slot.session_id, content.draft_count)
         chains = Chains(
             version=version,
@@ -171,19 +182,17 @@ class SavePoints:
             raise SavePointDamagedError(slot.number, "the story up to it is not what it was")
         title = title_from(session.title, content.tab1.chapter, content.tab1.world)
         session = replace(session, title=title_with(title, slot.label), updated_at=self._clock())
-        body = beginning_of(session, content.tab1, events, blocks)
+        body = beginning_of(session, content.tab1, content.secrets, events, blocks)
         # Requests and provenance stay with the session that made the calls.
         drafts = [replace(draft, request_id=None) for draft in drafts]
         return replace(body, prompt_blocks=content.prompt_blocks, unsent=content.unsent, drafts=tuple(drafts))
 
-    async def _blocks(
-        self, session: Session, corrections: int, *, after: tuple[int, int]
-    ) -> list[MemoryBlock]:
-        """Return the blocks after a place in memory, up to correction `corrections` at the boundary."""
+    async def _blocks(self, session: Session, ordinal: int, *, after: tuple[int, int]) -> list[MemoryBlock]:
+        """Return the blocks after a place in memory, up to block `ordinal` at the boundary."""
         if not session.tab1_locked:
             return []
-        blocks = await self._store.blocks(session.id, after=after[0], corrections=after[1])
-        return [block for block in blocks if block.place <= (session.boundary, corrections)]
+        blocks = await self._store.blocks(session.id, after=after[0], ordinal=after[1])
+        return [block for block in blocks if block.place <= (session.boundary, ordinal)]
 
     async def _drafts(self, session_id: SessionId, count: int) -> list[NarrativeDraft]:
         return [draft for draft in await self._store.drafts(session_id) if draft.version <= count]
@@ -193,16 +202,17 @@ class _ReadEvents(Protocol):
     """A method of the store that reads the events of some prompts."""
 
     async def __call__(
-        self, session_id: SessionId, *, first: int = 1, last: int | None = None
+        self, session_id: SessionId, *, first: int = 0, last: int | None = None
     ) -> Sequence[Event]:
         """Return the events of prompts `first` to `last`."""
 
 
 async def _batches(
-    read: _ReadEvents, session_id: SessionId, before: int, last: int
+    read: _ReadEvents, session_id: SessionId, first: int, last: int
 ) -> AsyncIterator[Sequence[Event]]:
-    for first in range(before + 1, last + 1, BATCH):
-        yield await read(session_id, first=first, last=min(last, first + BATCH - 1))
+    """Yield the events of prompts `first` to `last` in batches of prompts."""
+    for start in range(first, last + 1, BATCH):
+        yield await read(session_id, first=start, last=min(last, start + BATCH - 1))
 
 
 def _revisions(

@@ -7,7 +7,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.engine.kinds.registry import handler_of
 from core.engine.sync import notifications as notices
@@ -56,7 +56,9 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     events: Sequence[Event] = ()
     blocks: Sequence[MemoryBlock] = ()
     if is_appended:
-        events = await store.canon(now.session.id, first=first, last=last) if last >= first else ()
+        played = await store.canon(now.session.id, first=first, last=last) if last >= first else ()
+        lines = (event for event in now.recent if event.prompt_index < first and event.role is Role.SYSTEM)
+        events = (*(line for line in lines if line not in before.recent), *played)
         blocks = await _new_blocks(store, before, now)
         known = compact_old_deltas((*before.blocks, *blocks), full_deltas_from(now.session))
     else:
@@ -73,10 +75,10 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
 async def _new_blocks(store: SessionStore, before: Snapshot, now: Snapshot) -> Sequence[MemoryBlock]:
     old, new = before.session, now.session
     is_same = (new.boundary, new.tab1_locked) == (old.boundary, old.tab1_locked)
-    if is_same and now.corrections == before.corrections:
+    if is_same and now.last_ordinal == before.last_ordinal:
         return ()
     after = old.boundary if old.tab1_locked else -1
-    return await store.blocks(new.id, after=after, corrections=before.corrections)
+    return await store.blocks(new.id, after=after, ordinal=before.last_ordinal)
 
 
 def diff_snapshots(
@@ -94,6 +96,7 @@ def diff_snapshots(
         session_id=now.session.id,
         session=now.session,
         prompt_blocks=now.prompt_blocks,
+        secrets=now.secrets if now.secrets != before.secrets else None,
         events=tuple(events),
         blocks=tuple(blocks),
         drafts=tuple(drafts),

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
 from core.domain.session import SessionState, title_from
-from core.domain.slot import slot_after
-from core.domain.story.event import Event, Role
+from core.domain.story.event import PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
 from core.exchange.session_export import SessionBody, beginning_of
@@ -50,6 +50,7 @@ def branch_at(
     session = snapshot.session
     memory = _memory_until(blocks, at)
     speaker = next(event.slot for event in reversed(events) if event.role is Role.AGENT)
+    present = session.present if at == session.prompt_index else _present_at(events)
     title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
     branched = replace(
         session,
@@ -58,14 +59,22 @@ def branch_at(
         is_ending=False,
         prompt_index=at,
         boundary=memory[-1].last,
-        next_slot=slot_after(speaker or session.next_slot, session.slots),
+        present=present,
         branched_from=session.id,
         branched_at=at,
         created_at=now,
         updated_at=now,
     )
-    body = beginning_of(branched, snapshot.tab1, events, memory)
+    branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
+    body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory)
     return replace(body, prompt_blocks=snapshot.prompt_blocks)
+
+
+def _present_at(events: Sequence[Event]) -> Audience:
+    """Return who was present when the last prompt of `events` was sent."""
+    prompt = next(event for event in reversed(events) if event.role is Role.USER)
+    mask = prompt.metadata.get(PRESENT)
+    return Audience.of_mask(mask) if isinstance(mask, int) else EVERYONE
 
 
 def _memory_until(blocks: Sequence[MemoryBlock], at: int) -> list[MemoryBlock]:

@@ -12,16 +12,17 @@ from enum import StrEnum
 from core.agents import context_summary
 from core.agents.json_output import InvalidMemoryError
 from core.config.models import PromptStyle
+from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
-from core.domain.slot import Slot, slot_after
+from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.engine.canon import Origin, block_before, new_take, withdraw_newest
+from core.engine.canon import Origin, new_take, withdraw_newest
 from core.engine.commands import given_up, new_request, within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.reply import ReplyHandler
@@ -45,6 +46,8 @@ def ask_again(
 ) -> tuple[Changes, RequestId]:
     """Request another take of the newest prompt, with its own text unless there is another.
 
+    Those who heard the prompt hear it again.
+
     The same request after a failure is used again; other failed prompts are given up, as their texts are in
     their composers. A running summary is cancelled, and is made again when the take is stored or has failed.
     """
@@ -58,6 +61,7 @@ def ask_again(
         prompts=PromptRange(index, index),
         model=within("model", model, session.limits.prompt).strip(),
         continues=continues,
+        audience=prompt.audience,
         **new_request(session, now),
     )
     failed = snapshot.failed(ReplyRequest)
@@ -72,7 +76,7 @@ def ask_again(
 def _is_same(one: ReplyRequest, other: ReplyRequest) -> bool:
     return all(
         getattr(one, name) == getattr(other, name)
-        for name in ("slot", "text", "prompts", "model", "continues")
+        for name in ("slot", "text", "prompts", "model", "continues", "audience")
     )
 
 
@@ -97,7 +101,18 @@ def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
     take = new_take(snapshot, prompt.prompt_index, now)
     return _with_take(
         snapshot,
-        take.events(prompt.text, reply.slot, text, request_id=reply.request_id, origin=Origin.CORRECTED),
+        (
+            *take.events(
+                prompt.text,
+                reply.slot,
+                text,
+                request_id=reply.request_id,
+                audience=prompt.audience,
+                present=snapshot.session.present,
+                origin=Origin.CORRECTED,
+            ),
+            *take.lines_of(snapshot),
+        ),
         now,
     )
 
@@ -105,7 +120,7 @@ def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
 def _with_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
     session, withdrawn = withdraw_newest(snapshot, now)
     speaker = next((event.slot for event in take if event.slot is not None), None)
-    session = replace(session, next_slot=slot_after(speaker or session.next_slot, session.slots))
+    session = replace(session, next_slot=session.speaker_after(speaker or session.next_slot))
     session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
     return replace(
         withdrawn,
@@ -138,7 +153,7 @@ def redo(snapshot: Snapshot, now: datetime) -> Changes:
     index = session.prompt_index + 1
     events = [event for event in snapshot.undone if event.prompt_index == index]
     slot = next((event.slot for event in events if event.slot is not None), session.next_slot)
-    session = replace(session, prompt_index=index, next_slot=slot_after(slot, session.slots))
+    session = replace(session, prompt_index=index, next_slot=session.speaker_after(slot))
     session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
     return Changes(
         session_id=session.id,
@@ -167,6 +182,8 @@ def rebuild_block(
     """Request another revision of the block that ends with prompt `last`, from the canon of its prompts."""
     block = _delta_ending(snapshot, last)
     session = move(snapshot, snapshot.session, Command.REBUILD_BLOCK, now)
+    # The new blocks have a revision of their own, also if the newest prompt is undone meanwhile.
+    session = replace(session, canon_version=session.canon_version + 1)
     request = SummaryRequest(
         prompts=PromptRange(block.first, block.last),
         model=within("model", model, session.limits.prompt).strip(),
@@ -189,7 +206,10 @@ class LockMark(StrEnum):
 
 
 def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> Changes:
-    """Pin or strike a canon lock, or leave it to its block again; it holds for every revision."""
+    """Pin or strike a canon lock, or leave it to its block again; it holds for every revision.
+
+    The memory of `snapshot` is known: a pinned lock stays with those who may know the blocks that have it.
+    """
     session = move(snapshot, snapshot.session, Command.CORRECT_CANON, now)
     lock = " ".join(within("canon lock", lock, LONGEST_CORRECTION).split())
     if is_blank(lock):
@@ -198,8 +218,13 @@ def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> C
         tuple(other for other in locks if other.casefold() != lock.casefold())
         for locks in (session.pinned, session.struck)
     )
+    private = {kept: session.private_pins[kept] for kept in pinned if kept in session.private_pins}
+    label = audience_of_lock(lock, snapshot.blocks)
+    if mark is LockMark.PINNED and not label.is_everyone:
+        private[lock] = label
     session = replace(
         session,
+        private_pins=private,
         pinned=(*pinned, lock) if mark is LockMark.PINNED else pinned,
         struck=(*struck, lock) if mark is LockMark.STRUCK else struck,
     )
@@ -209,14 +234,16 @@ def mark_lock(snapshot: Snapshot, lock: str, mark: LockMark, now: datetime) -> C
     return Changes(session_id=session.id, session=session)
 
 
-def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime) -> Changes:
+def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime, *, ordinal: int = 0) -> Changes:
     """Store the GM's own revision of the delta that ends with prompt `last`; `text` is its JSON.
+
+    With `ordinal` it is one of the private deltas there.
 
     The engine's truth (type, range, slots) replaces what the text says of it. Raises IllegalCommandError with
     every problem when the text is not a delta.
     """
     session = move(snapshot, snapshot.session, Command.EDIT_BLOCK, now)
-    before = _delta_ending(snapshot, last)
+    before = _delta_ending(snapshot, last, ordinal)
     prompts = PromptRange(before.first, before.last)
     try:
         made = context_summary.parse(clean(text), session, prompts, len(text), PromptStyle.FULL)
@@ -231,16 +258,22 @@ def edit_block(snapshot: Snapshot, last: int, text: str, now: datetime) -> Chang
         payload=made.payload,
         json_text=made.json_text,
         revision=session.canon_version + 1,
-        made_from=block_before(snapshot.blocks, before.first),
+        made_from=_before(snapshot, before),
         is_by_gm=True,
         created_at=now,
     )
     return Changes(session_id=session.id, session=session, blocks=(block,))
 
 
-def _delta_ending(snapshot: Snapshot, last: int) -> MemoryBlock:
+def _before(snapshot: Snapshot, block: MemoryBlock) -> BlockId | None:
+    """Return the block before another one in memory."""
+    at = snapshot.blocks.index(block)
+    return snapshot.blocks[at - 1].id if at else None
+
+
+def _delta_ending(snapshot: Snapshot, last: int, ordinal: int = 0) -> MemoryBlock:
     for block in snapshot.blocks:
-        if block.type is BlockType.TURN_DELTA and block.last == last:
+        if block.type is BlockType.TURN_DELTA and block.place == (last, ordinal):
             return block
     raise IllegalCommandError(f"No memory ends with prompt {last:,}; choose an existing block.")
 

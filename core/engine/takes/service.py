@@ -66,12 +66,15 @@ class Takes:
             lambda snapshot: take_commands.rebuild_block(snapshot, last, self._clock(), model=model)
         )
 
-    async def edit_block(self, last: int, text: str) -> None:
+    async def edit_block(self, last: int, text: str, *, ordinal: int = 0) -> None:
         """Replace the block of memory that ends with prompt `last` by the GM's own revision, as JSON."""
-        await self._change(lambda snapshot: take_commands.edit_block(snapshot, last, text, self._clock()))
+        await self._change(
+            lambda snapshot: take_commands.edit_block(snapshot, last, text, self._clock(), ordinal=ordinal)
+        )
 
     async def mark_lock(self, lock: str, mark: LockMark) -> None:
         """Pin or strike a canon lock for every revision of memory, or leave it to its block again."""
+        await self._writer.know_memory(is_patient=False)
         await self._writer.apply(
             lambda snapshot: take_commands.mark_lock(snapshot, lock, mark, self._clock())
         )

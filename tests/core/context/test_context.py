@@ -12,6 +12,7 @@ from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.settings import ProfileSettings, ProviderName, RecentContext
+from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.domain.session import Session
 from core.domain.slot import Slot
@@ -41,8 +42,8 @@ def inputs(style: PromptStyle = PromptStyle.FULL) -> dict[AgentRole, Context]:
     return {
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, blocks, events), "What do you do?"),
-        AgentRole.CONTEXT_SUMMARY: build.summary(mine, blocks, PromptRange(8, 9), events),
-        AgentRole.NARRATIVE: build.narrative(mine, blocks, events, "Plain and vivid.", 800),
+        AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, blocks, events), PromptRange(8, 9)),
+        AgentRole.NARRATIVE: build.narrative(known_to_gm(mine, blocks, events), "Plain and vivid.", 800),
     }
 
 

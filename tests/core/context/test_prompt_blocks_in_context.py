@@ -9,6 +9,7 @@ from core.agents.context_builder import Context, ContextBuilder
 from core.agents.prompt_blocks import LEAD
 from core.agents.prompt_file import in_place_of_text
 from core.config.models import AgentRole, PromptStyle
+from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, BlockPlace, PromptBlock, PromptBlocks
 from core.domain.prompt_range import PromptRange
@@ -32,8 +33,8 @@ def inputs(
     return {
         AgentRole.WORLD_LOCK: build.world_lock(mine, TAB1),
         AgentRole.CHARACTER: build.character(known(mine, told, events, slot=slot), "What do you do?"),
-        AgentRole.CONTEXT_SUMMARY: build.summary(mine, told, PromptRange(8, 9), events),
-        AgentRole.NARRATIVE: build.narrative(mine, told, events, "Plain and vivid.", 800),
+        AgentRole.CONTEXT_SUMMARY: build.summary(known_to_gm(mine, told, events), PromptRange(8, 9)),
+        AgentRole.NARRATIVE: build.narrative(known_to_gm(mine, told, events), "Plain and vivid.", 800),
     }
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelAssignments, choose_models
 from core.config.settings import AgentSettings, ProfileSettings
+from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
@@ -133,8 +134,9 @@ class Chapter:
         while self.sim.state is SessionState.SUMMARIZING:
             snapshot = self.sim.snapshot
             chunk = self.sim.only(SummaryRequest).prompts
-            part = self.builder.fitting_chunk(snapshot.session, snapshot.blocks, chunk, snapshot.recent)
-            made = self.builder.summary(snapshot.session, snapshot.blocks, part, snapshot.recent)
+            known = known_to_gm(snapshot.session, snapshot.blocks, snapshot.recent)
+            part = self.builder.fitting_chunk(known, chunk)
+            made = self.builder.summary(known, part)
             assert made.tokens <= made.max_input_tokens
             if is_lost:
                 self.sim.fail()
@@ -143,8 +145,8 @@ class Chapter:
 
     def tell(self) -> None:
         session, blocks = self.sim.snapshot.session, self.sim.snapshot.blocks
-        for part in self.builder.plan_narrative(session, blocks, self.sim.events, "", 5_000):
-            context = self.builder.narrative_part(session, blocks, part, "", "x" * 9_000)
+        for part in self.builder.plan_narrative(known_to_gm(session, blocks, self.sim.events), "", 5_000):
+            context = self.builder.narrative_part(known_to_gm(session, blocks, ()), part, "", "x" * 9_000)
             assert context.tokens <= context.max_input_tokens
 
 

@@ -1,0 +1,66 @@
+"""The GM's secrets: a text, who knows it, and when it is revealed to whom (design 13)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from core.domain.audience import Audience
+from core.domain.story.event import Event
+
+MOST_SECRETS: Final = 50
+"""How many secrets a chapter can have."""
+LONGEST_SECRET: Final = 2_000
+"""Characters of one secret; each is in every input of those who know it."""
+LONGEST_SECRETS: Final = 10_000
+"""Characters of all secrets of a chapter together."""
+
+LATEST_REVEAL: Final = 1_000_000
+"""The last prompt at which a reveal can be planned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Secret:
+    """One secret. `number` counts the secrets of a chapter from 1, and stays."""
+
+    number: int
+    text: str
+    known_by: Audience
+    """Those who know it from the beginning."""
+    reveal_at: int | None = None
+    """It is revealed when this prompt, or a later one, is sent; None if only the GM reveals it."""
+    reveal_to: Audience | None = None
+    """To whom it is revealed then; set exactly if `reveal_at` is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reveal:
+    """A canonical event that told a secret to its audience."""
+
+    prompt_index: int
+    number: int
+    audience: Audience
+
+
+def reveals_in(events: Iterable[Event]) -> tuple[Reveal, ...]:
+    """Return the reveals among `events`."""
+    return tuple(
+        Reveal(event.prompt_index, number, event.audience)
+        for event in events
+        if (number := event.reveals) is not None
+    )
+
+
+def label_of(secret: Secret, reveals: Iterable[Reveal]) -> Audience:
+    """Return who may know a secret, given the reveals that are canon."""
+    label = secret.known_by
+    for reveal in reveals:
+        if reveal.number == secret.number:
+            label |= reveal.audience
+    return label
+
+
+def is_due(secret: Secret, reveals: Iterable[Reveal], prompt_index: int) -> bool:
+    """Whether the secret is still to be revealed when prompt `prompt_index` is sent."""
+    if secret.reveal_at is None or secret.reveal_to is None or secret.reveal_at > prompt_index:
+        return False
+    return not label_of(secret, reveals).includes(secret.reveal_to)

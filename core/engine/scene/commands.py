@@ -1,0 +1,173 @@
+"""The GM's commands about who is present and who knows what, as pure functions (design 13)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from core.agents.context_builder import ContextBuilder
+from core.domain.audience import EVERYONE, Audience
+from core.domain.dice import Roll
+from core.domain.errors import IllegalCommandError, LimitExceededError
+from core.domain.requests.request import ReplyRequest, Request
+from core.domain.secret import (
+    LATEST_REVEAL,
+    LONGEST_SECRET,
+    LONGEST_SECRETS,
+    MOST_SECRETS,
+    Secret,
+    is_due,
+    label_of,
+)
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.domain.state_machine import Command
+from core.domain.story.event import SECRET, Event
+from core.engine.canon import NewTake
+from core.engine.commands import begin, require_cast, within
+from core.engine.moves import move
+from core.store import Changes, Snapshot
+from core.text.cleaning import is_blank
+
+ROLL: Final = "roll"
+"""Key in `metadata` of a line for what was rolled: notation, dice and total."""
+
+
+def set_present(snapshot: Snapshot, slots: Iterable[Slot], now: datetime) -> Changes:
+    """Store who is in the scene from here on."""
+    session = move(snapshot, snapshot.session, Command.SET_PRESENT, now)
+    return Changes(session_id=session.id, session=replace(session, present=_audience(session, slots)))
+
+
+def add_line(
+    snapshot: Snapshot,
+    text: str,
+    now: datetime,
+    *,
+    hearers: Iterable[Slot] | None = None,
+    metadata: Mapping[str, object] | None = None,
+) -> Changes:
+    """Store a line of the GM that calls nobody, after the newest prompt.
+
+    Those present witness it, or those in `hearers`.
+    """
+    session = move(snapshot, snapshot.session, Command.ADD_LINE, now)
+    text = within("line", text, session.limits.prompt).strip()
+    if is_blank(text):
+        raise IllegalCommandError("There is no text to store; write the line first.")
+    audience = session.present if hearers is None else _audience(session, hearers)
+    return _with_lines(snapshot, [(text, audience, metadata or {})], now)
+
+
+def add_roll(
+    snapshot: Snapshot, roll: Roll, now: datetime, *, hearers: Iterable[Slot] | None = None
+) -> Changes:
+    """Store a roll as a line, with every die."""
+    rolled = {"notation": roll.dice.notation, "dice": list(roll.values), "total": roll.total}
+    return add_line(snapshot, roll.text, now, hearers=hearers, metadata={ROLL: rolled})
+
+
+def reveal(snapshot: Snapshot, number: int, to: Iterable[Slot], now: datetime) -> Changes:
+    """Reveal a secret to these characters now, as a line."""
+    session = move(snapshot, snapshot.session, Command.ADD_LINE, now)
+    secret = next((one for one in snapshot.secrets if one.number == number), None)
+    if secret is None:
+        raise IllegalCommandError(f"There is no secret {number}; choose one that exists.")
+    audience = _audience(session, to)
+    if label_of(secret, snapshot.reveals).includes(audience):
+        raise IllegalCommandError("They know that secret already; there is nothing to reveal.")
+    return _with_lines(snapshot, [_reveal_line(secret, audience)], now)
+
+
+def edit_secrets(
+    snapshot: Snapshot, builder: ContextBuilder, secrets: Sequence[Secret], now: datetime
+) -> Changes:
+    """Store the secrets of the chapter; their numbers are their places in `secrets`.
+
+    Once tab 1 is locked, secrets can be added and their reveals planned; what was known of one stays.
+    """
+    session = move(snapshot, snapshot.session, Command.EDIT_SECRETS, now)
+    secrets = tuple(_checked(number, secret) for number, secret in enumerate(secrets, start=1))
+    if len(secrets) > MOST_SECRETS:
+        raise IllegalCommandError(f"A chapter has at most {MOST_SECRETS} secrets; nothing was changed.")
+    length = sum(len(secret.text) for secret in secrets)
+    if length > LONGEST_SECRETS:
+        raise LimitExceededError("secrets", length, LONGEST_SECRETS)
+    if session.tab1_locked:
+        kept = [(one.text, one.known_by) for one in snapshot.secrets]
+        if [(one.text, one.known_by) for one in secrets[: len(kept)]] != kept:
+            raise IllegalCommandError(
+                "A secret of a chapter that is played stays as it is; reveal it, or add another one."
+            )
+    if secrets:
+        with_blocks = builder.with_prompt_blocks(snapshot.prompt_blocks)
+        with_blocks.require_room_for_secrets(session, snapshot.tab1, secrets)
+    return Changes(session_id=session.id, session=session, secrets=secrets)
+
+
+def begun(snapshot: Snapshot, request: Request, now: datetime) -> Changes:
+    """Begin a request; a prompt that is new begins with the secrets that are due before it."""
+    changes = Changes(session_id=request.session_id, requests=(begin(request, now),))
+    if not isinstance(request, ReplyRequest) or request.prompts is not None:
+        return changes
+    revealed = due_reveals(snapshot, now)
+    return replace(changes, events=revealed.events, canon_end=revealed.canon_end)
+
+
+def due_reveals(snapshot: Snapshot, now: datetime) -> Changes:
+    """Return the lines that reveal secrets before the next prompt."""
+    session = snapshot.session
+    following = session.prompt_index + 1
+    lines = [
+        _reveal_line(secret, session.audience_of(secret.reveal_to or EVERYONE))
+        for secret in snapshot.secrets
+        if is_due(secret, snapshot.reveals, following)
+    ]
+    return _with_lines(snapshot, lines, now) if lines else Changes(session_id=snapshot.session.id)
+
+
+_Line = tuple[str, Audience, Mapping[str, object]]
+
+
+def _reveal_line(secret: Secret, audience: Audience) -> _Line:
+    return secret.text, audience, {SECRET: secret.number}
+
+
+def _with_lines(snapshot: Snapshot, lines: Sequence[_Line], now: datetime) -> Changes:
+    """Add lines to the canonical take of the newest prompt, or before the first one."""
+    session = snapshot.session
+    index = session.prompt_index
+    events = [event for event in snapshot.recent if event.prompt_index == index]
+    take = NewTake(session.id, index, events[-1].take if events else 1, now)
+    start = events[-1].ordinal + 1 if events else 0
+    made: list[Event] = [
+        take.line(ordinal, text, audience, metadata)
+        for ordinal, (text, audience, metadata) in enumerate(lines, start=start)
+    ]
+    return Changes(
+        session_id=session.id,
+        session=replace(session, updated_at=now),
+        events=tuple(made),
+        canon_end=index if snapshot.undone else None,
+    )
+
+
+def _audience(session: Session, slots: Iterable[Slot]) -> Audience:
+    audience = Audience.of(slots)
+    if not audience.is_everyone:
+        for slot in audience:
+            require_cast(session, slot)
+    return session.audience_of(audience)
+
+
+def _checked(number: int, secret: Secret) -> Secret:
+    text = within("secret", secret.text, LONGEST_SECRET).strip()
+    if is_blank(text):
+        raise IllegalCommandError(f"Secret {number} has no text; write it, or remove it.")
+    if (secret.reveal_at is None) != (secret.reveal_to is None):
+        raise IllegalCommandError(f"Secret {number} needs both a prompt and characters for its reveal.")
+    if secret.reveal_at is not None and not 1 <= secret.reveal_at <= LATEST_REVEAL:
+        raise IllegalCommandError(
+            f"Secret {number} is revealed at a prompt from 1 on; choose another number."
+        )
+    return replace(secret, number=number, text=text)

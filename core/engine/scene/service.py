@@ -1,0 +1,55 @@
+"""The scene of an open session: who is present, lines of the GM, rolls and secrets (design 13)."""
+
+import secrets
+from collections.abc import Iterable, Sequence
+
+from core.agents.context_builder import ContextBuilder
+from core.domain.clock import Clock
+from core.domain.dice import Draw, Roll, read_dice, roll
+from core.domain.secret import Secret
+from core.domain.slot import Slot
+from core.engine.scene import commands
+from core.engine.sync.session_writer import SessionWriter
+
+
+class Scene:
+    """Commands about who knows what. Each is durable when it returns.
+
+    They raise the errors of `SessionHandle`; the refusals of the state machine say what to do instead.
+    """
+
+    def __init__(
+        self, writer: SessionWriter, builder: ContextBuilder, clock: Clock, draw: Draw = secrets.randbelow
+    ) -> None:
+        self._writer = writer
+        self._builder = builder
+        self._clock = clock
+        self.draw = draw
+
+    async def set_present(self, slots: Iterable[Slot]) -> None:
+        """Store who is in the scene from here on."""
+        await self._writer.apply(lambda snapshot: commands.set_present(snapshot, slots, self._clock()))
+
+    async def narrate(self, text: str, *, hearers: Iterable[Slot] | None = None) -> None:
+        """Add a line that calls nobody; those present witness it, or those in `hearers`."""
+        await self._writer.apply(
+            lambda snapshot: commands.add_line(snapshot, text, self._clock(), hearers=hearers)
+        )
+
+    async def roll(self, notation: str, *, hearers: Iterable[Slot] | None = None) -> Roll:
+        """Roll dice such as `2d6+1` and add the result as a line; return the roll."""
+        rolled = roll(read_dice(notation), self.draw)
+        await self._writer.apply(
+            lambda snapshot: commands.add_roll(snapshot, rolled, self._clock(), hearers=hearers)
+        )
+        return rolled
+
+    async def reveal(self, number: int, to: Iterable[Slot]) -> None:
+        """Reveal a secret to these characters, as a line."""
+        await self._writer.apply(lambda snapshot: commands.reveal(snapshot, number, to, self._clock()))
+
+    async def edit_secrets(self, edited: Sequence[Secret]) -> None:
+        """Replace the secrets of the chapter; once tab 1 is locked, only add some or plan reveals."""
+        await self._writer.apply(
+            lambda snapshot: commands.edit_secrets(snapshot, self._builder, edited, self._clock())
+        )

@@ -1,0 +1,69 @@
+"""Checks what an imported session says about who knows what (design 13)."""
+
+from collections.abc import Iterator, Sequence
+
+from core.domain.audience import Audience
+from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
+from core.domain.session import Session
+from core.domain.story.event import PRESENT, Event, Role
+from core.domain.story.memory import BlockType, MemoryBlock
+from core.text.cleaning import is_blank
+
+Problems = Iterator[str]
+
+
+def problems_of_secrets(session: Session, secrets: Sequence[Secret]) -> Problems:
+    """Yield problems of the secrets, and of the labels of pinned canon locks."""
+    numbers = [secret.number for secret in secrets]
+    if numbers != list(range(1, len(secrets) + 1)) or len(secrets) > MOST_SECRETS:
+        yield "its secrets are not numbered from 1, or too many"
+    if any(is_blank(secret.text) or len(secret.text) > LONGEST_SECRET for secret in secrets):
+        yield "a secret is empty or too long"
+    if sum(len(secret.text) for secret in secrets) > LONGEST_SECRETS:
+        yield "its secrets are too long together"
+    for secret in secrets:
+        is_planned = secret.reveal_at is not None and 1 <= secret.reveal_at <= LATEST_REVEAL
+        if (secret.reveal_at is not None or secret.reveal_to is not None) and not (
+            is_planned and secret.reveal_to is not None
+        ):
+            yield f"secret {secret.number} has an incomplete reveal"
+    if not session.private_pins.keys() <= set(session.pinned):
+        yield "a label belongs to no pinned canon lock"
+
+
+def problems_of_reveals(events: Sequence[Event], secrets: Sequence[Secret]) -> Problems:
+    """Yield problems of lines that reveal secrets, and of who was present."""
+    numbers = {None, *(secret.number for secret in secrets)}
+    if any(event.reveals not in numbers for event in events):
+        yield "a secret that is missing was revealed"
+    for event in events:
+        mask = event.metadata.get(PRESENT, 0)
+        if event.role is Role.USER and not (isinstance(mask, int) and 0 <= mask <= Audience().mask):
+            yield f"those present at prompt {event.prompt_index} are not characters"
+
+
+def problems_of_lines(opening: Sequence[Event]) -> Problems:
+    """Yield a problem unless these are lines before the first prompt, in order."""
+    places = [(event.take, event.ordinal) for event in opening]
+    if places != [(1, ordinal) for ordinal in range(len(opening))] or not all(
+        event.role is Role.SYSTEM and event.slot is None and not is_blank(event.text) for event in opening
+    ):
+        yield "what stands before its first prompt is not lines in order"
+
+
+def are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
+    """Whether private deltas and then corrections follow the block at whose end they stand, in order."""
+    chain: MemoryBlock | None = None
+    before: MemoryBlock | None = None
+    for block in blocks:
+        if block.ordinal == 0:
+            chain = block
+        elif chain is None or before is None or block.place != (before.last, before.ordinal + 1):
+            return False
+        elif block.type is BlockType.CANON_CORRECTION:
+            if block.first != chain.last:
+                return False
+        elif before.type is BlockType.CANON_CORRECTION or block.first != chain.first:
+            return False
+        before = block
+    return True
