@@ -91,6 +91,9 @@ def check_play_file(content: bytes) -> None:
     assert 1 <= len(script.agents) <= 7
     assert {prompt.slot for prompt in script.prompts} <= {agent.slot for agent in script.agents}
     assert script.key == script.key
+    for line in script.lines:
+        in_order = [prompt.index for prompt in line.prompts if not prompt.is_undone]
+        assert in_order == list(range(1, line.length + 1)), "a line of prompts has a gap"
 
 
 def check_session(content: bytes) -> None:

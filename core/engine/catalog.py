@@ -98,12 +98,21 @@ class SessionCatalog:
         finally:
             await acquired.aclose()
 
-    async def branch(self, session_id: SessionId, at: int) -> SessionId:
-        """Store a new session with the canon of another up to prompt `at`, and return its id."""
+    async def branch(
+        self, session_id: SessionId, at: int, *, title: str = "", script_key: str = ""
+    ) -> SessionId:
+        """Store a new session with the canon of another up to prompt `at`, and return its id.
+
+        With a `script_key`, it is stored once only: a branch that has the key already is returned.
+        """
         body = await read_branch(self.store, session_id, at, self._clock())
-        fresh = SessionId(new_uuid())
-        await self.store.create(as_new_session(body, fresh))
-        return fresh
+        made = as_new_session(body, SessionId(new_uuid()))
+        session = replace(made.session or body.session, script_key=script_key)
+        made = replace(made, session=replace(session, title=title or session.title))
+        if script_key:
+            return (await self.store.find_or_create(made))[0]
+        await self.store.create(made)
+        return made.session_id
 
     async def undo(self, session_id: SessionId) -> int:
         """Undo the newest prompt of a session that is not open here; return how many prompts remain."""

@@ -16,7 +16,8 @@ from core.domain.session import SessionState
 from core.domain.story.event import Role
 from core.engine.commands import Tab1Edit
 from core.engine.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScript, ScriptPrompt
+from core.exchange.chapter_script import ChapterScript
+from core.exchange.script_prompts import ScriptPrompt
 
 RETRIES = 3
 """Retries of a call after a transient failure, before playing stops."""
@@ -46,7 +47,10 @@ class ScriptMismatchError(StoryEngineError):
 
 
 class ScriptPlayer:
-    """Plays a script in an open session."""
+    """Plays a script in an open session; one that branches is played line by line (`ChapterScript.lines`).
+
+    Without `is_last`, the chapter is not ended: a branch of it is what goes on.
+    """
 
     def __init__(
         self,
@@ -54,16 +58,21 @@ class ScriptPlayer:
         script: ChapterScript,
         on_step: Callable[[Step], None],
         *,
+        is_last: bool = True,
         retry_wait: float = 2.0,
     ) -> None:
         self._session = session
         self._script = script
         self._on_step = on_step
+        self._is_last = is_last
         self._retry_wait = retry_wait
         self._total = len(script.prompts) + 3
 
     async def play(self) -> None:
-        """Play to a stored draft; raise the error that stops it, after which all earlier steps are stored."""
+        """Play to a stored draft, or to where a branch goes on.
+
+        Raises the error that stops it, after which all earlier steps are stored.
+        """
         await self._session.wait_idle()
         await self._use_prompt_blocks()
         if self._state is SessionState.DRAFT_TAB1:
@@ -77,7 +86,12 @@ class ScriptPlayer:
         await self._check_played()
         if self._state is not SessionState.ENDED:
             await self._prompts()
-            await self._end()
+            if self._is_last:
+                await self._end()
+        if not self._is_last:
+            await self._session.wait_idle()
+            self._step("Going on in a branch", self._total)
+            return
         if self._session.snapshot.draft_count == 0:
             await self._define()
             self._step("Writing the chapter", len(self._script.prompts) + 2)

@@ -6,7 +6,7 @@ its field, as in `prompt 4: to`. Text is cleaned before it is measured, and stri
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -14,9 +14,10 @@ from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
 from core.domain.prompt_block import PromptBlocks
-from core.domain.slot import Slot, first_slots, slot_after
+from core.domain.slot import Slot
 from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
+from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 
@@ -26,8 +27,6 @@ _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = ("title", "world", "chapter", "narrative", "target_words", "variant", "agent", "block", "prompt")
 _AGENT_KEYS = ("name", "identity")
-_PROMPT_KEYS = ("to", "text", "takes", "undo")
-_MAX_TAKES = 20
 
 
 class ChapterScriptError(StoryEngineError):
@@ -59,22 +58,6 @@ class ScriptAgent:
     identity: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptPrompt:
-    """A prompt and its character, with the rotation already applied.
-
-    `index` is the number that it has when it is played.
-    """
-
-    slot: Slot
-    text: str
-    index: int
-    takes: int = 1
-    """It is re-rolled until it has as many takes; the last one counts."""
-    is_undone: bool = False
-    """It is undone when it was played, and the next prompt takes its number."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChapterScript:
     """A chapter script that passed every check."""
@@ -91,8 +74,18 @@ class ChapterScript:
     """Those of the file (`[[block]]`), and its `variant`; where it has neither, those of the chapter stay."""
 
     @property
+    def lines(self) -> tuple["ChapterScript", ...]:
+        """The script up to its first branch, and then that of each branch, from prompt 1 on."""
+        return tuple(replace(self, prompts=prompts) for prompts in lines_of(self.prompts))
+
+    @property
+    def branching(self) -> ScriptPrompt | None:
+        """The first prompt of its own, in a line that is played in a branch."""
+        return next((prompt for prompt in self.prompts if prompt.branch_at), None)
+
+    @property
     def length(self) -> int:
-        """How many prompts the chapter has in the end."""
+        """How many prompts the chapter of a line has in the end."""
         return sum(not prompt.is_undone for prompt in self.prompts)
 
     @property
@@ -183,7 +176,7 @@ class _Reader(FieldReader):
         agents = self._agents(self.tables(document, "agent"))
         cast = {agent.slot: agent.name for agent in agents}
         prompt_blocks = read_prompt_blocks(self, document, cast)
-        prompts = self._prompts(self.tables(document, "prompt") or [], agents)
+        prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
         if self.problems:
             raise ChapterScriptError(self.problems)
         return ChapterScript(
@@ -231,44 +224,3 @@ class _Reader(FieldReader):
             if agent.name.casefold() == name.casefold():
                 self.report(location, f"= {quoted(name)} is already the name of agent {agent.slot.value}.")
         return name
-
-    def _prompts(
-        self, tables: list[Mapping[str, object]], agents: tuple[ScriptAgent, ...]
-    ) -> tuple[ScriptPrompt, ...]:
-        slots = tuple(agent.slot for agent in agents) or first_slots(1)
-        cast = {agent.slot: agent.name for agent in agents}
-        next_slot = slots[0]
-        prompts: list[ScriptPrompt] = []
-        index = 1
-        for number, table in enumerate(tables, start=1):
-            owner = f"prompt {number}: "
-            self.refuse_unknown(table, _PROMPT_KEYS, owner)
-            slot = self.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
-            text = self.text(table, "text", f"{owner}text", _LIMITS.prompt, is_required=True)
-            is_undone = self._flag(table, "undo", f"{owner}undo")
-            prompts.append(
-                ScriptPrompt(
-                    slot=slot or next_slot,
-                    text=text,
-                    index=index,
-                    takes=self._takes(table, f"{owner}takes"),
-                    is_undone=is_undone,
-                )
-            )
-            if not is_undone:
-                index += 1
-                next_slot = slot_after(slot or next_slot, slots)
-        return tuple(prompts)
-
-    def _takes(self, table: Mapping[str, object], location: str) -> int:
-        value = table.get("takes", 1)
-        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_TAKES:
-            return value
-        self.report(location, f"must be a whole number from 1 to {_MAX_TAKES}.")
-        return 1
-
-    def _flag(self, table: Mapping[str, object], key: str, location: str) -> bool:
-        value = table.get(key, False)
-        if not isinstance(value, bool):
-            self.report(location, "must be true or false.")
-        return value is True

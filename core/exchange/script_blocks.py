@@ -72,9 +72,9 @@ def _block(
         id=number,
         name=name,
         text=text,
-        order=_order(reader, table.get("order", LEAST_ORDER), f"{owner}order"),
+        order=reader.number(table, "order", f"{owner}order", (LEAST_ORDER, GREATEST_ORDER), LEAST_ORDER),
         place=place or BlockPlace.RULES,
-        is_on=_switch(reader, table.get("on", True), f"{owner}on"),
+        is_on=reader.switch(table, "on", f"{owner}on", is_on=True),
         variants=tuple(dict.fromkeys(variants)),
         slots=tuple(sorted({slot for slot in slots if slot is not None})),
         roles=tuple(sorted({role for role in roles if role is not None}, key=list(AgentRole).index)),
@@ -96,17 +96,3 @@ def _one_of(reader: FieldReader, value: object, kind: type[Named], location: str
     shown = quoted(value) if isinstance(value, str) else kind_of(value)
     reader.report(location, f"= {shown} is not one of {', '.join(known)}.")
     return None
-
-
-def _order(reader: FieldReader, value: object, location: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and LEAST_ORDER <= value <= GREATEST_ORDER:
-        return value
-    reader.report(location, f"must be a whole number from {LEAST_ORDER} to {GREATEST_ORDER:,}.")
-    return LEAST_ORDER
-
-
-def _switch(reader: FieldReader, value: object, location: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    reader.report(location, f"must be true or false, not {kind_of(value)}.")
-    return True

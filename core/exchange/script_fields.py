@@ -69,6 +69,31 @@ class FieldReader:
             self.report(location, f"has {len(text):,} characters, and {limit:,} fit.")
         return text
 
+    def number(
+        self,
+        table: Mapping[str, object],
+        key: str,
+        location: str,
+        bounds: tuple[int, int],
+        default: int,
+    ) -> int:
+        """Return a whole number within `bounds`, both included; the default, reported, for another value."""
+        if key not in table:
+            return default
+        value, (least, most) = table[key], bounds
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        self.report(location, f"must be a whole number from {least:,} to {most:,}.")
+        return default
+
+    def switch(self, table: Mapping[str, object], key: str, location: str, *, is_on: bool) -> bool:
+        """Return whether something is on; the default `is_on`, reported, where it is neither on nor off."""
+        value = table.get(key, is_on)
+        if isinstance(value, bool):
+            return value
+        self.report(location, f"must be true or false, not {kind_of(value)}.")
+        return is_on
+
     def slot_of(self, to: object, cast: Mapping[Slot, str], location: str) -> Slot | None:
         """Return the character that a name or a slot number means; None, reported, where it means none."""
         if isinstance(to, int) and not isinstance(to, bool):

@@ -87,6 +87,34 @@ async def test_an_export_with_prompt_blocks_gives_the_chapter_all_of_them(
     assert json.loads(to_json(await read_body(store, moved)))["body"]["prompt_blocks"] == written
 
 
+async def test_an_export_with_takes_brings_every_take_and_revision_and_what_was_undone(
+    store: PostgresStore,
+) -> None:
+    body = body_in(VERSIONS / "export-3-takes.json")
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body, moved))
+    log = await store.log(moved)
+    assert [(one.id, one.take, one.text) for one in log] == [
+        (one.id, one.take, one.text) for one in body.events
+    ]
+    assert {one.take for one in log} == {1, 2}
+    assert [one.id for one in await store.revisions(moved)] == [one.id for one in body.revisions]
+    assert list(await store.takes(moved)) == list(body.takes) == [1, 1, 2, 2, 1, 1, 1, 1]
+    async with window(store, None, moved) as session:
+        assert session.snapshot.session.prompt_index == 6
+        await session.takes.redo()
+        await session.takes.redo()
+        told = [event.text for event in await session.canon(first=4) if event.ordinal == 0]
+        assert told == ["Go in.", "Break off.", "Light a lamp.", "Look around.", "Leave."]
+        assert [len(take) for take in await session.takes.listed()] == [2]
+        while session.snapshot.session.prompt_index > 2:
+            await session.takes.undo()
+        assert [take[0].take for take in await session.takes.listed()] == [1, 2]
+        await session.takes.choose(2)
+        assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
+        await play(session, 1)
+
+
 @pytest.mark.parametrize("name", ["active", "ended"])
 async def test_every_save_slot_that_an_earlier_version_stored_is_restored(
     store: PostgresStore, name: str

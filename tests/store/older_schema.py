@@ -1,9 +1,13 @@
 """A database as an earlier program left it: its schema, and a chapter, or one more in every state."""
 
+import json
+
 from sqlalchemy import Connection, text
 
 from core.domain.session import SessionState
+from core.domain.story.memory import correction_payload
 from db.connections import open_engine, parse_url
+from tests.core.samples import delta_payload, lock_payload
 
 
 async def make_old(url: str, revision: str) -> None:
@@ -45,6 +49,45 @@ async def add_every_state(url: str) -> None:
                 await connection.execute(statement, values)
     finally:
         await engine.dispose()
+
+
+async def add_long_chapters(url: str) -> None:
+    """Add a chapter with memory in each state that has some, to a database of `story_0009` or newer.
+
+    Its title is `Long` and the state. One of its prompts has two replies and an event of the system.
+    """
+    engine = open_engine(parse_url(url))
+    try:
+        async with engine.begin() as connection:
+            for state, (prompts, boundary) in LONG.items():
+                values = {"title": f"Long {state}", "state": state.value, **_memory()}
+                await connection.execute(text(_LONG), {**values, "prompts": prompts, "boundary": boundary})
+    finally:
+        await engine.dispose()
+
+
+def _memory() -> dict[str, str]:
+    """Return the JSON of a lock, two deltas and a correction after prompt 7."""
+    memory: dict[str, dict[str, object]] = {"lock": lock_payload()}
+    for name, first, last in (("chunk", 1, 7), ("rest", 8, 9)):
+        span = {
+            "from_marker": f"{first})",
+            "to_marker": f"{last})",
+            "prompt_count_in_chunk": last - first + 1,
+        }
+        memory[name] = {**delta_payload(), "range": span}
+    memory["correction"] = correction_payload("The bell is whole.", 7, None)
+    return {name: json.dumps(payload) for name, payload in memory.items()}
+
+
+LONG = {
+    SessionState.ACTIVE: (9, 7),
+    SessionState.SUMMARIZING: (14, 7),
+    SessionState.ENDED: (9, 9),
+    SessionState.NARRATING: (9, 9),
+    SessionState.RESETTING: (9, 7),
+}
+"""Prompts and boundary of the long chapter in each state."""
 
 
 # Memory was JSONB alone before it was text with its parsed form beside it.
@@ -102,4 +145,42 @@ SELECT id, gen_random_uuid(), 1, 0, 'user', NULL, 'Who is there?', CAST('{}' AS 
 WHERE prompt_index = 1
 UNION ALL SELECT id, gen_random_uuid(), 1, 1, 'agent', 1, 'I am.', CAST('{}' AS jsonb), now() FROM made
 WHERE prompt_index = 1
+"""
+_LONG = """
+WITH made AS (
+    INSERT INTO session (id, title, script_key, state, is_ending, prompt_index, boundary, slots, names,
+        tab1_locked, next_slot, definition, chunk_size, limits, created_at, updated_at)
+    VALUES (gen_random_uuid(), :title, '', :state, false, :prompts, :boundary, '{1,2}', '{}', true, 1, '', 7,
+        '{}', now(), now())
+    RETURNING id, state, prompt_index, boundary
+), tab1 AS (
+    INSERT INTO tab1_input (session_id, world, chapter, identities)
+    SELECT id, 'Ash', 'Dawn', '{}' FROM made
+), remembered AS (
+    INSERT INTO memory_block
+        (session_id, block_id, type, from_prompt, to_prompt, ordinal, json_text, created_at)
+    SELECT id, gen_random_uuid(), type, first, last, number, content, now() FROM made, (VALUES
+        ('world_chapter_lock', 0, 0, 0, :lock), ('turn_delta', 1, 7, 0, :chunk),
+        ('canon_correction', 7, 7, 1, :correction), ('turn_delta', 8, 9, 0, :rest)
+    ) AS memory (type, first, last, number, content) WHERE last <= boundary
+), asked AS (
+    INSERT INTO llm_request (session_id, request_id, kind, state, priority, slot, text, from_prompt,
+        to_prompt, attempts, error_message, created_at, updated_at)
+    SELECT id, gen_random_uuid(), 'summary', 'processing', 10, NULL, '', 8, 14, 1, '', now(), now()
+    FROM made WHERE state = 'SUMMARIZING'
+    UNION ALL SELECT id, gen_random_uuid(), 'reply', 'failed', 20, 2, 'Was it the bell?', NULL, NULL, 1, '',
+        now(), now() FROM made WHERE state = 'ACTIVE'
+), told AS (
+    INSERT INTO narrative_draft (session_id, draft_id, version, definition, source_prompt_index,
+        source_block_ids, model, text, created_at)
+    SELECT id, gen_random_uuid(), 1, '', 9, '{}', 'a model', 'It was so.', now() FROM made WHERE boundary = 9
+)
+INSERT INTO event (session_id, event_id, prompt_index, ordinal, role, slot, text, metadata, created_at)
+SELECT id, gen_random_uuid(), number, 0, 'user', NULL, 'Prompt ' || number, CAST('{}' AS jsonb), now()
+FROM made, generate_series(1, prompt_index) AS number
+UNION ALL SELECT id, gen_random_uuid(), number, 1, 'agent', 1 + number % 2, 'Reply ' || number,
+    CAST('{}' AS jsonb), now() FROM made, generate_series(1, prompt_index) AS number
+UNION ALL SELECT id, gen_random_uuid(), 3, 2, 'agent', 2, 'And I.', CAST('{}' AS jsonb), now() FROM made
+UNION ALL SELECT id, gen_random_uuid(), 3, 3, 'system', NULL, 'Night falls.', CAST('{}' AS jsonb), now()
+FROM made
 """

@@ -12,9 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from core.config.password import in_words
 from core.config.settings import ProviderName
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
+from core.domain.ids import SessionId
 from core.domain.session import title_from
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
+from core.engine.script_branches import ScriptBranches
 from core.engine.script_player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import (
@@ -61,20 +63,37 @@ async def play(
     reporter.introduce(configuration)
     await ask_for_weights(configuration)
     async with running_engine(configuration) as engine:
-        session = await _open(engine, script, is_new=new)
-        try:
-            await play_and_report(session, script, reporter)
-            target = await _write(session, out or configuration.paths.downloads)
-        finally:
-            await session.aclose()
+        session_id = await _first_session(engine, script, is_new=new)
+        target = await play_lines(engine, session_id, script, reporter, out or configuration.paths.downloads)
     say(str(target) if quiet else f"The chapter is in {target}")
 
 
-async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> SessionHandle:
+async def _first_session(engine: Engine, script: ChapterScript, *, is_new: bool) -> SessionId:
     if is_new:
-        session_id = await engine.create(script_key=script.key)
-    else:
-        session_id, _ = await engine.find_or_create(script.key)
+        return await engine.create(script_key=script.key)
+    return (await engine.find_or_create(script.key))[0]
+
+
+async def play_lines(
+    engine: Engine, first: SessionId, script: ChapterScript, reporter: "Reporter", out: Path
+) -> Path:
+    """Play a script, each branch in a session of its own; return the file of the last chapter."""
+    branches = ScriptBranches(engine, script)
+    at, session_id = await branches.furthest(first)
+    while True:
+        session = await _open(engine, session_id)
+        is_last = at + 1 == len(branches.lines)
+        try:
+            await play_and_report(session, branches.lines[at], reporter, is_last=is_last)
+            if is_last:
+                return await _write(session, out)
+            at += 1
+            session_id = await branches.branch(at, session_id)
+        finally:
+            await session.aclose()
+
+
+async def _open(engine: Engine, session_id: SessionId) -> SessionHandle:
     session = await engine.open(session_id)
     if session.holder is not None:
         label = session.holder.label
@@ -86,10 +105,13 @@ async def _open(engine: Engine, script: ChapterScript, *, is_new: bool) -> Sessi
     return session
 
 
-async def play_and_report(session: SessionHandle, script: ChapterScript, reporter: "Reporter") -> None:
-    """Play to the stored draft and report to `reporter`; raises the error that stops it."""
+async def play_and_report(
+    session: SessionHandle, script: ChapterScript, reporter: "Reporter", *, is_last: bool = True
+) -> None:
+    """Play to the stored draft, or to where a branch goes on; raises the error that stops it."""
     with session.listen() as listener, reporter:
-        playing = asyncio.create_task(ScriptPlayer(session, script, reporter.step).play())
+        player = ScriptPlayer(session, script, reporter.step, is_last=is_last)
+        playing = asyncio.create_task(player.play())
         outage = Outage(playing, reporter.warn)
         telling = asyncio.create_task(_tell(listener, reporter, outage))
         try:

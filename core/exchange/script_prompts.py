@@ -1,0 +1,104 @@
+"""The prompts of a chapter script: the tables `[[prompt]]`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.domain.limits import LONGEST_TITLE, Limits
+from core.domain.slot import Slot, first_slots, slot_after
+from core.exchange.script_fields import FieldReader
+from core.text.cleaning import clean_line
+
+MOST_TAKES: Final = 20
+MOST_BRANCHES: Final = 20
+"""Each is a session of its own, with the prompts before it."""
+_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptPrompt:
+    """A prompt and its character, with the rotation already applied.
+
+    `index` is the number that it has when it is played.
+    """
+
+    slot: Slot
+    text: str
+    index: int
+    takes: int = 1
+    """It is re-rolled until it has as many takes; the last one counts."""
+    is_undone: bool = False
+    """It is undone when it was played, and the next prompt takes its number."""
+    branch_at: int = 0
+    """Before it is played, the chapter is branched at this prompt and goes on in the branch. 0: it is not."""
+    branch_title: str = ""
+    """The title of that branch; if empty, it is named after the chapter."""
+
+
+def lines_of(prompts: Sequence[ScriptPrompt]) -> tuple[tuple[ScriptPrompt, ...], ...]:
+    """Return the prompts of the chapter up to the first branch, then those of each branch, from prompt 1 on.
+
+    What a branch begins with is played already: takes and undone prompts stay in the session before it.
+    """
+    lines: list[list[ScriptPrompt]] = [[]]
+    for prompt in prompts:
+        if prompt.branch_at:
+            kept = (one for one in lines[-1] if one.index <= prompt.branch_at and not one.is_undone)
+            lines.append([replace(one, takes=1, branch_at=0, branch_title="") for one in kept])
+        lines[-1].append(prompt)
+    return tuple(map(tuple, lines))
+
+
+def read_prompts(
+    reader: FieldReader, tables: Sequence[Mapping[str, object]], cast: Mapping[Slot, str]
+) -> tuple[ScriptPrompt, ...]:
+    """Return the prompts of a script; what is wrong with them is reported to `reader`."""
+    slots = tuple(cast) or first_slots(1)
+    next_slot = slots[0]
+    prompts: list[ScriptPrompt] = []
+    line: list[ScriptPrompt] = []
+    """The prompts that the chapter, or the branch in which it goes on, has so far."""
+    branches = 0
+    for number, table in enumerate(tables, start=1):
+        owner = f"prompt {number}: "
+        reader.refuse_unknown(table, _KEYS, owner)
+        branch_at = _branch_at(reader, table, len(line), owner)
+        if branch_at:
+            branches += 1
+            line = line[:branch_at]
+            next_slot = slot_after(line[-1].slot, slots)
+        slot = reader.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
+        prompt = ScriptPrompt(
+            slot=slot or next_slot,
+            text=reader.text(table, "text", f"{owner}text", Limits().prompt, is_required=True),
+            index=len(line) + 1,
+            takes=reader.number(table, "takes", f"{owner}takes", (1, MOST_TAKES), 1),
+            is_undone=reader.switch(table, "undo", f"{owner}undo", is_on=False),
+            branch_at=branch_at,
+            branch_title=_branch_title(reader, table, owner),
+        )
+        prompts.append(prompt)
+        if not prompt.is_undone:
+            line.append(prompt)
+            next_slot = slot_after(prompt.slot, slots)
+    if branches > MOST_BRANCHES:
+        reader.report(
+            "branch_at", f"occurs {branches} times; a script branches {MOST_BRANCHES} times at most."
+        )
+    return tuple(prompts)
+
+
+def _branch_at(reader: FieldReader, table: Mapping[str, object], played: int, owner: str) -> int:
+    if "branch_at" not in table:
+        return 0
+    if not played:
+        reader.report(f"{owner}branch_at", "needs a prompt before it to branch at.")
+        return 0
+    return reader.number(table, "branch_at", f"{owner}branch_at", (1, played), 0)
+
+
+def _branch_title(reader: FieldReader, table: Mapping[str, object], owner: str) -> str:
+    title = clean_line(reader.text(table, "branch_title", f"{owner}branch_title", LONGEST_TITLE))
+    if title and "branch_at" not in table:
+        reader.report(f"{owner}branch_title", "needs branch_at beside it.")
+    return title
