@@ -138,7 +138,8 @@ UNLESS = (
         "event",
         "INSERT",
         "NEW.role = 'system'",
-        "SELECT FROM session WHERE id = NEW.session_id AND boundary > NEW.prompt_index",
+        # A session that no window has opened is being created, with all of its story.
+        "SELECT FROM session WHERE id = NEW.session_id AND boundary > NEW.prompt_index AND writer_epoch > 0",
         "a line comes after what is in memory",
     ),
     (

@@ -117,7 +117,7 @@ class Model:
         known = session.snapshot
         if known.is_recent_known:
             assert (known.recent, known.undone, known.takes) == (stored.recent, stored.undone, stored.takes)
-        for field in ("session", "corrections", "requests", "unsent", "draft_count"):
+        for field in ("session", "last_ordinal", "requests", "unsent", "draft_count"):
             assert getattr(known, field) == getattr(stored, field), field
         if known.is_memory_known:
             assert known.blocks == tuple(await self.store.memory(session.id))

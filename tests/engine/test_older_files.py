@@ -190,8 +190,9 @@ def test_a_field_that_is_added_leaves_the_document_of_a_save_slot_readable(file:
 def test_a_field_that_is_added_to_a_row_leaves_its_link_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     event = from_json((VERSIONS / "export-1-active.json").read_bytes()).events[0]
     before = save_slot.chained(save_slot.EMPTY_CHAIN, [event])
-    fields = {EventOfTomorrow: save_slot._LINK_FIELDS_V1[Event]}
-    monkeypatch.setattr(save_slot, "_LINK_FIELDS", {1: fields})
+    newest = save_slot.LINKS
+    fields = {EventOfTomorrow: save_slot._LINK_FIELDS[newest][Event]}
+    monkeypatch.setattr(save_slot, "_LINK_FIELDS", {newest: fields})
     grown = EventOfTomorrow(**{name: getattr(event, name) for name in Event.__dataclass_fields__}, mood=2)
     assert save_slot.chained(save_slot.EMPTY_CHAIN, [grown]) == before
 
@@ -206,4 +207,5 @@ def test_a_slot_with_links_of_a_later_version_is_refused_with_a_sentence() -> No
 
 def test_every_field_that_a_link_stands_for_is_one_of_its_row() -> None:
     for kind in (Event, MemoryBlock, NarrativeDraft):
-        assert set(save_slot._LINK_FIELDS_V1[kind]) <= set(kind.__dataclass_fields__)
+        for fields in save_slot._LINK_FIELDS.values():
+            assert set(fields[kind]) <= set(kind.__dataclass_fields__)

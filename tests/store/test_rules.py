@@ -314,7 +314,7 @@ def test_a_request_makes_sense(
         pytest.param("canon_correction", 9, 9, 1, errors.ForeignKeyViolation, id="behind what is not there"),
         pytest.param("canon_correction", 7, 7, 0, errors.IntegrityError, id="in the place of a delta"),
         pytest.param("canon_correction", 1, 7, 1, errors.CheckViolation, id="over a range"),
-        pytest.param(DELTA, 8, 9, 1, errors.CheckViolation, id="a delta that is numbered like one"),
+        pytest.param(DELTA, 8, 9, 1, errors.ForeignKeyViolation, id="a private delta without the first"),
     ],
 )
 def test_a_correction_is_stored_only_behind_a_block_or_another_correction(

@@ -75,6 +75,10 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     **{(state, C.CORRECT_CANON): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, C.DEFINE_NARRATIVE): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_PROMPT_BLOCKS): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
+    **{(state, C.SET_PRESENT): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING)},
+    (S.ACTIVE, C.ADD_LINE): [(PLAIN, STAYS), (BUSY, None)],
+    (S.SUMMARIZING, C.ADD_LINE): [(PLAIN, STAYS), (BUSY, None), (PLAYED_ENDING, None)],
+    **{(state, C.EDIT_SECRETS): [(PLAIN, STAYS)] for state in (S.DRAFT_TAB1, S.ACTIVE, S.SUMMARIZING)},
     **{(state, C.RESET): [(PLAIN, S.RESETTING)] for state in S if state is not S.RESETTING},
 }
 
