@@ -126,7 +126,7 @@ async def test_memory_that_is_asked_for_again_begins_its_stream_anew_and_a_reply
     async with room.opened() as session:
         await settled(session, await session.lock())
         await settled(session, await session.submit_prompt(Slot.RED, "One"))
-        slots = await room.store.save_points(session.id)
+    slots = await room.store.save_points(session.id)
     calls = [
         notification
         for notification in room.notifications
