@@ -1,0 +1,152 @@
+"""Canary tokens with their labels, and a model that checks every input and spreads what it was given.
+
+The labels are kept here by rules of their own, from what the GM did, and never read from the program: an
+input that has a token outside its label is a leak, and one that lacks a token inside it has forgotten.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+from core.domain.errors import ErrorCode
+from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
+from core.providers.scripted.provider import ScriptedProvider
+
+TOKEN = re.compile(r"Q\d+z")
+_SLOT = re.compile(r"^=== AGENT_IDENTITY ===\nName: .*\nSlot: (\d)", re.MULTILINE)
+_SECTION = r"^=== {name} ===\n(.*?)^=== END {name} ===$"
+MOST_SPREAD = 24
+"""How many tokens of its input one delta repeats; a list in memory has at most 64 entries."""
+
+Slots = frozenset[int]
+
+
+def tokens_in(text: str) -> set[str]:
+    """Return the canaries of a text."""
+    return set(TOKEN.findall(text))
+
+
+@dataclass
+class Ledger:
+    """Every token with those who may know it, and what was found."""
+
+    cast: Slots = frozenset()
+    labels: dict[str, Slots] = field(default_factory=dict)
+    secrets: dict[str, Slots] = field(default_factory=dict)
+    """The tokens of secrets, with those who knew them from the beginning."""
+    told: dict[str, Slots] = field(default_factory=dict)
+    """The tokens of secrets, with those to whom canon reveals them now."""
+    leaks: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    inputs: int = 0
+    checked: int = 0
+    """How many times a token was found where it may be."""
+    count: int = 0
+
+    def new(self, label: Slots) -> str:
+        """Return a token for those in `label`."""
+        self.count += 1
+        token = f"Q{self.count}z"
+        self.labels[token] = label
+        return token
+
+    def label_of(self, token: str) -> Slots:
+        if token in self.secrets:
+            return self.secrets[token] | self.told.get(token, frozenset())
+        return self.labels[token]
+
+    def common(self, tokens: set[str]) -> Slots:
+        """Return the label of what is made from these tokens."""
+        label = self.cast
+        for token in tokens:
+            label &= self.label_of(token)
+        return label
+
+    def check(self, text: str, slot: int, where: str, expected: set[str]) -> None:
+        """Note what `text`, which is for `slot`, must not have, and what it lacks of `expected`."""
+        self.inputs += 1
+        found = tokens_in(text)
+        for token in found:
+            self.checked += 1
+            if slot not in self.label_of(token):
+                self.leaks.append(f"{where} of slot {slot} has {token} of {sorted(self.label_of(token))}")
+        for token in expected - found:
+            if slot in self.label_of(token):
+                self.forgotten.append(f"{where} of slot {slot} lacks {token}")
+
+
+class Spreader(ScriptedProvider):
+    """A model whose every answer has a token of its own, and whose memory repeats what it was given."""
+
+    def __init__(self, ledger: Ledger, expected: Callable[[], Awaitable[set[str]]]) -> None:
+        super().__init__()
+        self._ledger = ledger
+        self._expected = expected
+        self.failures = 0
+        """How many of the next calls fail."""
+        self.broken = 0
+        """How many of the next summaries are no JSON at first."""
+        self.holds: Callable[[ModelRequest], bool] = lambda _: False
+        """Which calls never end: the program is killed while one of them runs."""
+        self.held: Callable[[], None] = lambda: None
+        self.viewpoint: int | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        text = "\n".join(message.content for message in request.messages)
+        slot = _SLOT.search(text)
+        if slot is not None:
+            self._ledger.check(text, int(slot[1]), "the input", await self._expected())
+        elif request.schema is None and self.viewpoint is not None:
+            self._ledger.check(text, self.viewpoint, "the narrative", await self._expected())
+        if self.holds(request):
+            self.held()
+            async for item in super().stream(request):
+                yield item
+                await _forever()
+        if self.failures:
+            self.failures -= 1
+            raise ProviderError(ErrorCode.LLM_REQUEST_ERROR)
+        if request.schema is not None and request.schema.name == "turn_delta":
+            if self.broken:
+                self.broken -= 1
+                yield TextDelta(f"no JSON, but {' '.join(tokens_in(text))}")
+                yield Completion(finish_reason="stop", model=request.model)
+                return
+            answer = "".join(
+                [item.text async for item in super().stream(request) if isinstance(item, TextDelta)]
+            )
+            yield TextDelta(self._spread(json.loads(answer), text))
+        elif slot is not None:
+            yield TextDelta(f"I take it in. {self._ledger.new(self._label_of_prompt(text))} it is.")
+        else:
+            async for item in super().stream(request):
+                yield item
+            return
+        yield Completion(finish_reason="stop", model=request.model)
+
+    def _label_of_prompt(self, text: str) -> Slots:
+        return self._ledger.common(tokens_in(_section(text, "USER_PROMPT")))
+
+    def _spread(self, delta: dict[str, object], text: str) -> str:
+        """Return a delta that repeats its chunk and some of the memory before it, with a token of its own."""
+        chunk = sorted(tokens_in(_section(text, "RECENT_CONTEXT_CHUNK")))
+        earlier = sorted(tokens_in(text) - set(chunk))
+        spread = [*chunk, *earlier[:: max(1, len(earlier) // 4)]][:MOST_SPREAD]
+        own = self._ledger.new(self._ledger.common(tokens_in(text)))
+        delta["canon_locks"] = [f"{token} is so." for token in (*spread[: len(spread) // 2], own)]
+        threads = [
+            {"thread": token, "stakes": "", "next_likely_trigger": ""} for token in spread[len(spread) // 2 :]
+        ]
+        delta["unresolved_threads"] = threads
+        return json.dumps(delta)
+
+
+def _section(text: str, name: str) -> str:
+    found = re.search(_SECTION.format(name=name), text, re.MULTILINE | re.DOTALL)
+    return found[1] if found else ""
+
+
+async def _forever() -> None:
+    await asyncio.get_running_loop().create_future()

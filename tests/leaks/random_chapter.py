@@ -1,0 +1,340 @@
+"""A chapter in which everything happens at random: who is there, who hears what, takes, undo, crashes."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from core.config.models import defaults_for
+from core.domain.audience import Audience
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import SessionId, new_uuid
+from core.domain.limits import Limits
+from core.domain.requests.request import ReplyRequest
+from core.domain.secret import Secret
+from core.domain.session import SessionState
+from core.domain.slot import Slot, first_slots
+from core.domain.story.event import Role
+from core.domain.story.memory import BlockType, compact_json
+from core.engine.commands import Tab1Edit
+from core.engine.engine import Engine
+from core.engine.session_handle import SessionHandle
+from core.engine.takes.commands import LockMark
+from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from tests.leaks.canaries import Ledger, Slots, Spreader, tokens_in
+from tests.store.memory_store import MemoryStore
+
+CHUNK = 3
+CHOICES = defaults_for("scripted")
+
+
+class RandomChapter:
+    """One chapter and its GM, drawn from a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.store = MemoryStore()
+        self.ledger = Ledger()
+        self.model = Spreader(self.ledger, self._expected)
+        self.engine = Engine(self.store, self.model, CHOICES, label="here", summary_backoff=3600.0)
+        self.count = self.draw.randint(2, 5)
+        self.cast = first_slots(self.count)
+        self.ledger.cast = frozenset(self.cast)
+        self.present: Slots = frozenset(self.cast)
+        self.reveals: list[tuple[str, Slots]] = []
+        self.session: SessionHandle
+        self.earlier = asyncio.all_tasks()
+        self.crashes = 0
+
+    async def play(self, steps: int) -> Ledger:
+        """Play a chapter of random steps; return what was found."""
+        await self._begin()
+        for _ in range(steps):
+            await self.draw.choice(self.steps)()
+            await self._settle()
+            await self._check()
+        await self._end()
+        await self.session.aclose()
+        return self.ledger
+
+    @property
+    def steps(self) -> list[Callable[[], Awaitable[None]]]:
+        return [
+            *[self._submit] * 7,
+            *(self._whisper, self._whisper, self._to_some, self._to_some, self._leave_or_come),
+            *(self._narrate, self._reveal, self._reroll, self._edit, self._undo, self._undo, self._redo),
+            *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
+            *(self._crash_in_memory, self._restart, self._branch, self._move, self._correct_canon),
+        ]
+
+    async def _begin(self) -> None:
+        session_id = await self.engine.create()
+        rows = self.store.database.sessions[session_id]
+        rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
+        self.session = await self.engine.open(session_id)
+        everyone = self.ledger.cast
+        await self.session.edit_tab1(
+            Tab1Edit(
+                world="A sea of glass.",
+                chapter=f"It begins {self.ledger.new(everyone)}.",
+                agent_count=self.count,
+            )
+        )
+        await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
+        await self.session.wait(await self.session.lock())
+
+    def _secret(self, number: int) -> Secret:
+        known_by, revealed_to = self._some(), self._some()
+        self.ledger.count += 1
+        token = f"Q{self.ledger.count}z"
+        self.ledger.secrets[token] = known_by
+        at = self.draw.choice([None, self.draw.randint(1, 8)])
+        if at is not None:
+            self.reveals.append((token, revealed_to))
+        return Secret(
+            number=number,
+            text=f"The secret is {token}.",
+            known_by=_audience(known_by),
+            reveal_at=at,
+            reveal_to=None if at is None else _audience(revealed_to),
+        )
+
+    def _some(self) -> Slots:
+        return frozenset(self.draw.sample(self.cast, self.draw.randint(1, self.count)))
+
+    # What the GM does.
+
+    async def _submit(self, heard_by: Slots | None = None) -> None:
+        slot = self.draw.choice(self.cast)
+        hearers = (self.present if heard_by is None else heard_by) | {slot}
+        token = self.ledger.new(hearers)
+        audience = None if heard_by is None else _audience(heard_by)
+        await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience)
+
+    async def _whisper(self) -> None:
+        await self._submit(frozenset())
+
+    async def _to_some(self) -> None:
+        await self._submit(self._some())
+
+    async def _leave_or_come(self) -> None:
+        self.present = self._some()
+        await self.session.scene.set_present([Slot(slot) for slot in self.present])
+
+    async def _narrate(self) -> None:
+        hearers = self.draw.choice([None, self._some()])
+        token = self.ledger.new(self.present if hearers is None else hearers)
+        slots = None if hearers is None else [Slot(slot) for slot in hearers]
+        await self._try(self.session.scene.narrate, f"It snows {token}.", hearers=slots)
+
+    async def _reveal(self) -> None:
+        secret = self.draw.choice(self.session.snapshot.secrets)
+        to = self._some()
+        [token] = tokens_in(secret.text)
+        self.reveals.append((token, to))
+        await self._try(self.session.scene.reveal, secret.number, [Slot(slot) for slot in to])
+
+    async def _reroll(self) -> None:
+        await self._try(self.session.takes.reroll)
+
+    async def _edit(self) -> None:
+        label = self._newest_label()
+        if label is not None:
+            await self._try(self.session.takes.edit_and_resend, f"Rather {self.ledger.new(label)}.")
+
+    async def _correct(self) -> None:
+        label = self._newest_label()
+        if label is not None:
+            await self._try(self.session.takes.correct_reply, f"By hand {self.ledger.new(label)}.")
+
+    def _newest_label(self) -> Slots | None:
+        """Return who heard the newest prompt, by the token in it."""
+        last = self.session.snapshot.session.prompt_index
+        prompts = [one for one in self.session.snapshot.recent if one.place == (last, 0)]
+        return self.ledger.common(tokens_in(prompts[0].text)) if prompts and last else None
+
+    async def _undo(self) -> None:
+        await self._try(self.session.takes.undo)
+
+    async def _redo(self) -> None:
+        await self._try(self.session.takes.redo)
+
+    async def _choose(self) -> None:
+        takes = await self.session.takes.listed()
+        if len(takes) > 1 and takes[0][0].prompt_index:
+            await self._try(self.session.takes.choose, self.draw.choice(takes)[0].take)
+
+    async def _correct_canon(self) -> None:
+        hearers = self._some()
+        await self._try(
+            self.session.correct_canon, f"In truth {self.ledger.new(hearers)}.", audience=_audience(hearers)
+        )
+
+    async def _rebuild(self) -> None:
+        blocks = await self.session.memory_blocks()
+        deltas = [block.last for block in blocks if block.type is BlockType.TURN_DELTA]
+        if deltas:
+            await self._try(self.session.takes.rebuild_block, self.draw.choice(deltas))
+
+    async def _pin(self) -> None:
+        """Pin a canon lock of some block, which may be a private one."""
+        locks = [
+            lock
+            for block in await self.session.memory_blocks()
+            if block.type is BlockType.TURN_DELTA
+            for lock in block.payload.get("canon_locks", ())  # type: ignore[attr-defined]
+        ]
+        if locks:
+            await self._try(self.session.takes.mark_lock, self.draw.choice(locks), LockMark.PINNED)
+
+    async def _fail(self) -> None:
+        """Have the next prompt fail, and send it again or try it again."""
+        self.model.failures = 1
+        await self._submit()
+        await self._settle()
+        self.model.failures = 0
+        failed = self.session.snapshot.failed(ReplyRequest)
+        if failed:
+            await self._try(self.session.retry, failed[-1].id)
+
+    async def _break(self) -> None:
+        """Have the next summary answer with something else first, so that it is asked to repair it."""
+        self.model.broken = 1
+
+    async def _crash(self) -> None:
+        await self._die_while(lambda request: request.schema is None)
+
+    async def _crash_in_memory(self) -> None:
+        await self._die_while(lambda request: request.schema is not None)
+
+    async def _die_while(self, holds: Callable[..., bool]) -> None:
+        """Kill the program while a call runs that is held up; otherwise between two steps."""
+        held = asyncio.Event()
+        self.model.holds, self.model.held = holds, held.set
+        await self._submit(self.draw.choice([None, self._some()]))
+        waiting = asyncio.ensure_future(held.wait())
+        idle = asyncio.ensure_future(self.session.wait_idle())
+        await asyncio.wait({waiting, idle}, return_when=asyncio.FIRST_COMPLETED, timeout=20)
+        for task in (waiting, idle):
+            task.cancel()
+        self.model.holds = lambda _: False
+        await self._kill()
+
+    async def _kill(self) -> None:
+        """Let everything of the window stop where it is, without a word, and open the chapter again."""
+        self.crashes += 1
+        current = asyncio.current_task()
+        tasks = [task for task in asyncio.all_tasks() - self.earlier if task is not current]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.store.database.sessions[self.session.id].writer = None
+        self.session = await self.engine.open(self.session.id)
+
+    async def _restart(self) -> None:
+        await self.session.aclose()
+        self.session = await self.engine.open(self.session.id)
+
+    async def _branch(self) -> None:
+        """Go on in a branch; who is present there is what the prompt of the branch says."""
+        last = self.session.snapshot.session.prompt_index
+        if not last:
+            return
+        await self.session.aclose()
+        await self._go_on_in(await self.engine.branch(self.session.id, self.draw.randint(1, last)))
+
+    async def _move(self) -> None:
+        """Go on in an import of the chapter's own export."""
+        await self.session.aclose()
+        body = from_json(to_json(await read_body(self.store, self.session.id)))
+        fresh = SessionId(new_uuid())
+        await self.store.create(as_new_session(body, fresh))
+        await self._go_on_in(fresh)
+
+    async def _go_on_in(self, session_id: SessionId) -> None:
+        self.session = await self.engine.open(session_id)
+        self.present = _slots(self.session.snapshot.session.present) & self.ledger.cast
+
+    async def _end(self) -> None:
+        """End the chapter, and write it once for each viewpoint."""
+        if self.session.snapshot.session.prompt_index == 0:
+            return
+        await self._settle()
+        await self._try(self.session.end_chapter)
+        await self._settle()
+        if self.session.snapshot.session.state is not SessionState.ENDED:
+            return
+        for slot in self.cast:
+            self.model.viewpoint = slot.value
+            await self.session.wait(await self.session.build_narrative(viewpoint=slot))
+        self.model.viewpoint = None
+
+    # What must hold.
+
+    async def _try(self, command: Callable[..., Awaitable[object]], *values: object, **more: object) -> None:
+        """Give a command; one that is refused now is none. A request is waited for by `_settle`."""
+        try:
+            await command(*values, **more)
+        except IllegalCommandError:
+            return
+
+    async def _settle(self) -> None:
+        async with asyncio.timeout(20):
+            await self.session.wait_idle()
+
+    async def _expected(self) -> set[str]:
+        """Return the tokens of canon as it is stored, and note which secrets it reveals to whom.
+
+        They are to be in every input of those who may know them.
+        """
+        rows = self.store.database.sessions[self.session.id]
+        last = rows.session.prompt_index
+        canon = [event for event in rows.canon if event.prompt_index <= last]
+        self.ledger.told = {}
+        for event in canon:
+            if event.role is Role.SYSTEM:
+                for token in tokens_in(event.text) & self.ledger.secrets.keys():
+                    heard = _slots(event.audience) & self.ledger.cast
+                    assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
+                    self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
+        open_ = [one for one in rows.requests.values() if isinstance(one, ReplyRequest) and one.is_processing]
+        replaced = {one.prompts.last for one in open_ if one.prompts is not None}
+        kept = (event for event in canon if event.prompt_index not in replaced)
+        return {token for event in kept for token in tokens_in(event.text)} | self.ledger.secrets.keys()
+
+    async def _check(self) -> None:
+        """Check memory, previews, and what a reader sees as one of the characters."""
+        expected = await self._expected()
+        for block in self.store.database.sessions[self.session.id].blocks.values():
+            for token in tokens_in(compact_json(block.payload)) - self.ledger.secrets.keys():
+                if not _slots(block.audience) & self.ledger.cast <= self.ledger.label_of(token):
+                    self.ledger.leaks.append(f"a block for {block.audience.mask} has {token}")
+        slot = self.draw.choice(self.cast)
+        context = await self.engine.preview(self.session.id, slot, "And now?")
+        told = "\n".join(message.content for message in context.messages)
+        due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]
+        if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
+            self.ledger.check(told, slot.value, "the preview", expected)
+        seen = await self.session.newest_canon(known_to=slot)
+        text = "\n".join(event.text for event in seen)
+        self.ledger.check(text, slot.value, "what is seen", expected - self.ledger.secrets.keys())
+
+
+def _audience(slots: Slots) -> Audience:
+    return Audience.of(Slot(slot) for slot in slots)
+
+
+def _slots(audience: Audience) -> Slots:
+    return frozenset(slot.value for slot in audience)
+
+
+async def play_chapters(seeds: range, steps: int = 16) -> Ledger:
+    """Play a chapter for each seed; return everything that was found together."""
+    together = Ledger()
+    for seed in seeds:
+        found = await RandomChapter(seed).play(steps)
+        together.leaks += [f"seed {seed}: {leak}" for leak in found.leaks]
+        together.forgotten += [f"seed {seed}: {one}" for one in found.forgotten]
+        together.inputs += found.inputs
+        together.checked += found.checked
+    return together
