@@ -61,12 +61,12 @@ def _start(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
 
 def _opening(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
     events, runs = (4_000, 5) if arguments.quick else (100_000, 15)
-    with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
         return asyncio.run(opening.measure(events, runs, Path(folder) / "postgres"))
 
 
 def _playing(_: Samples, arguments: argparse.Namespace) -> list[Figure]:
-    with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
         return asyncio.run(playing.measure(100 if arguments.quick else 10_000, Path(folder) / "postgres"))
 
 

@@ -9,7 +9,9 @@ trip and the flush alone. Printed as medians and ratios:
 
 - engine work per prompt (submitting to settled, less the time inside the provider) against both;
 - the same near the last prompt against that near the tenth;
-- resident memory near the last prompt against that near the tenth.
+- resident memory near the last prompt against that near the tenth;
+- work for a prompt where every prompt has three takes against one where none has several, and for a re-roll,
+  in two chapters that are played in turns.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import gc
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -29,6 +31,7 @@ from sqlmodel import Field, SQLModel
 from bench.measure import Figure, print_table, resident_bytes
 from core.config.models import choose_models
 from core.config.settings import ProfileSettings
+from core.domain.ids import RequestId
 from core.domain.slot import Slot, slot_after
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
@@ -42,6 +45,9 @@ from db.store import open_store
 PROMPT = "The tide is on the turn and the lamp is dark. What do you do, and what do you say to the others?"
 NEAR = 200
 """How many prompts around the tenth and around the last are looked at."""
+TAKES = 3
+MOST_WITH_TAKES = 700
+"""Prompts of each of the chapters with and without takes, at most."""
 
 
 class TimedProvider(ScriptedProvider):
@@ -122,9 +128,10 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
     try:
         session = await engine.open(await engine.create())
         try:
-            return await _play(session, provider, bare, prompts)
+            figures = await _play(session, provider, bare, prompts)
         finally:
             await session.aclose()
+        return figures + await _with_takes(engine, provider, min(prompts, MOST_WITH_TAKES))
     finally:
         await bare.aclose()
         await engine.aclose()
@@ -134,8 +141,7 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
 async def _play(
     session: SessionHandle, provider: TimedProvider, bare: BareCommits, prompts: int
 ) -> list[Figure]:
-    await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
-    await session.wait(await session.lock())
+    await _lock(session)
     work: list[float] = []
     memory: list[int] = []
     slot = Slot.RED
@@ -143,15 +149,56 @@ async def _play(
         await session.wait_idle()
         if index % 5 == 0:
             await bare.commit()
-        inside = provider.seconds
-        began = time.perf_counter()
-        await session.wait(await session.submit_prompt(slot, f"{PROMPT} ({index})"))
-        work.append(time.perf_counter() - began - (provider.seconds - inside))
+        work.append(await _work(session, provider, session.submit_prompt(slot, f"{PROMPT} ({index})")))
         slot = slot_after(slot, session.snapshot.session.slots)
         if index in (9, prompts - 1):
             gc.collect()
             memory.append(resident_bytes())
     return _figures(work, bare, memory, prompts)
+
+
+async def _lock(session: SessionHandle) -> None:
+    await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
+    await session.wait(await session.lock())
+
+
+async def _work(
+    session: SessionHandle, provider: TimedProvider, asking: Coroutine[object, object, RequestId]
+) -> float:
+    """Return the engine's seconds from asking to settled: those inside the provider are not among them."""
+    inside = provider.seconds
+    began = time.perf_counter()
+    await session.wait(await asking)
+    return time.perf_counter() - began - (provider.seconds - inside)
+
+
+async def _with_takes(engine: Engine, provider: TimedProvider, prompts: int) -> list[Figure]:
+    """Play a chapter without takes and one with three takes a prompt, in turns; return work and ratios."""
+    plain, taken = [await engine.open(await engine.create()) for _ in range(2)]
+    work: dict[str, list[float]] = {"plain": [], "prompt": [], "reroll": []}
+    try:
+        for session in (plain, taken):
+            await _lock(session)
+        for index in range(prompts):
+            text = f"{PROMPT} ({index})"
+            work["plain"].append(await _work(plain, provider, plain.submit_prompt(Slot.RED, text)))
+            await plain.wait_idle()
+            work["prompt"].append(await _work(taken, provider, taken.submit_prompt(Slot.RED, text)))
+            await taken.wait_idle()
+            for _ in range(TAKES - 1):
+                work["reroll"].append(await _work(taken, provider, taken.takes.reroll()))
+                await taken.wait_idle()
+    finally:
+        await plain.aclose()
+        await taken.aclose()
+    without, with_takes, reroll = (statistics.median(seconds) for seconds in work.values())
+    return [
+        Figure("work for a prompt in a chapter without takes", without * 1000, "ms"),
+        Figure.at_most(
+            f"  where each has {TAKES} takes", with_takes * 1000, "ms", with_takes / without, 1.05, "without"
+        ),
+        Figure.at_most("  for a re-roll", reroll * 1000, "ms", reroll / without, 1.3, "a prompt"),
+    ]
 
 
 def _figures(work: list[float], bare: BareCommits, memory: list[int], prompts: int) -> list[Figure]:
@@ -184,7 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prompts", type=int, default=10_000)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="storyengine-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="storyengine-bench-", ignore_cleanup_errors=True) as folder:
         figures = asyncio.run(measure(arguments.prompts, Path(folder) / "postgres"))
     print_table(f"Playing {arguments.prompts:,} prompts", figures)
 

@@ -1,7 +1,9 @@
 """Sessions of any length, generated with texts of realistic size, for the benchmarks."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session import Session, SessionState, Tab1Inputs
@@ -52,17 +54,19 @@ def tab1() -> Tab1Inputs:
     )
 
 
-def events(session_id: SessionId, first: int, last: int) -> tuple[Event, ...]:
-    """Return prompts `first` to `last` with one reply each: about 300 characters a pair."""
+def events(session_id: SessionId, first: int, last: int, takes: int = 1) -> tuple[Event, ...]:
+    """Return prompts `first` to `last` with one reply in each take: about 300 characters a pair."""
     made: list[Event] = []
     slot = Slot.RED
     for index in range(first, last + 1):
-        for ordinal, words in ((0, PROMPT_WORDS), (1, REPLY_WORDS)):
+        parts = product(range(1, takes + 1), ((0, PROMPT_WORDS), (1, REPLY_WORDS)))
+        for take, (ordinal, words) in parts:
             made.append(
                 Event(
                     id=EventId(new_uuid()),
                     session_id=session_id,
                     prompt_index=index,
+                    take=take,
                     ordinal=ordinal,
                     role=Role.AGENT if ordinal else Role.USER,
                     slot=slot if ordinal else None,
@@ -147,16 +151,20 @@ def blocks(session_id: SessionId, prompts: int, chunk: int = 7) -> tuple[MemoryB
     return (lock_block(session_id), *deltas)
 
 
-def whole(prompts: int) -> Changes:
-    """Return everything of a session with `prompts` prompts, to be stored."""
+def whole(prompts: int, takes: int = 1) -> Changes:
+    """Return everything of a session with `prompts` prompts, to be stored; the last take of each is canon."""
     session_id = SessionId(new_uuid())
-    return Changes(
+    made = Changes(
         session_id=session_id,
         session=session(session_id, prompts),
         tab1=tab1(),
-        events=events(session_id, 1, prompts),
+        events=events(session_id, 1, prompts, takes),
         blocks=blocks(session_id, prompts),
     )
+    if takes == 1:
+        return made
+    changed = replace(session(session_id, prompts), canon_version=prompts * (takes - 1))
+    return replace(made, session=changed, takes=dict.fromkeys(range(1, prompts + 1), takes))
 
 
 def _block(

@@ -19,7 +19,8 @@ from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import Session, SessionState
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.providers.base import Completion, ModelRequest, TextDelta
+from core.engine.canon import ORIGIN, Origin
+from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.store import Changes
 from db.embedded.machine.probe import server_processes
@@ -188,6 +189,8 @@ def commit_name(changes: Changes) -> str:
         return _block_name(changes.blocks[0], session)
     if changes.drafts:
         return "draft stored"
+    if any(event.metadata.get(ORIGIN) == Origin.PARTIAL for event in changes.events):
+        return "partial reply kept"
     if any(event.take > 1 for event in changes.events):
         return "take stored"
     if changes.events:
@@ -213,6 +216,8 @@ def _block_name(block: MemoryBlock, session: Session | None) -> str:
         return "correction stored"
     if block.type is BlockType.WORLD_CHAPTER_LOCK:
         return "lock stored"
+    if block.is_by_gm:
+        return "block edited"
     if session is None or session.state is SessionState.ENDED:
         return "summary stored, chapter ended"
     return "early summary stored" if block.last % session.limits.chunk_size else "summary stored"
@@ -234,7 +239,13 @@ def _install_streams(reaper: Reaper) -> None:
         name = _stream_name(request)
         reaper.count_call(name.removeprefix("shortened "))
         reaper.reach(f"{name} asked for")
-        items = [item async for item in behind(self, request)]
+        items: list[TextDelta | Completion] = []
+        broken: ProviderError | None = None
+        try:
+            async for item in behind(self, request):
+                items.append(item)
+        except ProviderError as error:
+            broken = error  # what came before it has arrived
         for number, item in enumerate(items):
             if isinstance(item, Completion):
                 reaper.reach(f"{name} streams: all text came")
@@ -244,6 +255,8 @@ def _install_streams(reaper: Reaper) -> None:
                 reaper.reach(f"{name} streams: first piece came")
             elif number == len(items) // 2:
                 reaper.reach(f"{name} streams: half of it came")
+        if broken is not None:
+            raise broken
 
     ScriptedProvider.stream = stream  # type: ignore[method-assign]  # to die in the middle
 
@@ -312,8 +325,12 @@ def main() -> None:
     orders = Orders.read(Path(sys.argv[1]))
     from core.engine.script_player import ScriptPlayer
     from storyengine_tui.cli import main as run_program
+    from storyengine_tui.cli.app import app
+    from storyengine_tui.cli.running import command
+    from tests.torture.deeds import deed
 
     install(Reaper(orders))
+    command(app)(deed)
     # A call that failed for a passing reason is tried again at once.
     (ScriptPlayer.__init__.__kwdefaults__ or {})["retry_wait"] = 0.01
     sys.argv = ["storyengine", *sys.argv[3:]]

@@ -16,6 +16,7 @@ from tests.e2e.program import machine
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
+from tests.torture.kill_memory import kill_memory
 from tests.torture.kill_purges import kill_purges
 from tests.torture.kill_storage import (
     kill_backups,
@@ -30,6 +31,8 @@ from tests.torture.soak import soak
 
 FULL_KILLS = 18
 FULL_DEEDS = 16
+FULL_MEMORY = 60
+"""Points of the deeds that withdraw memory or make it anew; each deed has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
@@ -207,6 +210,7 @@ PHASES: dict[str, Phase] = {
     "corrections, test calls and takes": on_machine(
         (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_DEEDS)
     ),
+    "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "commands and resets": on_machine(
         (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
     ),

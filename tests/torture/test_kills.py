@@ -13,6 +13,7 @@ from tests.e2e.program import machine
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_and_kill, script_points
+from tests.torture.kill_memory import kill_memory
 from tests.torture.kill_orders import Point, Victim
 from tests.torture.kill_purges import kill_purges
 from tests.torture.kill_storage import (
@@ -104,6 +105,14 @@ def test_a_command_that_is_killed_has_done_all_of_it_or_nothing_and_can_be_given
 def test_a_take_or_an_undo_that_is_killed_is_done_whole_or_not_at_all(torturer: Torturer) -> None:
     kill_takes(torturer, 2)
     held(torturer.close(), 2)
+
+
+@pytest.mark.torture
+def test_memory_that_is_withdrawn_rebuilt_or_edited_when_killed_has_one_take_and_one_block_that_count(
+    torturer: Torturer,
+) -> None:
+    kill_memory(torturer, 2)
+    held(torturer.close(), 3)
 
 
 @pytest.mark.torture

@@ -114,6 +114,9 @@ async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:
         return job.snapshot
     now = request.updated_at
     session = before_newest(job.snapshot, (), now).session
+    if job.snapshot.is_recent_known and session.boundary == job.snapshot.session.boundary:
+        known = (event for event in job.snapshot.recent if event.prompt_index <= session.prompt_index)
+        return before_newest(job.snapshot, tuple(known), now)
     start = recent_from(session, job.snapshot.recent_prompts)
     earlier = await job.store.canon(session.id, first=start + 1, last=session.prompt_index)
     return before_newest(job.snapshot, earlier, now)

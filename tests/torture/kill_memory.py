@@ -1,0 +1,142 @@
+"""Kills while memory goes back with a prompt, or is made anew: takes, undo and redo of the last prompt of a
+chunk, a block rebuilt and edited, a branch with memory; and while a partial reply is kept."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from tests.e2e.program import chapter_script
+from tests.torture.deeds import CUT_OFF
+from tests.torture.kill_commands import scripted, session_called
+from tests.torture.kill_matrix import MOST_RUNS_IN_VAIN, Torturer
+from tests.torture.kill_orders import Point, Victim
+from tests.torture.kill_storage import clear, drawn, rows, served, steps_of
+
+TITLE, CHUNK = "Remembered", 7
+REPLIES = f'[[reply]]\nmatch = {{ schema = "text", last = "{CUT_OFF}" }}\nfault = "cut"\n'
+_STATE = (
+    "SELECT prompt_index, boundary, canon_version,"
+    " (SELECT array_agg(take ORDER BY prompt_index) FROM canon WHERE session_id = id),"
+    " (SELECT count(*) FROM event WHERE session_id = id),"
+    " (SELECT count(*) FROM memory_block WHERE session_id = id), (SELECT count(*) FROM session)"
+    " FROM session WHERE id = '{}'"
+)
+"""What counts in the session, how much its log and its memory hold, and how many sessions exist."""
+_ELSEWHERE = ("pen connects", "memory loaded", "writer's lock given back")
+"""Steps at which other commands are killed: nothing of a deed is done yet, or all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A command that is killed, what comes before it unharmed, and what after it."""
+
+    command: tuple[str, ...]
+    before: tuple[tuple[str, ...], ...] = ()
+    after: tuple[tuple[str, ...], ...] = ()
+
+
+ROUND = (
+    Deed(("deed", "rebuild", "{}")),
+    Deed(("deed", "edit", "{}")),
+    Deed(("reroll", "{}"), after=(("deed", "settle", "{}"),)),
+    Deed(("take", "{}", "1"), after=(("deed", "settle", "{}"),)),
+    Deed(("undo", "{}")),
+    Deed(("redo", "{}"), after=(("deed", "settle", "{}"),)),
+    Deed(("deed", "keep", "{}"), before=(("deed", "break off", "{}"),), after=(("undo", "{}"),)),
+    Deed(("branch", "{}", "--at", str(CHUNK))),
+)
+"""It begins and ends with a chapter of one chunk that is in memory, at its boundary."""
+
+
+def kill_memory(torturer: Torturer, most: int | None = None) -> None:
+    """Kill each deed at the steps that it has of its own; each is done whole or not at all."""
+    torturer.home.write("replies.toml", REPLIES)
+    torturer.environment = scripted(torturer)
+    script = torturer.home.write(f"{TITLE}.toml", chapter_script(TITLE, CHUNK))
+    play = ("play", script, "--out", torturer.home.out)
+    ended, done = torturer.run([Point("summary stored: after", Victim.PROGRAM)], *play)
+    assert done.killed, ended.stdout + ended.stderr
+    session_id = session_called(torturer, TITLE)
+    _require_boundary(torturer, session_id)
+    left = _points(torturer, session_id, most)
+    in_vain = 0
+    while any(left.values()) and in_vain < MOST_RUNS_IN_VAIN:
+        in_vain += 1
+        for deed in ROUND:
+            points = left[deed]
+            _give_all(torturer, deed.before, session_id)
+            if not points:
+                _give(torturer, deed.command, session_id)
+            elif _kill(torturer, deed.command, points[-1], session_id):
+                points.pop()
+                in_vain = 0
+            else:
+                torturer.random.shuffle(points)  # it was over before it was seen under way
+            _give_all(torturer, deed.after, session_id)
+        _require_boundary(torturer, session_id)
+        torturer.look(only=UUID(session_id))
+    torturer.figures.unreached += [point for points in left.values() for point in points]
+    ended, _ = torturer.run([], *play)
+    assert ended.returncode == 0, ended.stderr
+    torturer.look(only=UUID(session_id))
+    clear(torturer)
+    torturer.environment = {}
+    torturer.forget()
+
+
+def _points(torturer: Torturer, session_id: str, most: int | None) -> dict[Deed, list[Point]]:
+    """Return the points of each deed, in an order of chance; of all together at most `most`."""
+    common = {*steps_of(torturer, "sessions"), *steps_of(torturer, "deed", "settle", session_id)}
+    found: dict[Deed, list[Point]] = {}
+    for deed in ROUND:
+        _give_all(torturer, deed.before, session_id)
+        steps = steps_of(torturer, *_of(deed.command, session_id))
+        own = [step for step in steps if step not in common and not step.startswith(_ELSEWHERE)]
+        _give_all(torturer, deed.after, session_id)
+        found[deed] = drawn(own, torturer, None)
+    order = list(found)
+    torturer.random.shuffle(order)
+    while most is not None and sum(map(len, found.values())) > most:
+        # Each deed keeps its share.
+        found[max(order, key=lambda deed: len(found[deed]))].pop()
+    return found
+
+
+def _kill(torturer: Torturer, command: tuple[str, ...], point: Point, session_id: str) -> bool:
+    """Kill a deed, and do it again where nothing of it was done; return whether the point was reached."""
+    before = _state(torturer, session_id)
+    ended, done = torturer.run([point], *_of(command, session_id), most_turns=1)
+    torturer.look(only=UUID(session_id))
+    now = _state(torturer, session_id)
+    assert ended.returncode or now != before, "it says that it is done, and it is not"
+    if now == before:
+        _give(torturer, command, session_id)
+        assert _state(torturer, session_id) != before
+    return bool(done.killed)
+
+
+def _give_all(torturer: Torturer, commands: tuple[tuple[str, ...], ...], session_id: str) -> None:
+    for command in commands:
+        _give(torturer, command, session_id)
+
+
+def _give(torturer: Torturer, command: tuple[str, ...], session_id: str) -> None:
+    ended, _ = torturer.run([], *_of(command, session_id))
+    assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
+
+
+def _of(command: tuple[str, ...], session_id: str) -> tuple[str, ...]:
+    return tuple(word.format(session_id) for word in command)
+
+
+def _state(torturer: Torturer, session_id: str) -> tuple[object, ...]:
+    with served(torturer) as url:
+        [found] = rows(url, _STATE.format(session_id))
+    return found
+
+
+def _require_boundary(torturer: Torturer, session_id: str) -> None:
+    """Every prompt of the chunk counts once, and all of them are in memory."""
+    prompts, boundary, _, takes, *_ = _state(torturer, session_id)
+    assert (prompts, boundary) == (CHUNK, CHUNK)
+    assert isinstance(takes, list)
+    assert len(takes) in (CHUNK, CHUNK + 1), "a prompt that was undone can be redone"
