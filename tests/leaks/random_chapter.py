@@ -285,11 +285,15 @@ class RandomChapter:
     async def _expected(self) -> set[str]:
         """Return the tokens of canon as it is stored, and note which secrets it reveals to whom.
 
-        They are to be in every input of those who may know them.
+        They are to be in every input of those who may know them; not those of a prompt of which another take
+        is asked for.
         """
         rows = self.store.database.sessions[self.session.id]
         last = rows.session.prompt_index
+        open_ = [one for one in rows.requests.values() if isinstance(one, ReplyRequest) and one.is_processing]
+        replaced = {one.prompts.last for one in open_ if one.prompts is not None}
         canon = [event for event in rows.canon if event.prompt_index <= last]
+        canon = [event for event in canon if event.prompt_index not in replaced]
         self.ledger.told = {}
         for event in canon:
             if event.role is Role.SYSTEM:
@@ -297,10 +301,7 @@ class RandomChapter:
                     heard = _slots(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
-        open_ = [one for one in rows.requests.values() if isinstance(one, ReplyRequest) and one.is_processing]
-        replaced = {one.prompts.last for one in open_ if one.prompts is not None}
-        kept = (event for event in canon if event.prompt_index not in replaced)
-        return {token for event in kept for token in tokens_in(event.text)} | self.ledger.secrets.keys()
+        return {token for event in canon for token in tokens_in(event.text)} | self.ledger.secrets.keys()
 
     async def _check(self) -> None:
         """Check memory, previews, and what a reader sees as one of the characters."""

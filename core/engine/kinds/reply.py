@@ -118,7 +118,8 @@ async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:
         known = (event for event in job.snapshot.recent if event.prompt_index <= session.prompt_index)
         return before_newest(job.snapshot, tuple(known), now)
     start = recent_from(session, job.snapshot.recent_prompts)
-    earlier = await job.store.canon(session.id, first=start + 1, last=session.prompt_index)
+    canon = await job.store.canon(session.id, first=start, last=session.prompt_index)
+    earlier = tuple(event for event in canon if event.summarised_with > start)
     return before_newest(job.snapshot, earlier, now)
 
 

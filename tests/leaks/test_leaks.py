@@ -1,0 +1,80 @@
+"""Canon reaches only who may know it, and all of it: random chapters in which every text carries a canary."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.context import visibility
+from core.domain.audience import EVERYONE, NOBODY
+from core.domain.story.memory import MemoryBlock
+from core.engine.kinds import summary
+from core.engine.takes import commands as takes
+from tests.leaks.random_chapter import play_chapters
+
+pytestmark = pytest.mark.anyio
+CHAPTERS, PARTS = 200, 8
+TRIES = 60
+"""Chapters in which a gate that is broken must be noticed."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_no_input_has_what_its_reader_may_not_know_or_lacks_what_it_may(part: int) -> None:
+    share = CHAPTERS // PARTS
+    found = await play_chapters(range(part * share, (part + 1) * share))
+    assert found.leaks == []
+    assert found.forgotten == []
+    assert found.inputs > 20 * share
+    assert found.checked > 100 * share
+
+
+def _all_events(events: Sequence[Any], _: object) -> Any:
+    return tuple(events)
+
+
+def _all_blocks(session: Any, blocks: Sequence[MemoryBlock], _: object) -> Any:
+    return visibility.with_gm_locks(session, tuple(blocks), EVERYONE)
+
+
+def _everyone_knows(*_: object) -> Any:
+    return EVERYONE
+
+
+def _all_pins(session: Any, blocks: Any, _: object = NOBODY, real: Any = visibility.with_gm_locks) -> Any:
+    return real(session, blocks, NOBODY)
+
+
+def _public_block(*values: Any, real: Any = summary._block, **more: Any) -> Any:
+    return replace(real(*values, **more), audience=EVERYONE)
+
+
+def _of_the_gm(_: object, session: Any, blocks: Any, events: Any) -> Any:
+    return visibility.known_to_gm(session, blocks, events)
+
+
+def _asked_aloud(*values: Any, real: Any = takes.ask_again, **more: Any) -> Any:
+    changes, request_id = real(*values, **more)
+    loud = [replace(one, audience=EVERYONE) if one.id == request_id else one for one in changes.requests]
+    return replace(changes, requests=tuple(loud)), request_id
+
+
+BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
+    "events pass whoever witnessed them": ("core.context.visibility._witnessed", _all_events),
+    "memory passes whatever its label is": ("core.context.visibility._memory", _all_blocks),
+    "secrets pass before they are revealed": ("core.context.visibility.Secrets.label_of", _everyone_knows),
+    "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
+    "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),
+    "a summary is made from everything": ("core.store.known_to_all_of", _of_the_gm),
+    "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_a_gate_that_is_broken_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, broken = BROKEN[name]
+    monkeypatch.setattr(where, broken)
+    for seed in range(TRIES):
+        if (await play_chapters(range(seed, seed + 1))).leaks:
+            return
+    pytest.fail(f"{TRIES} chapters in which {name} had no leak")
