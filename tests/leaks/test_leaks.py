@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from core.context import visibility
+from core.context.canon_locks import with_gm_locks
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds import summary
@@ -34,14 +35,14 @@ def _all_events(events: Sequence[Any], _: object) -> Any:
 
 
 def _all_blocks(session: Any, blocks: Sequence[MemoryBlock], _: object) -> Any:
-    return visibility.with_gm_locks(session, tuple(blocks), EVERYONE)
+    return with_gm_locks(session, tuple(blocks), EVERYONE)
 
 
 def _everyone_knows(*_: object) -> Any:
     return EVERYONE
 
 
-def _all_pins(session: Any, blocks: Any, _: object = NOBODY, real: Any = visibility.with_gm_locks) -> Any:
+def _all_pins(session: Any, blocks: Any, _: object = NOBODY, real: Any = with_gm_locks) -> Any:
     return real(session, blocks, NOBODY)
 
 

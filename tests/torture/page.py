@@ -37,6 +37,10 @@ ROWS: tuple[tuple[str, str], ...] = (
         "random play: words typed, and confirmed, of these lost, told twice",
         "{random_words:,}, {random_confirmed:,}, {random_lost:,}, {random_twice:,}",
     ),
+    (
+        "leaks: chapters, inputs, canaries where they may be, and where not",
+        "{leak_chapters:,}, {leak_inputs:,}, {leak_tokens:,}, {leaks:,}",
+    ),
     ("runs of random keys on the screen that held", "{keys_passed:,}"),
     (
         "soak: prompts, model faults, store faults",

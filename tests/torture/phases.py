@@ -13,6 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine
+from tests.leaks.random_chapter import play_chapters
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
@@ -35,6 +36,7 @@ FULL_MEMORY = 60
 """Points of the deeds that withdraw memory or make it anew; each deed has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
+FULL_CHAPTERS = 20_000
 _COUNTS = re.compile(r"(\d+) (passed|failed|skipped|error)")
 
 
@@ -125,6 +127,15 @@ def first_starts(wanted: Wanted) -> Found:
     return _killed(kill_initdbs(wanted.seed, wanted.share(FULL_KILLS)))
 
 
+def leaks(wanted: Wanted) -> Found:
+    """Play random chapters in which every text has a canary; none may reach the wrong reader."""
+    chapters = wanted.share(FULL_CHAPTERS)
+    found = asyncio.run(play_chapters(range(wanted.seed, wanted.seed + chapters)))
+    assert not found.leaks, found.leaks[:20]
+    assert not found.forgotten, found.forgotten[:20]
+    return Found().add(leak_chapters=chapters, leak_inputs=found.inputs, leak_tokens=found.checked, leaks=0)
+
+
 def long_soak(wanted: Wanted) -> Found:
     """Play thousands of prompts in one process."""
     with (
@@ -206,6 +217,7 @@ PHASES: dict[str, Phase] = {
     "restores and typing": on_machine((kill_restores, None), (kill_typing, FULL_KILLS)),
     "random play": random_play,
     "soak": long_soak,
+    "leaks": leaks,
     "long chapters": long_chapters,
     "corrections, test calls and takes": on_machine(
         (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_DEEDS)
