@@ -129,7 +129,7 @@ def names_of(audience: Audience, session: Session) -> str:
     """Return the names of the characters in `audience`, in slot order."""
     if session.audience_of(audience).is_everyone:
         return "everyone"
-    return ", ".join(name for slot, name in session.roster if slot in audience) or "nobody"
+    return ", ".join(name for slot, name in session.roster if slot in audience) or "no one"
 
 
 def _witnessed(events: Iterable[Event], audience: Audience) -> KnownEvents:

@@ -1,4 +1,4 @@
-"""Who witnesses an event, and who may know what was made from it (design 13).
+"""The characters that witness an event, and that may know what was made from it (design 13).
 
 An audience is a set of slots. The label of something that was made from story text is an audience too: the
 intersection of the audiences of everything that it was made from.
@@ -6,13 +6,13 @@ intersection of the audiences of everything that it was made from.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Annotated, Final
-
-from pydantic import Field, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from typing import TYPE_CHECKING, Final
 
 from core.domain.slot import Slot
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 _ALL: Final = frozenset(Slot)
 LARGEST_MASK: Final = (1 << len(Slot)) - 1
@@ -25,8 +25,10 @@ class Audience:
     slots: frozenset[Slot] = _ALL
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, _: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, _: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         """Return the schema of an audience in files: its slots as a list, in order."""
+        from pydantic_core import core_schema  # The first paint waits for this module, not for files.
+
         return core_schema.no_info_after_validator_function(
             cls.of,
             handler.generate_schema(list[Slot]),
@@ -80,8 +82,6 @@ class Audience:
 
 EVERYONE: Final = Audience()
 NOBODY: Final = Audience(frozenset())
-UnlessEveryone = Annotated[Audience, Field(exclude_if=attrgetter("is_everyone"))]
-"""An audience that files leave out where it is everyone, as it is in a chapter without secrets."""
 
 
 def audience_of(slots: Iterable[Slot], cast: Iterable[Slot]) -> Audience:

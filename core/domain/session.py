@@ -4,12 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from operator import not_
-from typing import Annotated
 
-from pydantic import Field
-
-from core.domain.audience import EVERYONE, Audience, UnlessEveryone, audience_of
+from core.domain.audience import EVERYONE, Audience, audience_of
 from core.domain.ids import SessionId
 from core.domain.limits import Limits
 from core.domain.prompt_range import PromptRange, due_chunk
@@ -51,7 +47,7 @@ class Session:
     """The last prompt of that session that this one has."""
     pinned: tuple[str, ...] = ()
     """Canon locks that the GM keeps in memory, whatever becomes of the blocks that have them."""
-    private_pins: Annotated[Mapping[str, Audience], Field(exclude_if=not_)] = field(default_factory=dict)
+    private_pins: Mapping[str, Audience] = field(default_factory=dict)
     """The labels of those pinned locks that not everyone may know."""
     struck: tuple[str, ...] = ()
     """Canon locks that the GM removed from memory, whichever block has them."""
@@ -60,7 +56,7 @@ class Session:
     """Names given by the GM; other slots have their default."""
     tab1_locked: bool = False
     next_slot: Slot = Slot.RED
-    present: UnlessEveryone = EVERYONE
+    present: Audience = EVERYONE
     """Those in the scene now: they hear what the GM sends from here on."""
     definition: str = ""
     """The GM's definition of the narrative agent."""

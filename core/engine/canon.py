@@ -61,7 +61,7 @@ class NewTake:
         )
 
     def line(self, ordinal: int, text: str, audience: Audience, metadata: Mapping[str, object]) -> Event:
-        """Return a line of the GM that calls nobody."""
+        """Return a line of the GM that is addressed to no character."""
         return self._event(ordinal, Role.SYSTEM, None, text, metadata, audience)
 
     def lines_of(self, snapshot: Snapshot) -> tuple[Event, ...]:

@@ -48,11 +48,11 @@ def problems_of_lines(opening: Sequence[Event]) -> Problems:
     if places != [(1, ordinal) for ordinal in range(len(opening))] or not all(
         event.role is Role.SYSTEM and event.slot is None and not is_blank(event.text) for event in opening
     ):
-        yield "what stands before its first prompt is not lines in order"
+        yield "there is something else than lines before its first prompt"
 
 
 def are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
-    """Whether private deltas and then corrections follow the block at whose end they stand, in order."""
+    """Whether private deltas and then corrections follow the block that ends where they do, in order."""
     chain: MemoryBlock | None = None
     before: MemoryBlock | None = None
     for block in blocks:

@@ -12,11 +12,12 @@ from datetime import datetime
 from functools import cache
 from itertools import chain
 from operator import not_
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import FailFast, Field, GetCoreSchemaHandler, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic_core import CoreSchema, core_schema
 
+from core.domain.audience import EVERYONE
 from core.domain.errors import ErrorCode, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
@@ -40,6 +41,9 @@ _READABLE: Final = (1, 2, 3, VERSION)
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
 everyone knows everything."""
+_HEARD: Final = ("events", "blocks", "revisions", "requests")
+_EVERYONE: Final = [slot.value for slot in EVERYONE]
+_DEFAULTS: Final[Mapping[str, object]] = {"audience": _EVERYONE, "present": _EVERYONE, "private_pins": {}}
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
 
@@ -96,16 +100,6 @@ class SessionBody:
     contents: Annotated[tuple[Content, ...], FailFast()] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionExport:
-    """The exported document, with its version and the SHA-256 of its body as canonical JSON."""
-
-    format: Literal["storyengine-session"] = "storyengine-session"
-    version: Literal[4] = 4
-    sha256: str
-    body: SessionBody
-
-
 T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
 
 
@@ -113,11 +107,6 @@ T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
 @cache
 def _bodies() -> TypeAdapter[SessionBody]:
     return TypeAdapter(SessionBody)
-
-
-@cache
-def _exports() -> TypeAdapter[SessionExport]:
-    return TypeAdapter(SessionExport)
 
 
 async def read_body(store: SessionStore, session_id: SessionId) -> SessionBody:
@@ -165,8 +154,23 @@ async def _read_body(store: SessionStore, snapshot: Snapshot) -> SessionBody:
 
 def to_json(body: SessionBody) -> bytes:
     """Return the export as UTF-8 JSON, with the same bytes for the same session."""
-    plain = json.loads(_bodies().dump_json(body))
-    return _exports().dump_json(SessionExport(sha256=checksum(canonical(plain)), body=body), indent=1)
+    plain = _without_defaults(json.loads(_bodies().dump_json(body)))
+    document = {
+        "format": "storyengine-session",
+        "version": VERSION,
+        "sha256": checksum(canonical(plain)),
+        "body": plain,
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8")
+
+
+def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a body the audiences that are everyone: most chapters have no others."""
+    for record in (plain["session"], *(one for name in _HEARD for one in plain[name])):
+        for name, default in _DEFAULTS.items():
+            if record.get(name) == default:
+                del record[name]
+    return plain
 
 
 def from_json(document: bytes) -> SessionBody:

@@ -95,7 +95,7 @@ def audience() -> Any:
 
 
 def is_audience(*columns: str) -> str:
-    """Return the condition that columns are audiences; one that is NULL is none."""
+    """Return the condition that columns are audiences, or NULL."""
     return " AND ".join(f"{column} BETWEEN 0 AND 127" for column in columns)
 
 

@@ -151,7 +151,7 @@ class MemoryCanonRow(Row, table=True):
     """The block that counts at each place of memory. Each delta `follows` the block that ends just before it.
 
     Unique ends and that foreign key make lock and deltas one chain without gaps or overlaps; private deltas
-    and corrections follow the block at whose end they stand.
+    and corrections follow the block that ends where they do.
     """
 
     __tablename__ = "memory_canon"

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Final, TypeVar
 
-from core.domain.audience import EVERYONE, UnlessEveryone
+from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
@@ -94,7 +94,7 @@ class ReplyRequest(RequestBase):
     """The model for this request alone; empty for the one that the character has."""
     continues: bool = False
     """Whether the answer continues the reply that the prompt has, as a further take."""
-    audience: UnlessEveryone = EVERYONE
+    audience: Audience = EVERYONE
     """Those who hear the prompt and its reply."""
 
 
@@ -143,12 +143,12 @@ class RequestRecord:
     kind: RequestKind
     state: RequestState = RequestState.PENDING
     slot: Slot | None = None
-    """Who is asked; of a narrative the viewpoint."""
+    """The character that is asked; of a narrative the viewpoint."""
     text: str = ""
     prompts: PromptRange | None = None
     model: str = ""
     continues: bool = False
-    audience: UnlessEveryone = EVERYONE
+    audience: Audience = EVERYONE
     attempts: int = 0
     retry_after: datetime | None = None
     error_code: ErrorCode | None = None

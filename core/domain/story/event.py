@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from core.domain.audience import EVERYONE, UnlessEveryone
+from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, SessionId
 from core.domain.slot import Slot
 
@@ -32,7 +32,7 @@ class Role(StrEnum):
 class Event:
     """The GM's text (`ordinal` 0), a reply to it or a line after it (1, 2, …) in one take of a prompt.
 
-    A line is an event of role `system`: narration of the GM, a roll, a revealed secret. It calls nobody.
+    A line is an event of role `system`: narration of the GM, a roll, a revealed secret. It has no addressee.
     Lines before the first prompt have prompt index 0, take 1, and ordinals from 0.
     """
 
@@ -45,7 +45,7 @@ class Event:
     slot: Slot | None
     text: str
     metadata: Mapping[str, object] = field(default_factory=dict)
-    audience: UnlessEveryone = EVERYONE
+    audience: Audience = EVERYONE
     """Those who witness it (design 13)."""
     created_at: datetime
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.domain.audience import EVERYONE, UnlessEveryone
+from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, SessionId
 from core.domain.limits import LONGEST_CORRECTION
 from core.domain.prompt_range import PromptRange
@@ -231,7 +231,7 @@ class MemoryBlock:
     """The block before it when it was made; None where that is not known or there was none."""
     is_by_gm: bool = False
     """Whether the GM edited it; otherwise a model wrote it, but for corrections."""
-    audience: UnlessEveryone = EVERYONE
+    audience: Audience = EVERYONE
     """Its label: only those in it may know it (design 13)."""
 
     @property

@@ -1,1 +1,1 @@
-"""Who is in the scene and who knows what: presence, lines of the GM, rolls, secrets (design 13)."""
+"""The scene of a chapter and who knows what: presence, lines of the GM, rolls, secrets (design 13)."""

@@ -34,7 +34,7 @@ ROLL: Final = "roll"
 
 
 def set_present(snapshot: Snapshot, slots: Iterable[Slot], now: datetime) -> Changes:
-    """Store who is in the scene from here on."""
+    """Store the characters that are in the scene from here on."""
     session = move(snapshot, snapshot.session, Command.SET_PRESENT, now)
     return Changes(session_id=session.id, session=replace(session, present=_audience(session, slots)))
 
@@ -47,7 +47,7 @@ def add_line(
     hearers: Iterable[Slot] | None = None,
     metadata: Mapping[str, object] | None = None,
 ) -> Changes:
-    """Store a line of the GM that calls nobody, after the newest prompt.
+    """Store a line of the GM that is addressed to no character, after the newest prompt.
 
     Those present witness it, or those in `hearers`.
     """

@@ -1,4 +1,4 @@
-"""The scene of an open session: who is present, lines of the GM, rolls and secrets (design 13)."""
+"""The scene of an open session: presence, lines of the GM, rolls and secrets (design 13)."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -27,11 +27,11 @@ class Scene:
         self.draw = draw
 
     async def set_present(self, slots: Iterable[Slot]) -> None:
-        """Store who is in the scene from here on."""
+        """Store the characters that are in the scene from here on."""
         await self._writer.apply(lambda snapshot: commands.set_present(snapshot, slots, self._clock()))
 
     async def narrate(self, text: str, *, hearers: Iterable[Slot] | None = None) -> None:
-        """Add a line that calls nobody; those present witness it, or those in `hearers`."""
+        """Add a line that is addressed to no character. Those present witness it, or those in `hearers`."""
         await self._writer.apply(
             lambda snapshot: commands.add_line(snapshot, text, self._clock(), hearers=hearers)
         )

@@ -251,7 +251,8 @@ def test_a_chain_depends_on_every_row_and_on_their_order() -> None:
 
 
 def test_a_chain_is_the_same_in_every_program_that_makes_links_of_this_version() -> None:
-    assert chained(EMPTY_CHAIN, [event(1, "One")])[:16] == "21065779313e5635"
+    assert chained(EMPTY_CHAIN, [event(1, "One")], 1)[:16] == "21065779313e5635"
+    assert chained(EMPTY_CHAIN, [event(1, "One")], 2)[:16] == "6f4f34db36cd5826"
 
 
 async def test_a_slot_that_an_earlier_program_stored_has_what_there_was_then(shelf: Shelf) -> None:
