@@ -58,17 +58,17 @@ class MemoryCell(Vertical):
         "same key again releases it. R rebuilds in order what was made from older memory."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "search", "Search", key_display="/"),
-        Binding("n", "next_match(1)", "Next"),
-        Binding("N,shift+n", "next_match(-1)", "Previous", show=False),
-        Binding("y", "copy_all", "Copy"),
-        Binding("plus", "correct", "Correct", key_display="+"),
         Binding("r", "revise('rebuild')", "Rebuild"),
         Binding("R,shift+r", "revise('rebuild_later')", "Rebuild older memory", key_display="R"),
         Binding("w", "revise('edit')", "Edit"),
         Binding("equals_sign", "revise('compare')", "Compare", key_display="="),
         Binding("p", "revise('pin')", "Pin"),
         Binding("x", "revise('strike')", "Strike"),
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("n", "next_match(1)", "Next"),
+        Binding("N,shift+n", "next_match(-1)", "Previous", show=False),
+        Binding("y", "copy_all", "Copy"),
+        Binding("plus", "correct", "Correct", key_display="+"),
         Binding("escape", "leave_search", "Back"),
         Binding("1", "show('readable')", "Readable", show=False),
         Binding("2", "show('json')", "Raw JSON", show=False),

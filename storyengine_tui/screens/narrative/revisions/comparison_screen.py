@@ -31,8 +31,8 @@ class ComparisonScreen(OverlayScreen[None]):
         "with - are only in the one, lines with + only in the other. Page Up and Page Down scroll."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("minus", "choose('before')", "As -", key_display="-"),
-        Binding("plus", "choose('after')", "As +", key_display="+"),
+        Binding("minus", "choose('before')", "Before", key_display="-"),
+        Binding("plus", "choose('after')", "After", key_display="+"),
         Binding("y", "copy_all", "Copy all"),
         Binding("pageup", "scroll(-1)", "Page up", show=False, priority=True),
         Binding("pagedown", "scroll(1)", "Page down", show=False, priority=True),

@@ -141,7 +141,7 @@ async def make_remembered(engine: Engine) -> SessionId:
     return session_id
 
 
-def test_picture_of_memory_with_a_stale_block_and_pinned_canon(desktop: Desktop, shown: Shown) -> None:
+def test_picture_of_memory_with_struck_and_pinned_canon(desktop: Desktop, shown: Shown) -> None:
     desktop.script = SCRIPT
     desktop.prepare_now(make_remembered)
 
@@ -151,6 +151,7 @@ def test_picture_of_memory_with_a_stale_block_and_pinned_canon(desktop: Desktop,
         await page.until(lambda: view.has_focus and "pinned" in page.memory_text)
         await page.pilot.press("v")
         canon = next(n for n, one in enumerate(view.lines.paragraphs) if "(struck)" in one.text)
+        view.unpin()
         view.mark_at(SourcePos(canon, 8))
         await settled(page.pilot)
 
