@@ -160,7 +160,9 @@ class MemoryRevisions:
     def _edit(self, session: "SessionHandle", block: MemoryBlock) -> None:
         from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 
-        self._page.ask(BlockModal(block, partial(session.takes.edit_block, block.last)), _nothing)
+        self._page.ask(
+            BlockModal(block, partial(session.takes.edit_block, block.last, ordinal=block.ordinal)), _nothing
+        )
 
     async def _compare(self, session: "SessionHandle", block: MemoryBlock) -> None:
         from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
