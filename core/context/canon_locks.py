@@ -12,7 +12,7 @@ from uuid import uuid5
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import BlockId
 from core.domain.session import Session
-from core.domain.story.memory import MemoryBlock, compact_json
+from core.domain.story.memory import MemoryBlock, compact_json, lock_key
 
 _KEY = "canon_locks"
 
@@ -28,20 +28,20 @@ def with_gm_locks(
     """
     if not blocks or not (session.pinned or session.struck):
         return tuple(blocks)
-    struck = set(map(_key, session.struck))
-    kept = [[lock for lock in _locks_of(block) if _key(lock) not in struck] for block in blocks]
-    known = {_key(lock) for locks in kept for lock in locks}
+    struck = set(map(lock_key, session.struck))
+    kept = [[lock for lock in _locks_of(block) if lock_key(lock) not in struck] for block in blocks]
+    known = {lock_key(lock) for locks in kept for lock in locks}
     kept[0] += [
         lock
         for lock in session.pinned
-        if _key(lock) not in known and session.private_pins.get(lock, EVERYONE).includes(audience)
+        if lock_key(lock) not in known and session.private_pins.get(lock, EVERYONE).includes(audience)
     ]
     return tuple(_with_locks(block, locks) for block, locks in zip(blocks, kept, strict=True))
 
 
 def audience_of_lock(lock: str, blocks: Sequence[MemoryBlock]) -> Audience:
     """Return who may know a canon lock: those who may know a block that has it; everyone if none has."""
-    audiences = [block.audience for block in blocks if _key(lock) in map(_key, _locks_of(block))]
+    audiences = [block.audience for block in blocks if lock_key(lock) in map(lock_key, _locks_of(block))]
     return reduce(or_, audiences) if audiences else EVERYONE
 
 
@@ -55,7 +55,3 @@ def _with_locks(block: MemoryBlock, locks: list[str]) -> MemoryBlock:
 def _locks_of(block: MemoryBlock) -> list[str]:
     locks = block.payload.get(_KEY)
     return [lock for lock in locks if isinstance(lock, str)] if isinstance(locks, list | tuple) else []
-
-
-def _key(lock: str) -> str:
-    return " ".join(lock.casefold().split())

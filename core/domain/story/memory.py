@@ -262,6 +262,11 @@ def corrections_length(blocks: Iterable[MemoryBlock]) -> int:
     )
 
 
+def lock_key(lock: str) -> str:
+    """Return what two wordings of the same canon lock have in common."""
+    return " ".join(lock.casefold().split())
+
+
 def compact_json(value: object) -> str:
     """Return `value` as JSON without spaces and without escapes for other scripts."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual import events, getters, on
+from textual.actions import parse
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -311,7 +312,8 @@ class ChapterScreen(StatusScreen):
     def may_do(self, tab: str, action: str) -> bool:
         """Whether the page of a tab allows an action now."""
         page = self._pages.get_page(tab)
-        return page is not None and page.check_action(action, ()) is True
+        _, name, parameters = parse(action)
+        return page is not None and page.check_action(name, parameters) is True
 
     def do_there(self, tab: str, action: str) -> None:
         """Go to a tab and run an action of its page."""

@@ -1,7 +1,9 @@
 """The first cell of tab 3: structured memory, readable or raw, searched and copied (design 10)."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import getters, on
@@ -14,19 +16,28 @@ from textual.reactive import var
 from textual.widgets import Button, Input, Static
 
 from core.domain.story.memory import MemoryBlock
+from core.engine.canon import stale_blocks
 from storyengine_tui.screens.narrative.download_row import CopyRequested
+from storyengine_tui.screens.narrative.memory_pages import MemoryPages, count_text, first_delta
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
-from storyengine_tui.widgets.reading.memory_outline import MemoryForm, Names, all_text, passages_of
+from storyengine_tui.widgets.reading.memory_outline import (
+    NO_MARKS,
+    MemoryForm,
+    Names,
+    Passage,
+    all_text,
+    marks_of,
+    passages_of,
+)
 from storyengine_tui.widgets.reading.passage_view import Keyed, PassageView, pattern_of
+from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 
 EMPTY_TEXT = (
     "Nothing yet. The first block comes when world, chapter and cast are locked; then one every {} prompts."
 )
 LOADING_TEXT = "Reading the memory …"
-PAGE = 100
-"""How many blocks are shown at once: they cover 700 prompts, and wrapping them takes a few milliseconds."""
 SEARCH_STEP = 20
 """Blocks that are searched between two yields to the event loop."""
 ENTRIES = (
@@ -35,63 +46,24 @@ ENTRIES = (
 )
 
 
-class MemoryPages:
-    """All blocks of a session, oldest first, and the run of them that is shown: at first the newest."""
-
-    def __init__(self, blocks: Sequence[MemoryBlock] = (), size: int = PAGE) -> None:
-        self.blocks = list(blocks)
-        self._size = size
-        self._stop = len(self.blocks)
-
-    @property
-    def start(self) -> int:
-        """The number of the first block that is shown, from 0."""
-        return max(0, self._stop - self._size)
-
-    @property
-    def shown(self) -> list[MemoryBlock]:
-        """The blocks that are shown."""
-        return self.blocks[self.start : self._stop]
-
-    @property
-    def has_earlier(self) -> bool:
-        """Whether there are blocks before the shown ones."""
-        return self.start > 0
-
-    @property
-    def has_later(self) -> bool:
-        """Whether there are blocks after the shown ones."""
-        return self._stop < len(self.blocks)
-
-    def append(self, block: MemoryBlock) -> None:
-        """Add a block unless it is known; show it if the newest blocks are shown."""
-        if any(known.id == block.id for known in self.blocks[-self._size :]):
-            return
-        was_newest = not self.has_later
-        self.blocks.append(block)
-        if was_newest:
-            self._stop = len(self.blocks)
-
-    def turn(self, step: int) -> None:
-        """Show the previous (-1) or the next page (1), if there is one."""
-        self.show(self.start - 1 if step < 0 else self._stop)
-
-    def show(self, number: int) -> None:
-        """Show the page that holds block `number`; pages are counted from the end."""
-        number = min(max(0, number), len(self.blocks) - 1)
-        later_pages = (len(self.blocks) - 1 - number) // self._size
-        self._stop = len(self.blocks) - later_pages * self._size
-
-
 class MemoryCell(Vertical):
     """Shows memory blocks, readable or as JSON."""
 
     HELP = (
         "Structured memory is what the characters are told of everything before. / searches it, n and N go "
         "to the next place and the one before; y copies all of it, v marks a part. + adds a correction: "
-        "what is true instead, for every character, summary and narrative from then on."
+        "what is true instead, for every character, summary and narrative from then on.\n\n"
+        "v puts a cursor on a block, and the arrow keys move it. Then r lets a model write it again, w "
+        "edits it, = compares its revisions; on a line of Canon p pins the line and x strikes it, and the "
+        "same key again releases it. R rebuilds in order what was made from older memory."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "revise('rebuild')", "Rebuild"),
+        Binding("R,shift+r", "revise('rebuild_later')", "Rebuild older memory", key_display="R"),
+        Binding("w", "revise('edit')", "Edit"),
+        Binding("equals_sign", "revise('compare')", "Compare", key_display="="),
+        Binding("p", "revise('pin')", "Pin"),
+        Binding("x", "revise('strike')", "Strike"),
         Binding("slash", "search", "Search", key_display="/"),
         Binding("n", "next_match(1)", "Next"),
         Binding("N,shift+n", "next_match(-1)", "Previous", show=False),
@@ -107,6 +79,12 @@ class MemoryCell(Vertical):
     class CorrectionRequested(Message):
         """The GM wants to say what is true instead."""
 
+    @dataclass
+    class RevisionAsked(Message):
+        """The GM wants to do `act` to a block, to a canon lock, or to later blocks."""
+
+        act: str
+
     can_correct: var[bool] = var(False, init=False, bindings=True)
     """Whether a correction can be stored now."""
 
@@ -120,6 +98,13 @@ class MemoryCell(Vertical):
         self._names: Names = ()
         self.form = MemoryForm.READABLE
         """The form in which the blocks are shown."""
+        self._pinned: tuple[str, ...] = ()
+        self._struck: tuple[str, ...] = ()
+        self._marks = NO_MARKS
+        self._work = ""
+        """What is being done to memory now."""
+        self._passages: list[Passage] = []
+        """The paragraphs that are shown."""
         self._titles: list[int] = []
         """The paragraphs at which the shown blocks begin."""
         self.is_known = False
@@ -160,10 +145,34 @@ class MemoryCell(Vertical):
         self._show_blocks()
 
     def show_memory(self, blocks: Sequence[MemoryBlock], names: Names) -> None:
-        """Show these blocks, the newest from its beginning."""
+        """Show these blocks, the newest from its beginning; a block that was in view stays in view."""
+        top = self._top_block() if self.is_known else None
         self._pages, self._names, self.is_known = MemoryPages(blocks), names, True
+        number = next(
+            (n for n, block in enumerate(blocks) if top is not None and block.place == top.place), None
+        )
+        if number is None:
+            self._show_blocks()
+            self.go_to_newest()
+            return
+        self._pages.show(number)
         self._show_blocks()
-        self.go_to_newest()
+        self._pin_block(number - self._pages.start)
+
+    def show_marks(self, pinned: tuple[str, ...], struck: tuple[str, ...]) -> None:
+        """Show which canon locks the GM has pinned and struck."""
+        if (pinned, struck) != (self._pinned, self._struck):
+            self._pinned, self._struck = pinned, struck
+            top = self.view.pinned
+            self._show_blocks()
+            if top is not None:
+                self.view.pin(top)
+
+    def say_work(self, work: str) -> None:
+        """Say beside the count what is being done to memory; nothing says nothing."""
+        if work != self._work:
+            self._work = work
+            self.query_one("#memory-count", Static).update(Content(count_text(self.blocks, self._work)))
 
     def append(self, *blocks: MemoryBlock) -> None:
         """Add new blocks; scroll to them only if the newest block was in view."""
@@ -192,35 +201,29 @@ class MemoryCell(Vertical):
     def _show_blocks(self) -> None:
         shown: list[Keyed] = []
         self._titles = []
+        self._marks = marks_of(self._pinned, self._struck, self.blocks, stale_blocks(self.blocks))
         for block in self._pages.shown:
             self._titles.append(len(shown))
-            passages = passages_of(block, self.form)
+            passages = passages_of(block, self.form, self._marks)
             shown += [Keyed((block.id, number), passage) for number, passage in enumerate(passages)]
+        self._passages = [keyed.passage for keyed in shown]
         self.view.show_passages(shown, self._names)
         has_blocks = bool(self.blocks)
         self.view.display = self.query_one(".foot").display = has_blocks
         empty = self.query_one("#memory-empty", Static)
         empty.display = not has_blocks
         empty.update(EMPTY_TEXT.format(self._chunk_size) if self.is_known else LOADING_TEXT)
-        self.query_one("#memory-count", Static).update(Content(self._count_text()))
+        self.query_one("#memory-count", Static).update(Content(count_text(self.blocks, self._work)))
         earlier, later = self.query_one("#earlier"), self.query_one("#later")
         earlier.display = later.display = len(self._pages.shown) < len(self.blocks)
         earlier.disabled, later.disabled = not self._pages.has_earlier, not self._pages.has_later
         self._show_found()
         self.refresh_bindings()
 
-    def _count_text(self) -> str:
-        if not self.blocks:
-            return ""
-        count = "1 block" if len(self.blocks) == 1 else f"{len(self.blocks):,} blocks"
-        last = self.blocks[-1].last
-        return f"{count}, prompts 1–{last:,}" if last else count
-
     @on(PanelSwitcher.Picked, "#memory-forms")
     def _handle_pick(self, event: PanelSwitcher.Picked) -> None:
         """Show the same block in the other form."""
-        top = self.view.top_passage
-        block = next((number for number, title in reversed(list(enumerate(self._titles))) if title <= top), 0)
+        block = self._number_at(self.view.top_passage)
         self.form = MemoryForm(event.key)
         self._show_blocks()
         self._pin_block(block)
@@ -279,7 +282,9 @@ class MemoryCell(Vertical):
         count, edge = len(pages.blocks), pages.start if step < 0 else pages.start + len(pages.shown) - 1
         for steps in range(1, count + 1):
             number = (edge + step * steps) % count
-            if any(pattern.search(one.text) for one in passages_of(pages.blocks[number], self.form)):
+            if any(
+                pattern.search(one.text) for one in passages_of(pages.blocks[number], self.form, self._marks)
+            ):
                 pages.show(number)
                 self._show_blocks()
                 self._go_to_match_in(number - pages.start, step)
@@ -306,6 +311,57 @@ class MemoryCell(Vertical):
         self.query_one("#memory-found", Static).update(Content(text))
         self.refresh_bindings()
 
+    # Revisions
+
+    def _number_at(self, paragraph: int) -> int:
+        """Return which of the shown blocks a paragraph belongs to."""
+        return max(0, bisect_right(self._titles, paragraph) - 1)
+
+    def _top_block(self) -> MemoryBlock | None:
+        """Return the block at the top of the view."""
+        shown, pinned = self._pages.shown, self.view.pinned
+        top = self.view.top_passage if pinned is None else pinned
+        return shown[self._number_at(top)] if shown else None
+
+    @property
+    def chosen(self) -> MemoryBlock | None:
+        """The block with the cursor or the selection; without one, the first block of prompts in view."""
+        shown, place = self._pages.shown, self.view.marked_place
+        if place is not None:
+            return shown[self._number_at(place.paragraph)]
+        top = self._top_block()
+        return None if top is None else first_delta(shown, top)
+
+    @property
+    def stale(self) -> list[MemoryBlock]:
+        """The blocks that were made from older memory, in their order."""
+        return [block for block in self.blocks if block.id in self._marks.stale]
+
+    @property
+    def marked_lock(self) -> str | None:
+        """The canon lock with the cursor or the end of the selection."""
+        place = self.view.marked_place
+        return None if place is None else self._passages[place.paragraph].lock_at(place.offset)
+
+    def mark_first_lock(self) -> bool:
+        """Put the cursor on the first canon lock from the top of the view on; return whether there is one."""
+        top = self.view.top_passage
+        places = [
+            SourcePos(index, passage.heading + 1)
+            for index, passage in enumerate(self._passages)
+            if passage.locks
+        ]
+        place = next((place for place in places if place.paragraph >= top), places[-1] if places else None)
+        if place is None:
+            return False
+        self.view.unpin()
+        self.view.mark_at(place)
+        return True
+
+    def action_revise(self, act: str) -> None:
+        """Ask for a revision, a comparison or a mark."""
+        self.post_message(self.RevisionAsked(act))
+
     # Correcting and copying
 
     def action_correct(self) -> None:
@@ -316,7 +372,7 @@ class MemoryCell(Vertical):
     def action_copy_all(self) -> None:
         """Copy all of memory in the form that shows."""
         what = "Memory" if self.form is MemoryForm.READABLE else "Memory as JSON"
-        self.post_message(CopyRequested(all_text(self.blocks, self.form), what))
+        self.post_message(CopyRequested(all_text(self.blocks, self.form, self._marks), what))
 
     @on(LineView.MoreBelowChanged, "#memory-view")
     def _show_more(self, event: LineView.MoreBelowChanged) -> None:
@@ -333,6 +389,10 @@ class MemoryCell(Vertical):
                 return self._pages.has_earlier if parameters[0] == -1 else self._pages.has_later
             case "correct":
                 return self.can_correct and bool(self.blocks)
+            case "revise":
+                # Without a cursor a letter is the beginning of a text, which goes to the definition.
+                has_cursor = self.view.marked_place is not None
+                return has_cursor and (parameters[0] != "rebuild_later" or bool(self._marks.stale))
             case "search" | "copy_all" | "show":
                 return bool(self.blocks)
             case _:

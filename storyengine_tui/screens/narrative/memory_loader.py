@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from core.domain.errors import StoryEngineError
 from core.domain.limits import LONGEST_CORRECTIONS
 from core.domain.story.memory import MemoryBlock, corrections_length
-from storyengine_tui.screens.narrative.memory_cell import PAGE, MemoryCell
+from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.narrative.memory_pages import PAGE
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ class MemoryLoader:
         self._is_read = False
         self._unseen.clear()
         self._cell.forget()
+
+    def reread(self) -> None:
+        """Read every block again, at once if the page is visible; until then what is shown stays."""
+        self._is_read = False
+        self._unseen.clear()
+        if self._page.is_in_view:
+            self.read()
 
     async def prepare(self) -> None:
         """Read a memory that fits one page; a longer one is read only when the tab is visible."""

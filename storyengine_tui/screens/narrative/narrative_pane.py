@@ -26,6 +26,7 @@ from storyengine_tui.screens.narrative.draft_cell import DraftCell
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
+from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
@@ -80,6 +81,7 @@ class NarrativePane(SessionTab):
         self._saver = DefinitionSaver(self)
         self.autosave = self._saver.autosave
         self.memory = MemoryLoader(self, self._go_on)
+        self._revisions = MemoryRevisions(self)
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
@@ -142,9 +144,7 @@ class NarrativePane(SessionTab):
             case notifications.MemoryAppended(block):
                 self.memory.append(block)
             case notifications.CanonChanged():
-                self.memory.forget()
-                if self.is_in_view:
-                    self.memory.read()
+                self.memory.reread()
             case notifications.DraftStored(draft):
                 self._draft.settle(draft)
                 self._banner.hide()
@@ -178,6 +178,8 @@ class NarrativePane(SessionTab):
             why="" if view.is_being_written else view.why_no_build,
         )
         self._memory.can_correct = view.can_correct
+        self._memory.show_marks(view.session.pinned, view.session.struck)
+        self._memory.say_work(view.memory_work)
         self._draft.set_target(view.session.target_words)
         if view.is_being_written:
             self._begin_waiting()
@@ -231,6 +233,8 @@ class NarrativePane(SessionTab):
         """Tell the footer what is possible."""
         if not self.has_session or self.view is None:
             return False
+        if action == "revise":
+            return self._revisions.is_offered(RevisionAct(str(parameters[0])))
         return (self.view.actions | {"download": self.can_download or None}).get(action, True)
 
     def why_not(self, action: str) -> str:
@@ -274,6 +278,14 @@ class NarrativePane(SessionTab):
         if is_stored:
             self._memory.go_to_newest()
 
+    @on(MemoryCell.RevisionAsked)
+    def _handle_revision(self, event: MemoryCell.RevisionAsked) -> None:
+        self.action_revise(event.act)
+
+    def action_revise(self, act: str) -> None:
+        """Make memory again, edit or compare it, or pin or strike canon; `act` is a `RevisionAct`."""
+        self._revisions.perform(RevisionAct(act))
+
     # Building
 
     @on(Button.Pressed, "#build")
@@ -304,8 +316,9 @@ class NarrativePane(SessionTab):
 
     @on(BusyLine.CancelRequested, "#building")
     def action_cancel(self) -> None:
-        """Stop the build; earlier versions stay as they are."""
-        running = narrative_view(self.session).running
+        """Stop the build, or what is rebuilt of memory; earlier versions stay as they are."""
+        view = narrative_view(self.session)
+        running = view.running or view.rebuilt
         if running is not None:
             self.do(self.session.cancel(running.id), group="cancel")
 

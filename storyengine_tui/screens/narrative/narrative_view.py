@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from core.domain.errors import ErrorCode
-from core.domain.requests.request import NarrativeRequest
+from core.domain.requests.request import NarrativeRequest, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.state_machine import Command
 from core.store import Snapshot
@@ -35,6 +35,8 @@ class NarrativeView:
     session: Session
     running: NarrativeRequest | None
     """The build that is queued or running."""
+    rebuilt: SummaryRequest | None
+    """The block of memory that is made again now."""
     failed: NarrativeRequest | None
     """The build that failed and may be tried again."""
     draft_count: int
@@ -53,11 +55,20 @@ class NarrativeView:
         return self.session.state is SessionState.NARRATING
 
     @property
+    def memory_work(self) -> str:
+        """What is being done to memory, in a few words; usually nothing."""
+        if self.rebuilt is None:
+            return ""
+        prompts = self.rebuilt.prompts
+        which = f"prompt {prompts}" if len(prompts) == 1 else f"prompts {prompts}"
+        return f"rebuilding {which} …"
+
+    @property
     def actions(self) -> dict[str, bool | None]:
         """Whether the footer shows the key of an action as enabled, dimmed (None) or not at all."""
         return {
             "build": self.can_build or None,
-            "cancel": self.is_writer and self.running is not None,
+            "cancel": self.is_writer and (self.running is not None or self.rebuilt is not None),
             "correct": self.can_correct,
             "retry": self.can_build and self.failed is not None,
         }
@@ -67,10 +78,12 @@ def narrative_view(handle: "SessionHandle") -> NarrativeView:
     """Return what tab 3 shows of an open session."""
     snapshot = handle.snapshot
     running = next((one for one in snapshot.open_requests if isinstance(one, NarrativeRequest)), None)
+    summaries = (one for one in snapshot.open_requests if isinstance(one, SummaryRequest))
     failed = snapshot.failed(NarrativeRequest)
     return NarrativeView(
         session=snapshot.session,
         running=running,
+        rebuilt=next((one for one in summaries if one.prompts.last <= snapshot.session.boundary), None),
         failed=failed[-1] if failed and running is None else None,
         draft_count=snapshot.draft_count,
         is_writer=not handle.is_read_only,

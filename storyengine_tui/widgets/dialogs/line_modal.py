@@ -35,6 +35,11 @@ class LineModal(OverlayModal[str]):
         self._line = line
 
     @property
+    def heading(self) -> str:
+        """Return the line above the field."""
+        return self.HEADING
+
+    @property
     def note(self) -> str:
         """Return the line below the field."""
         return self.NOTE
@@ -42,7 +47,7 @@ class LineModal(OverlayModal[str]):
     def compose(self) -> ComposeResult:
         """Compose the field and the two answers."""
         with Vertical(classes="dialog--box"):
-            yield Static(self.HEADING, classes="dialog--title")
+            yield Static(Content(self.heading), classes="dialog--title")
             yield LineField(self._line, limit=self.LIMIT, placeholder=self.PLACEHOLDER)
             yield Static(Content(self.note), classes="dialog--muted")
             with Horizontal(classes="dialog--buttons"):

@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
 from core.domain.slot import Slot
-from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.memory import BlockType, MemoryBlock, lock_key
 from core.text.cleaning import clean, clean_line
 
 BULLET = "• "
+CANON = "Canon"
+"""The heading of the canon locks, which the GM can pin and strike."""
+LOCKS = "canon_locks"
 Names = Sequence[tuple[Slot, str]]
 
 
@@ -33,16 +37,95 @@ class Passage:
     heading: int = 0
     is_title: bool = False
     """It names a block, and is not one of its sections."""
+    locks: tuple[str, ...] = ()
+    """The canon locks of the lines below the heading, word for word."""
+
+    def lock_at(self, offset: int) -> str | None:
+        """Return the canon lock of the line that has character `offset`."""
+        line = self.text.count("\n", 0, offset)
+        return self.locks[line - 1] if 1 <= line <= len(self.locks) else None
 
 
-def passages_of(block: MemoryBlock, form: MemoryForm) -> list[Passage]:
+@dataclass(frozen=True, slots=True)
+class MemoryMarks:
+    """What is said of memory beside what its blocks have: by the GM, and by their revisions."""
+
+    pinned: tuple[str, ...] = ()
+    """Canon locks that stay, whatever becomes of their blocks."""
+    struck: tuple[str, ...] = ()
+    """Canon locks that are not remembered any more."""
+    first: BlockId | None = None
+    """The first block; the pinned locks that no block has are shown with it."""
+    lost: tuple[str, ...] = ()
+    """The pinned locks that no block has."""
+    stale: frozenset[BlockId] = frozenset()
+    """The blocks that were made from older memory."""
+
+    def word_for(self, lock: str) -> str:
+        """Return `pinned` or `struck`; nothing for a lock that is left to its block."""
+        key = lock_key(lock)
+        for word, locks in (("pinned", self.pinned), ("struck", self.struck)):
+            if any(lock_key(other) == key for other in locks):
+                return word
+        return ""
+
+
+NO_MARKS = MemoryMarks()
+
+
+def marks_of(
+    pinned: tuple[str, ...],
+    struck: tuple[str, ...],
+    blocks: Sequence[MemoryBlock],
+    stale: frozenset[BlockId],
+) -> MemoryMarks:
+    """Return the marks of a memory that has these blocks, the oldest first."""
+    known = {lock_key(lock) for block in blocks for lock in _locks_of(block)} if pinned else set()
+    lost = tuple(lock for lock in pinned if lock_key(lock) not in known)
+    return MemoryMarks(pinned, struck, blocks[0].id if blocks else None, lost, stale)
+
+
+def _locks_of(block: MemoryBlock) -> list[str]:
+    locks = ((lock, _text(lock)) for lock in _items(block.payload, LOCKS))
+    return [lock if isinstance(lock, str) else text for lock, text in locks if text]
+
+
+def passages_of(block: MemoryBlock, form: MemoryForm, marks: MemoryMarks = NO_MARKS) -> list[Passage]:
     """Return the paragraphs of one block."""
     if form is MemoryForm.JSON:
         return [Passage(clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))]
-    title = title_of(block)
-    sections = [(heading, list(lines(block.payload))) for heading, lines in SECTIONS[block.type]]
-    found = [Passage("\n".join((heading, *lines)), len(heading)) for heading, lines in sections if lines]
+    title = title_of(block) + "".join(f" · {word}" for word in _words_of(block, marks))
+    found = [
+        passage
+        for heading, lines in SECTIONS[block.type]
+        if (passage := _section(heading, lines, block, marks)) is not None
+    ]
     return [Passage(title, len(title), is_title=True), *(found or [Passage("Nothing new.")])]
+
+
+def _words_of(block: MemoryBlock, marks: MemoryMarks) -> Iterator[str]:
+    """Yield how a block came about, if not as usual."""
+    if block.is_by_gm:
+        yield "edited by the GM"
+    if block.id in marks.stale:
+        yield "made from older memory"
+
+
+def _section(heading: str, lines: "Lines", block: MemoryBlock, marks: MemoryMarks) -> Passage | None:
+    """Return one section of a block; None if there is nothing in it."""
+    found = list(lines(block.payload))
+    locks: tuple[str, ...] = ()
+    if heading == CANON:
+        lost = marks.lost if block.id == marks.first else ()
+        locks = (*_locks_of(block), *lost)
+        words = [f"{BULLET}{_text(lock)}" for lock in lost]
+        pairs = zip((*found, *words), locks, strict=True)
+        found = [line + _suffix(marks.word_for(lock)) for line, lock in pairs]
+    return Passage("\n".join((heading, *found)), len(heading), locks=locks) if found else None
+
+
+def _suffix(word: str) -> str:
+    return f" ({word})" if word else ""
 
 
 def title_of(block: MemoryBlock) -> str:
@@ -56,11 +139,11 @@ def title_of(block: MemoryBlock) -> str:
     return f"Prompt {prompts}" if len(prompts) == 1 else f"Prompts {prompts}"
 
 
-def all_text(blocks: Sequence[MemoryBlock], form: MemoryForm) -> str:
+def all_text(blocks: Sequence[MemoryBlock], form: MemoryForm, marks: MemoryMarks = NO_MARKS) -> str:
     """Return all of memory as it is copied: paragraphs, or one JSON array."""
     if form is MemoryForm.JSON:
         return clean(json.dumps([block.payload for block in blocks], indent=2, ensure_ascii=False)) + "\n"
-    return "\n\n".join(passage.text for block in blocks for passage in passages_of(block, form)) + "\n"
+    return "\n\n".join(passage.text for block in blocks for passage in passages_of(block, form, marks)) + "\n"
 
 
 # Reading a payload. Every reader returns nothing where there is nothing of the kind that it wants.
@@ -193,7 +276,7 @@ LOCK_SECTIONS: tuple[tuple[str, Lines], ...] = (
         ),
     ),
     ("Cast", _cast),
-    ("Canon", _bullets("canon_locks")),
+    (CANON, _bullets(LOCKS)),
     ("Assumed", _bullets("assumptions")),
 )
 
@@ -249,7 +332,7 @@ DELTA_SECTIONS: tuple[tuple[str, Lines], ...] = (
             (" — next: ", "next_likely_trigger"),
         ),
     ),
-    ("Canon", _bullets("canon_locks")),
+    (CANON, _bullets(LOCKS)),
     ("Questions", _bullets("contradictions_or_questions")),
 )
 

@@ -196,14 +196,25 @@ class SelectableLineView(LineView, can_focus=True):
     # What is selected
 
     @property
-    def marked_key(self) -> object:
-        """The key of the paragraph with the cursor, or with the end of the selection; None without one."""
+    def marked_place(self) -> SourcePos | None:
+        """The place of the cursor, or of the end of the selection; None without one."""
         selection = self.text_selection
         place = self._cursor if self.is_marking else None
         if place is None and selection is not None:
             place = self._range(selection)[1]
-        paragraphs = self.lines.paragraphs
-        return paragraphs[place.paragraph].key if place is not None and paragraphs else None
+        return place if self.lines.paragraphs else None
+
+    @property
+    def marked_key(self) -> object:
+        """The key of the paragraph with the cursor, or with the end of the selection; None without one."""
+        place = self.marked_place
+        return None if place is None else self.lines.paragraphs[place.paragraph].key
+
+    def mark_at(self, place: SourcePos) -> None:
+        """Show the cursor at a place."""
+        self._cursor, self._anchor = place, None
+        self.is_marking = True
+        self._show_selection()
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Repaint, and update whether Copy is possible."""

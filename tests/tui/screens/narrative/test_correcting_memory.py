@@ -47,7 +47,7 @@ class Correcting:
 
     @property
     def refused(self) -> str:
-        line = self.page.app.screen.query_one("#correction-refused", Static)
+        line = self.page.app.screen.query_one("#text-refused", Static)
         return str(line.content) if line.display else ""
 
     async def begin(self) -> None:

@@ -1,5 +1,6 @@
 """Pictures of tab 3: empty, busy, failed, full and read-only; look at each one before it is accepted."""
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -7,14 +8,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from core.domain.ids import SessionId
 from core.engine.engine import Engine
+from core.engine.takes.commands import LockMark
 from core.providers.scripted.script import Fault
 from core.store import WriterInfo
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
+from storyengine_tui.screens.narrative.revisions.comparison_screen import ComparisonScreen
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.reading.passage_view import PassageView
+from storyengine_tui.widgets.reading.transcript_lines import SourcePos
 from tests.tui.conftest import PicturesMatch, settled
-from tests.tui.engine_app import Desktop, make_draft, opened
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened
 from tests.tui.narrative_desk import HELD, SCRIPT, ChapterPage, Gate, failing, make_ended
 from tests.tui.narrative_desk import gate as gate
 
@@ -118,6 +124,76 @@ def test_picture_of_a_memory_with_a_correction(desktop: Desktop, shown: Shown) -
         await settled(page.pilot)
 
     assert shown(correct)
+
+
+async def make_remembered(engine: Engine) -> SessionId:
+    """Store a chapter with two blocks of prompts in memory, the second from an older first one."""
+    session_id = await make_active(engine, 13)
+    session = await engine.open(session_id)
+    await session.wait(await session.submit_prompt(session.snapshot.session.next_slot, "And now?"))
+    await session.wait_idle()
+    block = (await session.memory_blocks())[1]
+    other = {**block.payload, "canon_locks": ["A seal was in the boat."]}
+    await session.takes.edit_block(7, json.dumps(other))
+    await session.takes.mark_lock("Canon: the log is false.", LockMark.PINNED)
+    await session.takes.mark_lock("The lamp was dark for eleven minutes.", LockMark.STRUCK)
+    await session.aclose()
+    return session_id
+
+
+def test_picture_of_memory_with_struck_and_pinned_canon(desktop: Desktop, shown: Shown) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_remembered)
+
+    async def look(page: ChapterPage) -> None:
+        view = page.memory.view
+        view.focus()
+        await page.until(lambda: view.has_focus and "pinned" in page.memory_text)
+        await page.pilot.press("v")
+        canon = next(n for n, one in enumerate(view.lines.paragraphs) if "(struck)" in one.text)
+        view.unpin()
+        view.mark_at(SourcePos(canon, 8))
+        await settled(page.pilot)
+
+    assert shown(look)
+
+
+def test_picture_of_the_outline_of_a_block_made_from_older_memory(desktop: Desktop, shown: Shown) -> None:
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_remembered)
+
+    async def look(page: ChapterPage) -> None:
+        page.memory.view.focus()
+        page.memory.go_to_newest()
+        await settled(page.pilot)
+
+    assert shown(look)
+
+
+def test_picture_of_two_revisions_compared(
+    desktop: Desktop, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "storyengine_tui.screens.narrative.revisions.comparison_screen.made_at",
+        lambda _: "02 Jan 2026 14:32:05",
+    )
+    desktop.script = SCRIPT
+    desktop.prepare_now(make_remembered)
+
+    async def compare(page: ChapterPage) -> None:
+        view = page.memory.view
+        view.focus()
+        await page.until(lambda: view.has_focus and page.memory_text)
+        await page.pilot.press("v")
+        place = next(n for n, one in enumerate(view.lines.paragraphs) if one.text.startswith("Prompts 1"))
+        view.mark_at(SourcePos(place, 0))
+        await page.pilot.press("equals_sign")
+        await page.until(lambda: isinstance(page.app.screen, ComparisonScreen))
+        text = page.app.screen.query_one(PassageView)
+        await page.until(lambda: "A seal" in text.lines.text)
+        await settled(page.pilot)
+
+    assert shown(compare)
 
 
 def test_picture_in_a_window_that_reads_along(

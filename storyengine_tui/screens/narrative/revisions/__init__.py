@@ -1,0 +1,1 @@
+"""Revisions of memory on tab 3: made again, edited, compared; canon locks pinned and struck (design 12)."""

@@ -1,0 +1,146 @@
+"""The base of dialogs whose text is stored before they close: a refusal is shown, and the text stays."""
+
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Static
+
+from core.domain.errors import StoryEngineError
+from core.text.cleaning import is_blank
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.char_counter import CharCounter
+
+
+class StoredTextModal(TextDialog):
+    """Ends with True once `store` has accepted the text, else with False.
+
+    `limit` is how many characters the text may have. A text that was begun is never cut, however long.
+    """
+
+    IS_FINAL = False
+    AUTO_FOCUS = "CappedTextArea"
+    # Absolute: a subclass may be elsewhere, and Textual would look beside it.
+    CSS_PATH = Path(__file__).with_name("dialog.tcss")
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    EFFECT: ClassVar[str]
+    PLACEHOLDER: ClassVar = ""
+    ADD: ClassVar = "Store"
+    LOSS: ClassVar[tuple[str, str]]
+    """The question before a text is discarded, and what would be lost."""
+
+    _area = getters.query_one(CappedTextArea)
+
+    def __init__(self, store: Callable[[str], Awaitable[None]], limit: int, begun: str = "") -> None:
+        super().__init__()
+        self._store = store
+        self._begun = begun
+        self._limit = limit
+        self._is_storing = False
+
+    @property
+    @abstractmethod
+    def heading(self) -> str:
+        """The title of the dialog."""
+
+    @property
+    @abstractmethod
+    def has_changes(self) -> bool:
+        """Whether the GM wrote something: it can be stored, and would be lost."""
+
+    @property
+    def notes(self) -> Iterable[tuple[str, bool]]:
+        """The lines about this text, each with whether it is above the field."""
+        return ()
+
+    def compose(self) -> ComposeResult:
+        """Compose what the text does, the field with its counter, and the two answers."""
+        with Vertical(classes="dialog--box"):
+            with Horizontal(classes="dialog--line"):
+                yield Static(self.heading, classes="dialog--title", markup=False)
+                yield CharCounter(self._limit, id="text-counter")
+            yield Static(self.EFFECT, classes="dialog--text")
+            for note, is_above in self.notes:
+                if is_above:
+                    yield Static(note, classes="dialog--muted", markup=False)
+            limit = max(self._limit, len(self._begun))
+            yield CappedTextArea(self._begun, limit=limit, placeholder=self.PLACEHOLDER, id="text")
+            for note, is_above in self.notes:
+                if not is_above:
+                    yield Static(note, classes="dialog--muted", markup=False)
+            yield Static("", id="text-refused", classes="dialog--text", markup=False)
+            with Horizontal(classes="dialog--buttons"):
+                yield Button("Cancel", id="cancel")
+                yield Button(self.ADD, id="add", classes="action", disabled=True)
+
+    def on_mount(self) -> None:
+        """Nothing has been refused yet."""
+        self.query_one("#text-refused").display = False
+        self._place_cursor()
+        self._show_length()
+
+    def _place_cursor(self) -> None:
+        """Put the cursor at the end of a text that was begun."""
+        self._area.move_cursor(self._area.document.end)
+
+    @on(CappedTextArea.Edited)
+    def _handle_edit(self) -> None:
+        self._keep(self._area.text)
+        self._show_length()
+
+    def _keep(self, text: str) -> None:
+        """Keep what is typed, in case the program is killed."""
+
+    def _forget(self) -> None:
+        """Keep nothing any more: the text is stored or discarded."""
+
+    def _show_length(self) -> None:
+        self.query_one(CharCounter).show(self._area.length)
+        is_empty = is_blank(self._area.text) or not self.has_changes
+        self.query_one("#add", Button).disabled = self._is_storing or is_empty
+
+    @on(Button.Pressed, "#add")
+    def _add(self) -> None:
+        if not self._is_storing:
+            self._is_storing = True
+            self.run_worker(self._save(self._area.text), group="store", exit_on_error=False)
+
+    async def _save(self, text: str) -> None:
+        """Store the text and close; if it is refused, say why and let the GM edit it."""
+        refused = self.query_one("#text-refused", Static)
+        try:
+            await self._store(text)
+        except StoryEngineError as error:
+            refused.update(Content(f"Not stored. {error}"))
+            refused.display = True
+            self._is_storing = False
+            self._show_length()
+            self._area.focus()
+        else:
+            self._close(is_stored=True)
+
+    @on(Button.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """Leave; if a text would be lost, ask first."""
+        if not self.has_changes:
+            self._close(is_stored=False)
+            return
+        title, loss = self.LOSS
+        question = ConfirmModal(title, loss, confirm="Discard", cancel="Keep writing")
+        self.app.push_screen(question, self._leave)
+
+    def _leave(self, is_discarded: bool | None) -> None:
+        if is_discarded:
+            self._close(is_stored=False)
+
+    def _close(self, *, is_stored: bool) -> None:
+        self._forget()
+        self.dismiss(is_stored)
