@@ -17,6 +17,8 @@ from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
+from core.ledger.ceilings import CeilingGuard, Ceilings
+from core.ledger.prices import PriceBook
 from core.providers.base import Provider
 from core.store import Lease, SessionStore, Snapshot, WriterInfo
 
@@ -36,13 +38,18 @@ class Engine(SessionCatalog):
         label: str,
         lanes: Lanes | None = None,
         consent: Consent | None = None,
+        prices: PriceBook | None = None,
+        ceilings: Ceilings | None = None,
         summary_backoff: float = 5.0,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, label=label, clock=clock)
         self.choices = choices
         self._backoff = summary_backoff
-        self._gateway = ModelGateway(provider, choices, consent, clock, lanes=lanes)
+        self.ceilings = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
+        self._gateway = ModelGateway(
+            provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self.ceilings
+        )
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""

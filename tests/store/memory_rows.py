@@ -21,6 +21,7 @@ from core.store import (
     WriterInfo,
     is_kept_in_snapshot,
     recent_from,
+    total_of,
 )
 
 
@@ -140,6 +141,7 @@ class Rows:
             takes={index: take for index, take in counts if take > 1 or index > last},
             requests=tuple(sorted(kept, key=lambda request: request.id)),
             draft_count=len(self.drafts),
+            spent=total_of(self.artifacts.values()),
             last_ordinal=max((block.ordinal for block in at_boundary), default=0),
             is_memory_known=False,
             recent_prompts=recent_prompts,

@@ -11,6 +11,7 @@ from core.domain.audience import EVERYONE, UnlessEveryone
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
+from core.domain.requests.cost import Cost
 from core.domain.requests.request_kinds import KIND_SPECS, KindSpec, RequestKind
 from core.domain.slot import Slot
 
@@ -248,4 +249,6 @@ class Artifact:
     error_message: str = ""
     left_out: tuple[str, ...] = ()
     """What the token budget left out of the input, in words."""
+    cost: Cost | None = None
+    """What the call cost; None where that is unknown, or nothing was sent."""
     created_at: datetime
