@@ -13,6 +13,7 @@ from typing import Final
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import FREE, LOCAL
 from core.domain.requests.request import Artifact, Request
+from core.domain.session import Session
 from core.domain.slot import Slot
 
 
@@ -27,6 +28,8 @@ class By(StrEnum):
     DAY = "day"
 
 
+AGENTS: Final = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
+"""The names of the agents that are no characters."""
 _ON_THIS_MACHINE: Final = frozenset({"local", "scripted"})
 """Providers whose calls cost nothing, also those that were stored before costs were."""
 _NOT_SENT: Final = frozenset({ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED})
@@ -52,6 +55,8 @@ class Entry:
     artifact: Artifact
     request: Request | None
     """What it was made for, where that is known."""
+    agent: str
+    """The name of the agent, or of the character, that it was made by."""
 
     @property
     def amount(self) -> Decimal | None:
@@ -122,63 +127,62 @@ def _one(entry: Entry) -> Sum:
     )
 
 
-def sums_by(
-    entries: Sequence[Entry], by: By, names: Mapping[int, str] | None = None
-) -> list[tuple[str, Sum]]:
+def sums_by(entries: Sequence[Entry], by: By) -> list[tuple[str, Sum]]:
     """Return the sum of each group, with its name, in the order in which the groups begin.
 
-    `names` are those of the agents by number, in one chapter. Every call is in exactly one group.
+    Every call is in exactly one group. Calls and prompts of several chapters are named with their chapter.
     """
     name_of = _NAMERS[by]
+    is_several = by in (By.CALL, By.PROMPT) and len({entry.chapter for entry in entries}) > 1
     groups: dict[str, Sum] = {}
     for entry in entries:
-        name = name_of(entry, names or {})
+        name = f"{entry.chapter}, {name_of(entry)}" if is_several else name_of(entry)
         groups[name] = groups.get(name, Sum()) + _one(entry)
     return list(groups.items())
 
 
-Namer = Callable[[Entry, Mapping[int, str]], str]
+def entries_of(
+    chapter: str, session: Session, artifacts: Sequence[Artifact], requests: Sequence[Request]
+) -> list[Entry]:
+    """Return the calls of a chapter, numbered in the order of `artifacts`."""
+    by_id = {request.id: request for request in requests}
+    return [
+        Entry(
+            chapter, number, artifact, by_id.get(artifact.request_id), agent_name(session, artifact.agent_id)
+        )
+        for number, artifact in enumerate(artifacts, start=1)
+    ]
+
+
+def agent_name(session: Session, number: int) -> str:
+    """Return the name of one of the ten agents; a character's is the one it has in the chapter."""
+    return AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
+
+
 NO_CHARACTER: Final = "no character"
 NO_PROMPT: Final = "no prompt"
 
 
-def _by_call(entry: Entry, _: Mapping[int, str]) -> str:
-    return f"call {entry.number}"
-
-
-def _by_prompt(entry: Entry, _: Mapping[int, str]) -> str:
+def _by_prompt(entry: Entry) -> str:
     prompts = getattr(entry.request, "prompts", None)
     if prompts is None:
         return NO_PROMPT
     return f"prompt {prompts}" if len(prompts) == 1 else f"prompts {prompts}"
 
 
-def _by_character(entry: Entry, names: Mapping[int, str]) -> str:
-    number = entry.artifact.agent_id
-    return _agent(number, names) if number in list(Slot) else NO_CHARACTER
+def _by_character(entry: Entry) -> str:
+    return _by_agent(entry) if entry.artifact.agent_id in list(Slot) else NO_CHARACTER
 
 
-def _by_agent(entry: Entry, names: Mapping[int, str]) -> str:
-    return _agent(entry.artifact.agent_id, names)
+def _by_agent(entry: Entry) -> str:
+    return f"{entry.artifact.agent_id} {entry.agent}"
 
 
-def _agent(number: int, names: Mapping[int, str]) -> str:
-    return f"{number} {names[number]}" if number in names else f"agent {number}"
-
-
-def _by_chapter(entry: Entry, _: Mapping[int, str]) -> str:
-    return entry.chapter
-
-
-def _by_day(entry: Entry, _: Mapping[int, str]) -> str:
-    return f"{entry.artifact.created_at.astimezone():%Y-%m-%d}"
-
-
-_NAMERS: Final[Mapping[By, Namer]] = {
-    By.CALL: _by_call,
+_NAMERS: Final[Mapping[By, Callable[[Entry], str]]] = {
+    By.CALL: lambda entry: f"call {entry.number}",
     By.PROMPT: _by_prompt,
     By.CHARACTER: _by_character,
     By.AGENT: _by_agent,
-    By.CHAPTER: _by_chapter,
-    By.DAY: _by_day,
+    By.CHAPTER: lambda entry: entry.chapter,
+    By.DAY: lambda entry: f"{entry.artifact.created_at.astimezone():%Y-%m-%d}",
 }

@@ -15,13 +15,12 @@ from core.domain.requests.request import (
     TrialRequest,
 )
 from core.domain.session import Session
-from core.domain.slot import Slot
+from core.ledger.sums import agent_name
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 UNKNOWN = "–"
-_AGENTS = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,7 @@ def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list
 def agent_of(call: CallRow, session: Session) -> str:
     """Return the number and the name of the agent."""
     number = call.artifact.agent_id
-    name = _AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
-    return f"{number} {clean_line(name)}"
+    return f"{number} {clean_line(agent_name(session, number))}"
 
 
 def prompt_of(call: CallRow) -> str:

@@ -24,9 +24,9 @@ from core.domain.requests.request import (
     Usage,
 )
 from core.domain.slot import Slot
-from core.ledger.sums import By, Entry, Sum, sum_of, sums_by
+from core.ledger.sums import By, Entry, Sum, entries_of, sum_of, sums_by
 from core.ledger.words import dollars, total_text
-from tests.core.samples import NOW, SESSION_ID
+from tests.core.samples import NOW, SESSION_ID, session
 
 IDS = count(1)
 
@@ -101,6 +101,7 @@ entries = st.lists(
                 at=NOW + timedelta(hours=hours),
             ),
             request,
+            f"agent {agent}",
         ),
         amounts,
         st.integers(0, 9),
@@ -125,7 +126,7 @@ def test_the_sums_of_the_parts_are_the_sum_of_all_to_the_last_digit(made: list[E
 
 
 def entry(artifact: Artifact, request: Request | None = None, number: int = 1) -> Entry:
-    return Entry("Ash", number, artifact, request)
+    return Entry("Ash", number, artifact, request, "Mara")
 
 
 def test_a_call_of_unknown_price_is_counted_beside_the_sum_and_never_as_nothing() -> None:
@@ -172,17 +173,19 @@ def test_a_refusal_within_an_answer_may_have_cost_something() -> None:
 
 
 def test_sums_are_made_by_call_prompt_character_agent_chapter_and_day() -> None:
-    made = [
-        Entry("Ash", 1, call(known("0.01"), agent=0), None),
-        Entry("Ash", 2, call(known("0.02"), agent=1, request=reply(1)), reply(1)),
-        Entry("Ash", 3, call(known("0.03"), agent=1, request=reply(1)), reply(1)),
-        Entry("Ash", 4, call(known("0.04"), agent=2, request=reply(2)), reply(2, Slot.ORANGE)),
-        Entry("Ash", 5, call(known("0.05"), agent=8, at=NOW + timedelta(days=1)), SUMMARY),
+    tomorrow = NOW + timedelta(days=1)
+    requests: list[Request] = [reply(1), reply(2, Slot.ORANGE), SUMMARY]
+    artifacts = [
+        call(known("0.01"), agent=0),
+        call(known("0.02"), agent=1, request=reply(1)),
+        call(known("0.03"), agent=1, request=reply(1)),
+        call(known("0.04"), agent=2, request=reply(2)),
+        call(known("0.05"), agent=8, request=SUMMARY, at=tomorrow),
     ]
-    names = {0: "World & Chapter", 1: "Mara", 8: "Context Summary"}
+    made = entries_of("Ash", session(names={Slot.RED: "Mara"}), artifacts, requests)
 
-    def amounts_by(by: By) -> dict[str, str]:
-        return {name: str(part.amount) for name, part in sums_by(made, by, names)}
+    def amounts_by(by: By, entries: list[Entry] = made) -> dict[str, str]:
+        return {name: str(part.amount) for name, part in sums_by(entries, by)}
 
     assert amounts_by(By.CALL) == {f"call {n}": f"0.0{n}" for n in range(1, 6)}
     assert amounts_by(By.PROMPT) == {
@@ -191,16 +194,20 @@ def test_sums_are_made_by_call_prompt_character_agent_chapter_and_day() -> None:
         "prompt 2": "0.04",
         "prompts 1–7": "0.05",
     }
-    assert amounts_by(By.CHARACTER) == {"no character": "0.06", "1 Mara": "0.05", "agent 2": "0.04"}
+    assert amounts_by(By.CHARACTER) == {"no character": "0.06", "1 Mara": "0.05", "2 Agent Orange": "0.04"}
     assert amounts_by(By.AGENT) == {
         "0 World & Chapter": "0.01",
         "1 Mara": "0.05",
-        "agent 2": "0.04",
+        "2 Agent Orange": "0.04",
         "8 Context Summary": "0.05",
     }
     assert amounts_by(By.CHAPTER) == {"Ash": "0.15"}
-    days = [f"{(NOW + timedelta(days=days)).astimezone():%Y-%m-%d}" for days in (0, 1)]
+    days = [f"{day.astimezone():%Y-%m-%d}" for day in (NOW, tomorrow)]
     assert amounts_by(By.DAY) == {days[0]: "0.10", days[1]: "0.05"}
+    both = [*made, *(replace(one, chapter="Dawn") for one in made)]
+    assert amounts_by(By.CHAPTER, both) == {"Ash": "0.15", "Dawn": "0.15"}
+    assert amounts_by(By.PROMPT, both)["Dawn, prompt 1"] == "0.05"
+    assert len(amounts_by(By.CALL, both)) == 10
 
 
 @pytest.mark.parametrize(
