@@ -8,6 +8,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.catalog import SessionCatalog
+from core.engine.money import Money
 from core.engine.queue.executor import Executor
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
@@ -46,9 +47,9 @@ class Engine(SessionCatalog):
         super().__init__(store, label=label, clock=clock)
         self.choices = choices
         self._backoff = summary_backoff
-        self.ceilings = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
+        self._guard = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
         self._gateway = ModelGateway(
-            provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self.ceilings
+            provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
         )
 
     async def open(self, session_id: SessionId) -> SessionHandle:
@@ -85,7 +86,9 @@ class Engine(SessionCatalog):
         executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
         worker = RequestWorker(writer, executor, self._clock, self._backoff)
         auto_saver = AutoSaver(writer, self.save_points)
-        return SessionHandle(self.store, writer, builder, worker, auto_saver, self._clock, self._backoff)
+        opened = SessionHandle(self.store, writer, builder, worker, auto_saver, self._clock, self._backoff)
+        opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
+        return opened
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:
         """Correct canon in a session that is not open here; raise SessionLockedError if it is elsewhere."""

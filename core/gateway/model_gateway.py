@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from core.agents.context_builder import Context
 from core.config.accounts import OWN, labelled
@@ -122,6 +123,11 @@ class ModelGateway:
     def model_label(self, choice: ModelConfig) -> str:
         """Return who answers where the model of `choice` is asked for."""
         return SCRIPT if self._lane(choice).provider.name == "scripted" else choice.label
+
+    async def forecast(self, context: Context) -> Decimal | None:
+        """Return what a call with this input costs at most, in US dollars; None if its price is unknown."""
+        choice = self.choices.of(context.role, context.agent_id)
+        return await self.cashier.forecast(context, choice, self._lane(choice).provider.base_url)
 
     def _lane(self, choice: ModelConfig) -> Lane:
         return self._lanes[choice.account]

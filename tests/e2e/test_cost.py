@@ -102,7 +102,7 @@ def test_without_a_screen_the_call_that_could_pass_a_ceiling_is_refused(served: 
         STORYENGINE_CONSENT=json.dumps([address]),
         STORYENGINE_CEILINGS__CHAPTER="0.01",
     )
-    assert refused.returncode == ExitCode.CEILING_REACHED == 9
+    assert refused.returncode == ExitCode.CEILING_REACHED
     # World lock with o4-mini: 12,000 tokens of output at 4.40 for a million are 0.0528, and the input on top.
     assert "This call may cost up to $0.0" in refused.stderr
     assert "could pass your ceiling of $0.01; nothing was sent" in refused.stderr
