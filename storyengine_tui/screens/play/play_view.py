@@ -49,6 +49,11 @@ class PlayView:
     """What the chapter's calls cost so far; empty while no money was spent."""
 
     @property
+    def next_call(self) -> object:
+        """What the forecast of the next prompt depends on."""
+        return (self.session.id, self.spent, self.session.next_slot, self.running is None, self.why_read_only)
+
+    @property
     def is_playable(self) -> bool:
         """Whether tab 1 is locked, so that there is something to show."""
         return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
