@@ -25,7 +25,15 @@ from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.cost import FREE
-from core.domain.requests.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
+from core.domain.requests.request import (
+    AnyRequest,
+    Artifact,
+    Content,
+    ReplyRequest,
+    Request,
+    RequestState,
+    total_cost,
+)
 from core.domain.save_point import SavePoint
 from core.domain.secret import Reveal, Secret, reveals_in
 from core.domain.session import Session, SessionSummary, Tab1Inputs
@@ -175,7 +183,7 @@ class Snapshot:
             is_recent_known=self.is_recent_known and start >= recent_from(self.session, self.recent_prompts),
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
-            spent=self.spent + total_of(changes.artifacts),
+            spent=self.spent + total_cost(changes.artifacts),
             last_ordinal=self._last_ordinal_with(changes, session),
         )
 
@@ -245,11 +253,6 @@ def recent_from(session: Session, recent_prompts: int = 0) -> int:
     memory (design 6 and 7).
     """
     return max(0, session.boundary - max(session.limits.chunk_size, recent_prompts))
-
-
-def total_of(artifacts: Collection[Artifact]) -> Decimal:
-    """Return what calls cost together, as far as it is known."""
-    return sum((one.cost.amount or FREE for one in artifacts if one.cost is not None), FREE)
 
 
 def full_deltas_from(session: Session) -> int:

@@ -1,6 +1,6 @@
 """Queries and their bounds: none scans the whole log unless the caller asks for all of it."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Final
@@ -8,7 +8,6 @@ from typing import Any, Final
 import psycopg
 from sqlalchemy import (
     ColumnElement,
-    Numeric,
     ScalarSelect,
     Select,
     Table,
@@ -28,7 +27,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.audience import Audience
 from core.domain.errors import StorageError
-from core.domain.ids import ArtifactId, SessionId
+from core.domain.ids import SessionId
 from core.domain.limits import EARLIEST_TIME, LATEST_TIME
 from core.domain.secret import reveals_in
 from core.domain.session import Session, SessionState, SessionSummary
@@ -40,10 +39,10 @@ from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
 from db.errors import LOAD, driver_error
 from db.prompt_block_mapping import to_prompt_blocks
+from db.spending import spent_by
 from db.tables import (
     CANON,
     EVENT,
-    LLM_ARTIFACT,
     LLM_REQUEST,
     MEMORY_BLOCK,
     MEMORY_CANON,
@@ -387,21 +386,6 @@ def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
 
 def _beginning(column: ColumnElement[str]) -> ColumnElement[str]:
     return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
-
-
-def spent_by(
-    session_id: SessionId | None = None, since: datetime | None = None, but_for: Collection[ArtifactId] = ()
-) -> Select[Any]:
-    """Return the query for what calls cost together; it reads only those that cost something."""
-    total = func.coalesce(func.sum(LLM_ARTIFACT.c.cost), literal(0, Numeric))
-    query = select(total).where(LLM_ARTIFACT.c.cost > 0)
-    if session_id is not None:
-        query = query.where(LLM_ARTIFACT.c.session_id == session_id)
-    if since is not None:
-        query = query.where(LLM_ARTIFACT.c.created_at >= since)
-    if but_for:
-        query = query.where(LLM_ARTIFACT.c.artifact_id.not_in(list(but_for)))
-    return query
 
 
 def rows_of(table: Table, session_id: SessionId) -> Select[Any]:

@@ -30,6 +30,7 @@ from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.migrate import upgrade
+from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
 
@@ -223,7 +224,7 @@ class PostgresStore:
         but_for: Collection[ArtifactId] = (),
     ) -> Decimal:
         """Return what calls cost together; see `core.store.SessionStore.spent`."""
-        [row] = await self._rows(reads.spent_by(session_id, since, but_for))
+        [row] = await self._rows(spent_by(session_id, since, but_for))
         return Decimal(row[0])
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:

@@ -73,7 +73,7 @@ class Money:
     def _parts(
         self, snapshot: Snapshot, events: Sequence[Event], blocks: Sequence[MemoryBlock]
     ) -> list[Context]:
-        session = snapshot.session
+        session, knowledge = snapshot.session, snapshot.chapter_known_to(None, blocks, events)
         builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
-        plan = builder.plan_narrative(session, blocks, events, session.definition, session.target_words)
-        return [builder.narrative_part(session, blocks, part, session.definition, "") for part in plan]
+        plan = builder.plan_narrative(knowledge, session.definition, session.target_words)
+        return [builder.narrative_part(knowledge, part, session.definition) for part in plan]

@@ -14,7 +14,7 @@ from types import coroutine
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
-from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
@@ -27,7 +27,6 @@ from core.store import (
     Snapshot,
     WriterInfo,
     full_deltas_from,
-    total_of,
 )
 from tests.store.memory_rows import MemoryLease as MemoryLease
 from tests.store.memory_rows import Rows as Rows
@@ -228,7 +227,7 @@ class MemoryStore:
         await give_way()
         chosen = [rows for id, rows in self.database.sessions.items() if session_id in (None, id)]
         artifacts = [artifact for rows in chosen for artifact in rows.artifacts.values()]
-        return total_of(
+        return total_cost(
             [
                 artifact
                 for artifact in artifacts

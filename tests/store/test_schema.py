@@ -230,7 +230,7 @@ async def test_a_database_that_is_not_ours_to_change_is_refused(
 
 @pytest.mark.anyio
 async def test_calls_that_were_stored_before_costs_were_are_of_unknown_cost(empty_url: str) -> None:
-    await make_old(empty_url, "story_0012")
+    await make_old(empty_url, "story_0013")
     with psycopg.connect(plain_url(empty_url)) as raw:
         raw.execute(_CALL)
     store = await open_store(empty_url)
