@@ -65,6 +65,11 @@ class Cashier:
             self._ceilings.settle(artifact.id, cost.amount if cost else None)
         return cost
 
+    def forget(self, id: ArtifactId) -> None:
+        """Count a call no longer that ended without an artifact."""
+        if self._ceilings is not None:
+            self._ceilings.forget(id)
+
     async def _quote(
         self, choice: ModelConfig, address: str | None, answered: tuple[str, ...], input_tokens: int
     ) -> Quote | None:

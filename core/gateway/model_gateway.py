@@ -158,6 +158,9 @@ class ModelGateway:
         try:
             error = await _ended(task)
             error = error and said_of(choice.account, error)
+        except BaseException:  # cancelled: it is not written down, so nothing would settle it
+            self.cashier.forget(artifact_id)
+            raise
         finally:
             cancellation.attach(None)
             task.cancel()

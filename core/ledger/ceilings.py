@@ -143,6 +143,10 @@ class CeilingGuard:
         if entry is not None:
             self._entries[artifact_id] = replace(entry, amount=amount or FREE, is_running=False)
 
+    def forget(self, artifact_id: ArtifactId) -> None:
+        """Count a call no longer."""
+        self._entries.pop(artifact_id, None)
+
     def _forget_stored(self, request: Request) -> None:
         """Forget the calls of earlier attempts in this session: an attempt is stored before the next."""
         attempt = (request.id, request.attempts)

@@ -255,3 +255,16 @@ async def test_the_gm_can_go_on_beyond_the_ceiling_by_as_much_again(tmp_path: Pa
     assert (await call(way)).error is None
     assert guard.reached(SESSION_ID) is None
     assert guard.reached(SessionId(new_uuid())) is None
+
+
+async def test_a_call_that_was_cancelled_counts_no_longer(tmp_path: Path) -> None:
+    slow = service(TextDelta("I "), 60.0, answer())
+    way = gateway(slow, tmp_path, ceilings=Ceilings(day=FORECAST))
+    given_up = asyncio.create_task(call(way))
+    await slow.sleeps.wait()
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    assert slow.calls == 1
+    slow._steps = (TextDelta("I nod."), answer())
+    assert (await call(way, asked(SessionId(new_uuid())))).error is None
