@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from decimal import Decimal
 from typing import Final, Protocol
 
 from core.context.visibility import (
@@ -21,9 +22,18 @@ from core.context.visibility import (
 from core.domain.audience import Audience
 from core.domain.cast import Cast
 from core.domain.errors import SessionLockedError
-from core.domain.ids import RequestId, SessionId
+from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.requests.request import AnyRequest, Artifact, Content, ReplyRequest, Request, RequestState
+from core.domain.requests.cost import FREE
+from core.domain.requests.request import (
+    AnyRequest,
+    Artifact,
+    Content,
+    ReplyRequest,
+    Request,
+    RequestState,
+    total_cost,
+)
 from core.domain.save_point import SavePoint
 from core.domain.secret import Reveal, Secret, reveals_in
 from core.domain.session import Session, SessionSummary, Tab1Inputs
@@ -98,6 +108,8 @@ class Snapshot:
     """The number of takes of each prompt after `recent_from` that has several or does not count."""
     requests: tuple[Request, ...] = ()
     draft_count: int = 0
+    spent: Decimal = FREE
+    """What the calls cost together, in US dollars, as far as it is known."""
     last_ordinal: int = 0
     """The ordinal of the last block of memory that ends at the boundary: a private delta or a correction."""
     is_memory_known: bool = True
@@ -171,6 +183,7 @@ class Snapshot:
             is_recent_known=self.is_recent_known and start >= recent_from(self.session, self.recent_prompts),
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
+            spent=self.spent + total_cost(changes.artifacts),
             last_ordinal=self._last_ordinal_with(changes, session),
         )
 
@@ -401,6 +414,18 @@ class SessionStore(Protocol):
         """Return the artifacts of a session, of one request or of one agent, oldest first.
 
         `newest` limits them to that many, the last ones.
+        """
+
+    async def spent(
+        self,
+        session_id: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        but_for: Collection[ArtifactId] = (),
+    ) -> Decimal:
+        """Return what calls cost together as far as it is known, in US dollars.
+
+        Those of one session, or of all; from a time on; without the ones in `but_for`.
         """
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:

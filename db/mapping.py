@@ -7,6 +7,7 @@ and its row share by name and value are listed once, for both directions.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from decimal import Decimal
 from typing import Any
 
 from core.domain.audience import Audience
@@ -14,6 +15,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
 from core.domain.limits import EARLIEST_TIME, Limits
 from core.domain.prompt_range import PromptRange
+from core.domain.requests.cost import Cost, UnitPrices
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
@@ -51,6 +53,7 @@ _ARTIFACT = (
     *("output_ref", "first_token_ms", "total_ms", "finish_reason", "error_message", "created_at"),
 )
 _USAGE = tuple(field.name for field in fields(Usage))
+_PRICES = tuple(field.name for field in fields(UnitPrices))
 
 
 def _shared(source: Any, names: tuple[str, ...]) -> Values:
@@ -321,8 +324,34 @@ def artifact_values(artifact: Artifact) -> Values:
         **asdict(artifact.usage),
         "error_code": artifact.error_code,
         "left_out": list(artifact.left_out),
+        **_cost_values(artifact.cost),
         **_shared(artifact, _ARTIFACT),
     }
+
+
+def _cost_values(cost: Cost | None) -> Values:
+    prices = cost and cost.prices
+    return {
+        "cost": cost and _digits(cost.amount),
+        "price_source": cost and cost.source,
+        **{f"{name}_price": _digits(getattr(prices, name, None)) for name in _PRICES},
+    }
+
+
+def _digits(amount: Decimal | None) -> str | None:
+    """Return an amount as text: rows travel as JSON, whose numbers are binary fractions."""
+    return None if amount is None else str(amount)
+
+
+def _to_cost(row: Any) -> Cost | None:
+    if row.price_source is None:
+        return None
+    prices = {name: getattr(row, f"{name}_price") for name in _PRICES}
+    return Cost(
+        amount=row.cost,
+        source=row.price_source,
+        prices=None if row.input_price is None else UnitPrices(**prices),
+    )
 
 
 def to_artifact(row: Any) -> Artifact:
@@ -334,6 +363,7 @@ def to_artifact(row: Any) -> Artifact:
         usage=Usage(**_shared(row, _USAGE)),
         error_code=_code(row.error_code),
         left_out=tuple(row.left_out),
+        cost=_to_cost(row),
         **_shared(row, _ARTIFACT),
     )
 

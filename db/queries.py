@@ -39,6 +39,7 @@ from core.store import Snapshot, full_deltas_from, recent_from
 from db import mapping
 from db.errors import LOAD, driver_error
 from db.prompt_block_mapping import to_prompt_blocks
+from db.spending import spent_by
 from db.tables import (
     CANON,
     EVENT,
@@ -128,8 +129,9 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         last_block.scalar_subquery(),
         _further_takes(session_id, start, session.prompt_index).scalar_subquery(),
         _secrets(session_id).scalar_subquery(),
+        spent_by(session_id).scalar_subquery(),
     )
-    draft_count, last_ordinal, takes, secrets = (await connection.execute(counts)).one()
+    draft_count, last_ordinal, takes, secrets, spent = (await connection.execute(counts)).one()
     reveals = await connection.execute(_reveals(session_id)) if secrets else ()
     return Snapshot(
         session=session,
@@ -143,6 +145,7 @@ async def read_snapshot(connection: AsyncConnection, session_id: SessionId, rece
         takes={int(index): take for index, take in (takes or {}).items()},
         requests=tuple(map(mapping.to_request, requests)),
         draft_count=draft_count,
+        spent=spent,
         last_ordinal=last_ordinal,
         is_memory_known=False,
         recent_prompts=recent_prompts,

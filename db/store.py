@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 import psycopg
@@ -12,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from core.domain.errors import SessionLockedError
-from core.domain.ids import RequestId, SessionId
+from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
 from core.domain.session import SessionSummary
@@ -29,6 +30,7 @@ from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.migrate import upgrade
+from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
 
@@ -213,6 +215,17 @@ class PostgresStore:
             query = query.where(LLM_ARTIFACT.c.agent_id == agent_id)
         newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact)
         return newest_first[::-1]
+
+    async def spent(
+        self,
+        session_id: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        but_for: Collection[ArtifactId] = (),
+    ) -> Decimal:
+        """Return what calls cost together; see `core.store.SessionStore.spent`."""
+        [row] = await self._rows(spent_by(session_id, since, but_for))
+        return Decimal(row[0])
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         """Return the texts of these hashes; unknown hashes are left out."""

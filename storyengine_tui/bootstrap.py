@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from core.config.settings import ProviderName, Settings
     from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
+    from core.ledger.ceilings import Ceilings
+    from core.ledger.prices import PriceBook
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
 
@@ -65,6 +67,22 @@ class Configuration:
 
         hash_ = self.settings.password_hash
         return None if hash_ is None else PasswordGate(hash_, self.paths.tries_file)
+
+    @property
+    def prices(self) -> "PriceBook":
+        """What models cost, the GM's own prices first."""
+        from core.domain.requests.cost import UnitPrices
+        from core.ledger.prices import PriceBook
+
+        own = self.settings.prices
+        return PriceBook({name: UnitPrices(**prices.model_dump()) for name, prices in own.items()})
+
+    @property
+    def ceilings(self) -> "Ceilings":
+        """How much may be spent before the GM is asked."""
+        from core.ledger.ceilings import Ceilings
+
+        return Ceilings(**self.settings.ceilings.model_dump())
 
     @property
     def consent(self) -> "Consent":
@@ -253,6 +271,8 @@ async def _engine_on(
             label=_label(),
             lanes=lanes,
             consent=configuration.consent,
+            prices=configuration.prices,
+            ceilings=configuration.ceilings,
             summary_backoff=configuration.settings.summary_backoff,
         )
     finally:

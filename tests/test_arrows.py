@@ -112,7 +112,11 @@ def test_screens_and_commands_reach_the_store_through_the_engine() -> None:
 
 @pytest.mark.parametrize(
     ("library", "door"),
-    [("openai", "core/providers/openai/provider.py"), ("xllamacpp", "core/providers/local/child.py")],
+    [
+        ("openai", "core/providers/openai/provider.py"),
+        ("xllamacpp", "core/providers/local/child.py"),
+        ("genai_prices", "core/ledger/library.py"),
+    ],
 )
 def test_a_heavy_library_has_one_door(library: str, door: str) -> None:
     assert importers(library) == {door}
@@ -132,7 +136,7 @@ def test_core_loads_no_storage_and_no_screen() -> None:
 def test_the_engine_starts_without_a_vendor() -> None:
     modules = [name for name in module_names("core") if not name.startswith("core.providers.")]
     assert "core.engine" in {name.rpartition(".")[0] for name in modules} | set(modules)
-    assert not loaded_by(modules) & {"openai", "httpx", "httpx2", "xllamacpp"}
+    assert not loaded_by(modules) & {"openai", "httpx", "httpx2", "xllamacpp", "genai_prices"}
 
 
 def names_of(path: Path) -> tuple[str, ...]:
@@ -174,6 +178,7 @@ def test_the_children_of_a_package_do_not_import_each_other_in_a_circle(package:
             "core.agents",
             ("core.agents", "core.config", "core.context", "core.domain", "core.providers", "core.text"),
         ),
+        ("core.ledger", ("core.ledger", "core.config", "core.domain", "core.text")),
         ("core.providers", ("core.providers", "core.config", "core.domain", "core.text")),
         ("storyengine_tui.textual_ext", ("storyengine_tui.textual_ext",)),
         (

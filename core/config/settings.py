@@ -7,6 +7,7 @@ picks one, and the top-level `provider`, `base_url`, `api_key` and `model` overr
 import re
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -32,6 +33,7 @@ from core.config.bounded_file import read_bounded
 from core.config.consent import normalise_base_url
 from core.config.paths import ENV_FILE
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.requests.cost import MOST_DOLLARS
 from core.text.cleaning import clean_line, has_controls
 
 ProviderName = Literal["local", "openai", "scripted"]
@@ -46,6 +48,8 @@ MAX_SECONDS = 86_400
 Tokens = Annotated[int, Field(gt=0, le=100_000_000)]
 Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
 ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
+DollarsPerMillion = Annotated[Decimal, Field(ge=0, le=MOST_DOLLARS, max_digits=15, decimal_places=9)]
+Dollars = Annotated[Decimal, Field(ge=Decimal("0.01"), le=MOST_DOLLARS, max_digits=12, decimal_places=4)]
 CallsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 
@@ -93,6 +97,7 @@ class AgentSettings(BaseModel):
 
 
 MOST_ACCOUNTS = 100
+MOST_PRICES = 200
 MOST_HEADERS = 20
 _LONGEST_HEADER = 4_000
 _ACCOUNT_NAME = re.compile(r"(?=.{1,40}\Z)[a-z][a-z0-9]*(?:_[a-z0-9]+)*\Z")
@@ -215,6 +220,29 @@ class Profiles(BaseModel):
         return {**default.model_dump(exclude_unset=True), **value} if isinstance(value, Mapping) else value
 
 
+class PriceSettings(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: DollarsPerMillion
+    output: DollarsPerMillion
+    cached_input: DollarsPerMillion | None = None
+    """Input that the service had in its cache; None where it costs what other input does."""
+    reasoning: DollarsPerMillion | None = None
+    """Output that is spent on reasoning; None where it costs what other output does."""
+
+
+class CeilingSettings(BaseModel):
+    """US dollars that may be spent before the GM is asked; None never asks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    chapter: Dollars | None = None
+    day: Dollars | None = None
+    """From midnight to midnight, in all chapters together."""
+
+
 class Settings(BaseSettings):
     """Everything that can be set; names of variables begin with `STORYENGINE_`, `__` goes one level down."""
 
@@ -253,6 +281,11 @@ class Settings(BaseSettings):
     summary_backoff: Seconds = 5.0
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
 
+    prices: Annotated[dict[ModelName, PriceSettings], Field(max_length=MOST_PRICES)] = {}
+    """What models cost, by the name that chooses them: `account:model`. They count before all others."""
+    ceilings: CeilingSettings = CeilingSettings()
+    """How much may be spent before the GM is asked."""
+
     bell: bool = False
     """Ring the terminal's bell when a reply is done."""
 
@@ -260,6 +293,12 @@ class Settings(BaseSettings):
     @classmethod
     def _is_plain(cls, value: object) -> object:
         return _refuse_controls(value)
+
+    @field_validator("prices")
+    @classmethod
+    def _has_prices_of_plain_names(cls, value: dict[str, PriceSettings]) -> dict[str, PriceSettings]:
+        _refuse_controls(tuple(value))
+        return value
 
     @field_validator("accounts", mode="before")
     @classmethod

@@ -26,6 +26,7 @@ class ErrorCode(StrEnum):
     ILLEGAL_COMMAND = "ILLEGAL_COMMAND"
     LIMIT_EXCEEDED = "LIMIT_EXCEEDED"
     CONSENT_REQUIRED = "CONSENT_REQUIRED"
+    CEILING_REACHED = "CEILING_REACHED"
 
     @property
     def sentence(self) -> str:
@@ -85,6 +86,9 @@ SENTENCES: dict[ErrorCode, str] = {
     ),
     ErrorCode.CONSENT_REQUIRED: (
         "No text leaves this machine without your consent; nothing was sent, grant it once for this address."
+    ),
+    ErrorCode.CEILING_REACHED: (
+        "This call could cost more than your ceiling allows; nothing was sent, raise the ceiling and retry."
     ),
 }
 

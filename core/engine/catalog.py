@@ -1,6 +1,7 @@
 """Operations on sessions that are not open here: list, create, read, archive, export and import."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -16,6 +17,7 @@ from core.engine.session_reader import SessionReader
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
 from core.exchange.session_export import ImportRefusedError, SessionBody, as_new_session, read_body, to_json
+from core.ledger.sums import Entry, entries_of
 from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
 
 
@@ -155,6 +157,23 @@ class SessionCatalog:
         snapshot = await self.store.load(session_id, recent_prompts=recent_prompts)
         blocks = tuple(await self.store.memory(session_id))
         return replace(snapshot, blocks=blocks, is_memory_known=True)
+
+    async def ledger(self, session_id: SessionId | None = None) -> tuple[list[Entry], int]:
+        """Return every call of a chapter, or of all chapters, archived ones included, oldest chapter first.
+
+        The second value is how many chapters cannot be read, and are left out.
+        """
+        listed = [*await self.sessions(), *await self.sessions(is_archived=True)]
+        if session_id is not None:
+            listed = [one for one in listed if one.id == session_id]
+        titles = Counter(one.title for one in listed)
+        entries: list[Entry] = []
+        for one in sorted((one for one in listed if one.is_readable), key=lambda one: one.id):
+            title = one.title if titles[one.title] == 1 else f"{one.title} ({one.id})"
+            reader = self.reader(one.id)
+            artifacts, requests = await reader.artifacts(), await reader.requests()
+            entries += entries_of(title, (await reader.load()).session, artifacts, requests)
+        return entries, sum(not one.is_readable for one in listed)
 
     async def export(self, session_id: SessionId) -> bytes:
         """Return all data of a session as a JSON document."""

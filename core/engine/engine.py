@@ -8,6 +8,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.catalog import SessionCatalog
+from core.engine.money import Money
 from core.engine.queue.executor import Executor
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
@@ -17,6 +18,8 @@ from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.lanes import Lanes
 from core.gateway.model_gateway import ModelGateway
+from core.ledger.ceilings import CeilingGuard, Ceilings
+from core.ledger.prices import PriceBook
 from core.providers.base import Provider
 from core.store import Lease, SessionStore, Snapshot, WriterInfo
 
@@ -36,13 +39,18 @@ class Engine(SessionCatalog):
         label: str,
         lanes: Lanes | None = None,
         consent: Consent | None = None,
+        prices: PriceBook | None = None,
+        ceilings: Ceilings | None = None,
         summary_backoff: float = 5.0,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, label=label, clock=clock)
         self.choices = choices
         self._backoff = summary_backoff
-        self._gateway = ModelGateway(provider, choices, consent, clock, lanes=lanes)
+        self._guard = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
+        self._gateway = ModelGateway(
+            provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
+        )
 
     async def open(self, session_id: SessionId) -> SessionHandle:
         """Open a session for writing, or read-only when another window is the writer."""
@@ -78,7 +86,9 @@ class Engine(SessionCatalog):
         executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
         worker = RequestWorker(writer, executor, self._clock, self._backoff)
         auto_saver = AutoSaver(writer, self.save_points)
-        return SessionHandle(self.store, writer, builder, worker, auto_saver, self._clock, self._backoff)
+        opened = SessionHandle(self.store, writer, builder, worker, auto_saver, self._clock, self._backoff)
+        opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
+        return opened
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:
         """Correct canon in a session that is not open here; raise SessionLockedError if it is elsewhere."""

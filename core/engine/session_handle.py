@@ -31,6 +31,7 @@ from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
+from core.engine.money import Money
 from core.engine.queue.worker import RequestWorker, next_request
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
@@ -79,6 +80,7 @@ class SessionHandle(SessionReader):
         self._auto_saver = auto_saver
         self._clock, self._backoff = clock, backoff
         self._is_closed = False
+        self.money: Money | None = None
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)

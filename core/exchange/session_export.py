@@ -74,6 +74,20 @@ def _flat_schema(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
     )
 
 
+def _artifact_schema(_: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    """Leave the cost of a call out where it is unknown: such an export is what it always was."""
+    schema = handler.generate_schema(Artifact)
+    drop = core_schema.wrap_serializer_function_ser_schema(
+        lambda artifact, write: {
+            name: value for name, value in write(artifact).items() if name != "cost" or value is not None
+        },
+        schema=schema,
+    )
+    return core_schema.no_info_after_validator_function(lambda read: read, schema, serialization=drop)
+
+
+CostedArtifact = Annotated[Artifact, GetPydanticSchema(_artifact_schema)]
+"""A call, with its cost where that is known."""
 FlatRequest = Annotated[Request, GetPydanticSchema(_flat_schema)]
 """A request of any kind, serialised as a flat record."""
 
@@ -96,7 +110,7 @@ class SessionBody:
     """Blocks that are not canon."""
     drafts: Annotated[tuple[NarrativeDraft, ...], FailFast()] = ()
     requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
-    artifacts: Annotated[tuple[Artifact, ...], FailFast()] = ()
+    artifacts: Annotated[tuple[CostedArtifact, ...], FailFast()] = ()
     contents: Annotated[tuple[Content, ...], FailFast()] = ()
 
 

@@ -23,6 +23,7 @@ from core.domain.limits import (
     is_storable_time,
 )
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
+from core.domain.requests.cost import LONGEST_SOURCE, MOST_FOR_A_CALL, Cost, is_amount
 from core.domain.requests.request import (
     Artifact,
     Content,
@@ -295,11 +296,23 @@ def problems_of_calls(
             yield "a call has an invalid agent or attempt"
         if any(map(has_controls, (artifact.provider, artifact.model, artifact.finish_reason))):
             yield "a call has an invalid model name"
+        if artifact.cost is not None and not _is_cost(artifact.cost):
+            yield "a call has an invalid cost or price"
         if artifact.output_ref is not None and artifact.output_ref not in texts:
             yield "the output of a call is missing"
     for manifest in {artifact.input_ref for artifact in artifacts}:
         if not _is_manifest(texts.get(manifest, ""), texts.__contains__):
             yield "the input of a call is missing"
+
+
+def _is_cost(cost: Cost) -> bool:
+    prices = cost.prices
+    listed = () if prices is None else (prices.input, prices.output, prices.cached_input, prices.reasoning)
+    return (
+        _is_line(cost.source, LONGEST_SOURCE)
+        and (cost.amount is None or is_amount(cost.amount, MOST_FOR_A_CALL))
+        and all(price is None or is_amount(price) for price in listed)
+    )
 
 
 def _is_manifest(text: str, is_there: Callable[[object], bool]) -> bool:

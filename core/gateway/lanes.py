@@ -100,4 +100,5 @@ def said_of(account: str, error: StoryEngineError) -> StoryEngineError:
         hint=hint,
         retry_after=error.retry_after,
         usage=error.usage,
+        billed=error.billed,
     )

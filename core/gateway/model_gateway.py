@@ -7,7 +7,8 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 from core.agents.context_builder import Context
 from core.config.accounts import OWN, labelled
@@ -18,8 +19,11 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
 from core.domain.requests.request import Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, failure_of
+from core.gateway.cashier import Cashier
 from core.gateway.lanes import Lane, Lanes, said_of
 from core.gateway.rate_limit import RateLimiter
+from core.ledger.ceilings import CeilingGuard
+from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, Provider, ProviderError, TextDelta
 from core.text.cleaning import StreamCleaner, clean, clean_line, is_blank
 
@@ -77,6 +81,8 @@ class _Progress:
     """What has come in, cleaned."""
     first_token_ms: int | None = None
     completion: Completion | None = None
+    is_sent: bool = False
+    """Whether anything may have gone out."""
 
     def add(self, text: str, on_text: Callable[[str], None]) -> None:
         """Keep a cleaned piece and tell of it."""
@@ -100,12 +106,15 @@ class ModelGateway:
         clock: Clock,
         *,
         lanes: Lanes | None = None,
+        prices: PriceBook | None = None,
+        ceilings: CeilingGuard | None = None,
     ) -> None:
         self.choices = choices
         self._lanes = {OWN: Lane.to(provider), **(lanes or {})}
         self._consent = consent
         self._limiter = RateLimiter(choices)
         self._clock = clock
+        self.cashier = Cashier(prices, ceilings, clock)
 
     def is_local(self, choice: ModelConfig) -> bool:
         """Whether the model runs on this machine, in the program's own server."""
@@ -114,6 +123,11 @@ class ModelGateway:
     def model_label(self, choice: ModelConfig) -> str:
         """Return who answers where the model of `choice` is asked for."""
         return SCRIPT if self._lane(choice).provider.name == "scripted" else choice.label
+
+    async def forecast(self, context: Context) -> Decimal | None:
+        """Return what a call with this input costs at most, in US dollars; None if its price is unknown."""
+        choice = self.choices.of(context.role, context.agent_id)
+        return await self.cashier.forecast(context, choice, self._lane(choice).provider.base_url)
 
     def _lane(self, choice: ModelConfig) -> Lane:
         return self._lanes[choice.account]
@@ -135,12 +149,18 @@ class ModelGateway:
         """Make call `number` of this attempt; never raises what the model or its service did."""
         outgoing = model_request(context, choice)
         progress = _Progress(choice.max_answer_characters)
+        artifact_id = ArtifactId(new_uuid())
         began = asyncio.get_running_loop().time()
-        task = asyncio.create_task(self._consume(context, choice, outgoing, progress, on_text))
+        task = asyncio.create_task(
+            self._consume(context, choice, request, artifact_id, outgoing, progress, on_text)
+        )
         cancellation.attach(task)
         try:
             error = await _ended(task)
             error = error and said_of(choice.account, error)
+        except BaseException:  # cancelled: it is not written down, so nothing would settle it
+            self.cashier.forget(artifact_id)
+            raise
         finally:
             cancellation.attach(None)
             task.cancel()
@@ -153,8 +173,9 @@ class ModelGateway:
                 "The model answered with nothing but white space; nothing is lost, retry.",
             )
         artifact, contents = self._provenance(
-            context, choice, outgoing, request, number, progress, text, error, total
+            context, choice, outgoing, request, number, progress, text, error, total, artifact_id
         )
+        artifact = await self._with_cost(artifact, context, choice, progress, error)
         refused = progress.completion.refused_fields if progress.completion else ()
         records = CallRecords((artifact,), contents)
         return CallResult(text, artifact.model, error, records, artifact.finish_reason, refused)
@@ -163,6 +184,8 @@ class ModelGateway:
         self,
         context: Context,
         choice: ModelConfig,
+        request: Request,
+        artifact_id: ArtifactId,
         outgoing: ModelRequest,
         progress: _Progress,
         on_text: Callable[[str], None],
@@ -171,6 +194,8 @@ class ModelGateway:
         address = lane.provider.base_url
         if address is not None and not (self._consent and self._consent.is_granted(address)):
             raise no_consent(address)
+        await self.cashier.admit(context, choice, address, request, artifact_id)
+        progress.is_sent = True
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
         async with lane.turn(), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
@@ -184,6 +209,25 @@ class ModelGateway:
                     progress.add(progress.cleaner.feed(text), on_text)
                     if len(text) < len(item.text):
                         raise _too_long(context, choice)
+
+    async def _with_cost(
+        self,
+        artifact: Artifact,
+        context: Context,
+        choice: ModelConfig,
+        progress: _Progress,
+        error: StoryEngineError | None,
+    ) -> Artifact:
+        """Return the artifact of a call with what the call cost; of one that was not sent, as it is."""
+        if not progress.is_sent:
+            return artifact
+        billed = progress.completion.billed if progress.completion else None
+        if isinstance(error, ProviderError) and error.billed is not None:
+            billed = error.billed
+        answered = clean_line(progress.completion.model) if progress.completion else choice.model
+        address = self._lane(choice).provider.base_url
+        cost = await self.cashier.cost(artifact, context, choice, address, answered, billed)
+        return replace(artifact, cost=cost)
 
     def _answered(self, choice: ModelConfig, completion: Completion | None) -> str:
         """Return what the artifact names: the model that the service said it was, or that was asked for."""
@@ -211,6 +255,7 @@ class ModelGateway:
         text: str,
         error: StoryEngineError | None,
         total_ms: int,
+        artifact_id: ArtifactId,
     ) -> tuple[Artifact, tuple[Content, ...]]:
         manifest, parts = input_contents(context)
         output = Content.of(text) if text else None
@@ -219,7 +264,7 @@ class ModelGateway:
         if isinstance(error, ProviderError) and error.usage is not None:
             usage = error.usage
         artifact = Artifact(
-            id=ArtifactId(new_uuid()),
+            id=artifact_id,
             session_id=request.session_id,
             request_id=request.id,
             attempt=request.attempts,

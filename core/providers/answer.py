@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import get_args
 
 from core.domain.errors import ErrorCode
@@ -22,6 +23,7 @@ class AnswerChunk:
     refusal: str = ""
     finish_reason: str | None = None
     usage: Usage | None = None
+    billed: Decimal | None = None
     model: str = ""
 
     @property
@@ -40,6 +42,7 @@ class Answer:
         self._has_reasoning = False
         self._finish_reason: str | None = None
         self.usage: Usage | None = None
+        self.billed: Decimal | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -55,6 +58,7 @@ class Answer:
         self._has_reasoning = self._has_reasoning or piece.has_reasoning
         self._finish_reason = piece.finish_reason or self._finish_reason
         self.usage = piece.usage or self.usage
+        self.billed = self.billed if piece.billed is None else piece.billed
         self._model = piece.model or self._model
 
     def completion(self) -> Completion:
@@ -69,7 +73,7 @@ class Answer:
                 f"The model declined to answer (“{shown}”); nothing is lost, edit the text and retry.",
             )
         if self._finish_reason is None:
-            raise cut_off(self.usage)
+            raise cut_off(self.usage, self.billed)
         if self._finish_reason == "content_filter":
             raise self._error(ErrorCode.LLM_CONTENT_FILTERED)
         if self._finish_reason == "error":
@@ -80,6 +84,7 @@ class Answer:
             finish_reason=_known(self._finish_reason),
             model=self._model,
             usage=self.usage or Usage(),
+            billed=self.billed,
         )
 
     def _is_blank(self) -> bool:
@@ -107,15 +112,16 @@ class Answer:
         return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.")
 
     def _error(self, code: ErrorCode, message: str = "") -> ProviderError:
-        return ProviderError(code, message, usage=self.usage)
+        return ProviderError(code, message, usage=self.usage, billed=self.billed)
 
 
-def cut_off(usage: Usage | None = None) -> ProviderError:
+def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> ProviderError:
     """Return the error of a stream that ended before the model had."""
     return ProviderError(
         ErrorCode.LLM_SERVER_ERROR,
         "The connection to the model's service broke off within the answer; nothing is lost, retry.",
         usage=usage,
+        billed=billed,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal, Protocol
 
 from core.config.sampling import NO_SAMPLING, Sampling
@@ -72,6 +73,8 @@ class Completion:
     finish_reason: FinishReason
     model: str
     usage: Usage = field(default_factory=Usage)
+    billed: Decimal | None = None
+    """What the service says that the call cost, in US dollars; None where it says nothing."""
     refused_fields: tuple[str, ...] = ()
     """What was asked for and not sent, because the service does not take it: `temperature`, `stop`, …"""
 
@@ -90,10 +93,12 @@ class ProviderError(StoryEngineError):
         hint: str = "",
         retry_after: float | None = None,
         usage: Usage | None = None,
+        billed: Decimal | None = None,
     ) -> None:
         super().__init__(code, message, hint)
         self.retry_after = None if retry_after is None else bounded_wait(retry_after)
         self.usage = usage
+        self.billed = billed
 
 
 class Provider(Protocol):

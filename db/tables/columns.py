@@ -73,6 +73,11 @@ def optional() -> Any:
     return Field(nullable=True)
 
 
+def dollars() -> Any:
+    """Return a nullable amount of US dollars, exact to its last digit."""
+    return Field(sa_type=cast(Any, sa.Numeric()), nullable=True)
+
+
 def time(*, is_optional: bool = False) -> Any:
     """Return a time with time zone."""
     return Field(sa_type=cast(Any, sa.DateTime(timezone=True)), nullable=is_optional)

@@ -1,6 +1,7 @@
 """Requests to models and their provenance. Artifacts and contents are append-only."""
 
 from datetime import datetime
+from decimal import Decimal
 from uuid import UUID
 
 from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint
@@ -87,6 +88,25 @@ class LlmArtifactRow(Row, table=True):
         Index("ix_llm_artifact_output_ref", "session_id", "output_ref"),
         CheckConstraint("agent_id BETWEEN 0 AND 9", name="agent_id"),
         CheckConstraint("attempt >= 1 AND call >= 0", name="count"),
+        CheckConstraint("cost BETWEEN 0 AND 10000000000", name="cost"),
+        CheckConstraint(
+            "price_source IS NOT NULL OR cost IS NULL AND input_price IS NULL", name="price_source"
+        ),
+        CheckConstraint(
+            " AND ".join(
+                f"{price}_price BETWEEN 0 AND 1000000"
+                for price in ("input", "output", "cached_input", "reasoning")
+            ),
+            name="prices",
+        ),
+        CheckConstraint(
+            "(input_price IS NULL) = (output_price IS NULL) AND (input_price IS NOT NULL"
+            " OR cached_input_price IS NULL AND reasoning_price IS NULL)",
+            name="price_pair",
+        ),
+        # What was spent is summed over these; they are empty where no call costs anything.
+        Index("ix_llm_artifact_spent", "session_id", "cost", postgresql_where=sql("cost > 0")),
+        Index("ix_llm_artifact_spent_at", "created_at", "cost", postgresql_where=sql("cost > 0")),
     )
 
     session_id: UUID = column.key()
@@ -111,4 +131,10 @@ class LlmArtifactRow(Row, table=True):
     error_code: str | None = Field(sa_type=Text, nullable=True)
     error_message: str = column.text()
     left_out: list[str] = column.array(Text)
+    cost: Decimal | None = column.dollars()
+    price_source: str | None = Field(sa_type=Text, nullable=True)
+    input_price: Decimal | None = column.dollars()
+    cached_input_price: Decimal | None = column.dollars()
+    output_price: Decimal | None = column.dollars()
+    reasoning_price: Decimal | None = column.dollars()
     created_at: datetime = column.time()

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from storyengine_tui.cli.commands import consent, database, exchange, model, sessions, slots, takes
+from storyengine_tui.cli.commands.cost import cost
 from storyengine_tui.cli.commands.doctor import doctor
 from storyengine_tui.cli.commands.password import password
 from storyengine_tui.cli.commands.play import play
@@ -18,7 +19,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for work in (play, doctor, password, database.backup):
+for work in (play, cost, doctor, password, database.backup):
     command(app)(work)
 command(app, "restore")(database.restore_any)
 app.add_typer(database.app, name="db")

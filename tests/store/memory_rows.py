@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
-from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret, reveals_in
 from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
@@ -140,6 +140,7 @@ class Rows:
             takes={index: take for index, take in counts if take > 1 or index > last},
             requests=tuple(sorted(kept, key=lambda request: request.id)),
             draft_count=len(self.drafts),
+            spent=total_cost(self.artifacts.values()),
             last_ordinal=max((block.ordinal for block in at_boundary), default=0),
             is_memory_known=False,
             recent_prompts=recent_prompts,

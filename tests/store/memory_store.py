@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Collection, Generator, Mapping, Seque
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from types import coroutine
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
-from core.domain.ids import RequestId, SessionId
-from core.domain.requests.request import Artifact, Request
+from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
 from core.domain.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
@@ -215,6 +216,24 @@ class MemoryStore:
             if request_id in (None, artifact.request_id) and agent_id in (None, artifact.agent_id)
         ]
         return chosen if newest is None else chosen[len(chosen) - min(newest, len(chosen)) :]
+
+    async def spent(
+        self,
+        session_id: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        but_for: Collection[ArtifactId] = (),
+    ) -> Decimal:
+        await give_way()
+        chosen = [rows for id, rows in self.database.sessions.items() if session_id in (None, id)]
+        artifacts = [artifact for rows in chosen for artifact in rows.artifacts.values()]
+        return total_cost(
+            [
+                artifact
+                for artifact in artifacts
+                if artifact.id not in but_for and (since is None or artifact.created_at >= since)
+            ]
+        )
 
     async def contents(self, session_id: SessionId, hashes: Collection[str]) -> Mapping[str, str]:
         contents = (await self._found(session_id)).contents

@@ -226,3 +226,33 @@ async def test_a_database_that_is_not_ours_to_change_is_refused(
         await open_store(url)
     assert not caught.value.is_transient
     assert _shape(url) == before
+
+
+@pytest.mark.anyio
+async def test_calls_that_were_stored_before_costs_were_are_of_unknown_cost(empty_url: str) -> None:
+    await make_old(empty_url, "story_0013")
+    with psycopg.connect(plain_url(empty_url)) as raw:
+        raw.execute(_CALL)
+    store = await open_store(empty_url)
+    [session] = await store.sessions()
+    [artifact] = await store.artifacts(session.id)
+    assert (artifact.cost, artifact.usage.input_tokens) == (None, 10)
+    assert await store.spent(session.id) == (await store.load(session.id)).spent == 0
+    await store.aclose()
+
+
+_CALL = """
+WITH asked AS (
+    INSERT INTO llm_request (session_id, request_id, kind, state, priority, slot, text, attempts,
+        error_message, created_at, updated_at)
+    SELECT id, gen_random_uuid(), 'reply', 'done', 20, 1, 'Who?', 1, '', now(), now() FROM session
+    RETURNING session_id, request_id
+), sent AS (
+    INSERT INTO llm_content (session_id, hash, text)
+    SELECT session_id, encode(sha256('[]'), 'hex'), '[]' FROM asked
+)
+INSERT INTO llm_artifact (session_id, artifact_id, request_id, attempt, call, agent_id, provider, model,
+    prompt_version, input_hash, input_ref, input_tokens, finish_reason, error_message, left_out, created_at)
+SELECT session_id, gen_random_uuid(), request_id, 1, 1, 1, 'openai', 'o4-mini', 'character@1', '',
+    encode(sha256('[]'), 'hex'), 10, 'stop', '', '{}', now() FROM asked
+"""

@@ -1,9 +1,10 @@
 """Requests, stored before their first attempt, and artifacts, the provenance of calls (design 2, 4 and 6)."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -11,6 +12,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
+from core.domain.requests.cost import FREE, Cost
 from core.domain.requests.request_kinds import KIND_SPECS, KindSpec, RequestKind
 from core.domain.slot import Slot
 
@@ -248,4 +250,11 @@ class Artifact:
     error_message: str = ""
     left_out: tuple[str, ...] = ()
     """What the token budget left out of the input, in words."""
+    cost: Cost | None = None
+    """What the call cost; None where that is unknown, or nothing was sent."""
     created_at: datetime
+
+
+def total_cost(artifacts: Iterable[Artifact]) -> Decimal:
+    """Return what calls cost together, in US dollars, as far as it is known."""
+    return sum((one.cost.amount or FREE for one in artifacts if one.cost is not None), FREE)

@@ -70,7 +70,9 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         failed=Command.SUMMARY_FAILED,
         retry=RetryPolicy(
             is_automatic=True,
-            waits_for_the_gm=frozenset({ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED}),
+            waits_for_the_gm=frozenset(
+                {ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED}
+            ),
         ),
         resumes=True,
         when_stopped="The summary is stopped; all prompts are kept, and it is made with the next one.",

@@ -1,7 +1,9 @@
 """Reads the chunks of a stream, which the SDK hands over without having checked them."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 
+from core.domain.requests.cost import MOST_DOLLARS, is_amount
 from core.domain.requests.request import Usage
 from core.providers.answer import AnswerChunk
 from core.providers.base import MAX_NAME_LENGTH, MAX_TOKENS
@@ -40,6 +42,7 @@ class ChunkReader:
             refusal=_text(delta, "refusal"),
             finish_reason=finish_reason,
             usage=_usage(getattr(chunk, "usage", None)),
+            billed=_dollars(getattr(chunk, "usage", None)),
             model=_name(chunk, "model"),
         )
 
@@ -79,6 +82,16 @@ def _usage(source: object) -> Usage | None:
         cached_tokens=_count(getattr(source, "prompt_tokens_details", None), "cached_tokens"),
         reasoning_tokens=_count(getattr(source, "completion_tokens_details", None), "reasoning_tokens"),
     )
+
+
+def _dollars(usage: object) -> Decimal | None:
+    """Return what a service says that the call cost, as OpenRouter does in `usage.cost`."""
+    value = getattr(usage, "cost", None)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= int(MOST_DOLLARS):
+        return None
+    # By its shortest decimal notation: the binary fraction has further digits that were not sent.
+    amount = Decimal(str(value))
+    return amount if is_amount(amount) else None
 
 
 def _count(source: object, name: str) -> int | None:

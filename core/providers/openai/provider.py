@@ -166,7 +166,7 @@ class OpenAIProvider:
         except ProviderError as error:
             if answer.is_finished:
                 return None
-            error.usage = answer.usage
+            error.usage, error.billed = answer.usage, answer.billed
             raise
 
     @property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.domain.prompt_range import PromptRange
+from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost
 from core.domain.requests.request import (
     Artifact,
     NarrativeRequest,
@@ -15,13 +16,13 @@ from core.domain.requests.request import (
     TrialRequest,
 )
 from core.domain.session import Session
-from core.domain.slot import Slot
+from core.ledger.sums import Entry, agent_name, sum_of
+from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.widgets.elapsed import elapsed_text
 from storyengine_tui.widgets.reading.memory_outline import Passage
 
 UNKNOWN = "–"
-_AGENTS = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class CallRow:
     number: int
     artifact: Artifact
     request: Request | None
+
+    @property
+    def entry(self) -> Entry:
+        """The call in the ledger of its chapter."""
+        return Entry("", self.number, self.artifact, self.request, "")
 
 
 def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list[CallRow]:
@@ -45,8 +51,7 @@ def calls_of(artifacts: Sequence[Artifact], requests: Sequence[Request]) -> list
 def agent_of(call: CallRow, session: Session) -> str:
     """Return the number and the name of the agent."""
     number = call.artifact.agent_id
-    name = _AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
-    return f"{number} {clean_line(name)}"
+    return f"{number} {clean_line(agent_name(session, number))}"
 
 
 def prompt_of(call: CallRow) -> str:
@@ -100,6 +105,9 @@ def totals_of(calls: Sequence[CallRow]) -> str:
         f"{sum(usage.output_tokens or 0 for usage in usages):,} out",
         f"{elapsed_text(sum(artifact.total_ms or 0 for artifact in artifacts) / 1000)} with models",
     ]
+    total = sum_of(call.entry for call in calls)
+    if total.is_spent:
+        parts.append(total_text(total))
     if uncounted:
         parts.append(f"{uncounted:,} without a count of tokens")
     return " · ".join(parts)
@@ -124,10 +132,38 @@ def facts_of(call: CallRow, session: Session) -> str:
         f"Outcome: {artifact.error_code or artifact.finish_reason or 'ok'}"
         + (f": {clean(artifact.error_message)}" if artifact.error_message else ""),
     ]
+    if artifact.cost is not None and artifact.cost.source != LOCAL:
+        lines.append(_cost_line(artifact.cost))
     if artifact.left_out:
         lines.append("Left out: " + "; ".join(map(clean_line, artifact.left_out)))
     lines.append(f"Input SHA-256: {artifact.input_hash}")
     return "\n".join(lines)
+
+
+def is_spent(calls: Sequence[CallRow]) -> bool:
+    """Whether any of the calls cost money, as far as it is known."""
+    return sum_of(call.entry for call in calls).is_spent
+
+
+def cost_of(call: CallRow) -> str:
+    """Return what the call cost, for a column; empty where that is nothing."""
+    amount = call.entry.amount
+    return UNKNOWN if amount is None else dollars(amount) if amount else ""
+
+
+def _cost_line(cost: Cost) -> str:
+    amount = "unknown, for want of a count of tokens" if cost.amount is None else f"${cost.amount:f}"
+    said = {PROVIDER: "by the service's own bill", YOURS: "by your own prices"}
+    line = f"Cost: {amount}, {said.get(cost.source, f'by the prices of {clean_line(cost.source)}')}"
+    prices = cost.prices
+    if prices is None:
+        return line
+    listed = [f"${prices.input:f} in", f"${prices.output:f} out"]
+    if prices.cached_input is not None:
+        listed.insert(1, f"${prices.cached_input:f} from cache")
+    if prices.reasoning is not None:
+        listed.append(f"${prices.reasoning:f} for reasoning")
+    return f"{line} (for a million tokens: {', '.join(listed)})"
 
 
 @dataclass(frozen=True, slots=True)

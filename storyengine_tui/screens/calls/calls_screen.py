@@ -20,6 +20,8 @@ from storyengine_tui.widgets.key_line import KeyLine
 
 BATCH = 200
 """How many rows are added to the table at a time; more are added when the cursor comes near the end."""
+COST_WIDTH = 9
+"""Cells of the column of costs, which is there once money was spent."""
 MAX_NAME_WIDTH = 40
 """Widest column of an agent's or a model's name, in cells."""
 
@@ -44,6 +46,7 @@ class ProvenanceScreen(OverlayScreen[None]):
         super().__init__()
         self._session = session
         self._calls: list[CallRow] = []
+        self._has_costs = False
 
     def compose(self) -> ComposeResult:
         """Compose heading and totals above the table."""
@@ -76,6 +79,7 @@ class ProvenanceScreen(OverlayScreen[None]):
             return
         banner.hide()
         self._calls = call_rows.calls_of(artifacts, requests)[::-1]
+        self._has_costs = call_rows.is_spent(self._calls)
         self._show()
 
     def _show(self) -> None:
@@ -95,15 +99,18 @@ class ProvenanceScreen(OverlayScreen[None]):
 
     def _columns(self) -> list[tuple[Text, int]]:
         """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
+        # Costs take their room from agent and outcome, and only where there are any.
+        cost = COST_WIDTH if self._has_costs else 0
         more = min(MAX_NAME_WIDTH - 15, max(0, self.size.width - 80) // 2)
         return [
             (_right("#"), 5),
-            (Text(" Agent"), 18 + more),
+            (Text(" Agent"), 18 + more - cost // 2),
             (Text(" Model"), 10 + more),
             (_right("Prompt"), 6),
             (_right("Tokens"), 14),
             (_right("First"), 8),
-            (Text(" Outcome"), 17),
+            *([(_right("Cost"), cost)] if cost else []),
+            (Text(" Outcome"), 17 - (cost - cost // 2)),
         ]
 
     def _add_rows(self, count: int) -> None:
@@ -119,6 +126,7 @@ class ProvenanceScreen(OverlayScreen[None]):
             _right(call_rows.prompt_of(call)),
             _right(call_rows.tokens_of(call)),
             _right(call_rows.seconds(call.artifact.first_token_ms)),
+            *([_right(call_rows.cost_of(call))] if self._has_costs else []),
             Text(f" {call_rows.outcome_of(call)}", "bold" if call.artifact.error_code else "", no_wrap=True),
         )
 

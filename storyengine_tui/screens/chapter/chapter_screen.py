@@ -364,20 +364,21 @@ class ChapterScreen(StatusScreen):
             self._open_tab("play")
 
     def _is_repairable(self, request: "Request", error: StoryEngineError) -> bool:
-        """Whether a call may have failed because consent, or the local model's weights, were missing.
+        """Whether a call may have failed because consent, money or the local model's weights were missing.
 
         A summary is retried automatically, and must not ask for the weights each time.
         """
         if self._session is None or self._session.is_read_only:
             return False
         is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and not request.spec.retry.is_automatic
-        return is_refused or error.code is ErrorCode.CONSENT_REQUIRED
+        return is_refused or error.code in (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED)
 
     async def _repair(self, request_id: RequestId) -> None:
         """Ask for what a call lacked, and retry the call when it is there."""
         try:
-            if await repair_after_failure(self.app, self.configuration) and self._session is not None:
-                await self._session.retry(request_id)
+            session = self._session
+            if session is not None and await repair_after_failure(self.app, self.configuration, session):
+                await session.retry(request_id)
         except StoryEngineError as error:
             self.show_trouble(error)
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from core.config.models import ModelAssignments
     from core.config.paths import Paths
     from core.config.settings import ProfileSettings
+    from core.engine.money import Money
+    from core.engine.session_handle import SessionHandle
+    from core.ledger.ceilings import Reached
     from storyengine_tui.bootstrap import Configuration
 
 
@@ -25,8 +28,12 @@ async def ensure_callable(app: App[Any], configuration: "Configuration") -> bool
     return await have_weights(app, _answering(configuration), configuration.paths)
 
 
-async def repair_after_failure(app: App[Any], configuration: "Configuration") -> bool:
+async def repair_after_failure(
+    app: App[Any], configuration: "Configuration", session: "SessionHandle"
+) -> bool:
     """After a call that failed, ask for what it lacked; return whether something was lacking and is there."""
+    if session.money is not None and (reached := session.money.reached) is not None:
+        return await _may_go_on(app, session.money, reached)
     from storyengine_tui.screens.models.local_weights import are_missing
     from storyengine_tui.screens.models.model_labels import without_consent
 
@@ -34,6 +41,25 @@ async def repair_after_failure(app: App[Any], configuration: "Configuration") ->
         _answering(configuration), configuration.paths
     )
     return is_lacking and await ensure_callable(app, configuration)
+
+
+async def _may_go_on(app: App[Any], money: "Money", reached: "Reached") -> bool:
+    """Ask whether more may be spent than the ceiling that was reached; until the program ends."""
+    from core.ledger.words import dollars
+    from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+
+    more = dollars(reached.next_limit)
+    question = ConfirmModal(
+        "Go on beyond your ceiling?",
+        f"{reached.sentence}\n\nUp to {more} may be spent then, until you quit. The ceiling itself stays as "
+        f"it is set: `{reached.what}` under [ceilings] in config.toml.",
+        confirm=f"Allow {more}",
+        cancel="Not now",
+    )
+    if not await app.push_screen_wait(question):
+        return False
+    money.go_on()
+    return True
 
 
 def _answering(configuration: "Configuration") -> "ProfileSettings":

@@ -286,7 +286,8 @@ async def _tried_out(
     paths = configuration.paths
     provider = make_provider_of(accounts.own, paths, choices)
     lanes = lanes_of(accounts, paths, choices)
-    gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes)
+    prices = configuration.prices
+    gateway = ModelGateway(provider, choices, configuration.consent, utc_now, lanes=lanes, prices=prices)
     test = new_test(session.id if session is not None else NO_SESSION, utc_now())
     try:
         result = await call_for_test(gateway, test, cancellation)

@@ -68,6 +68,8 @@ class DefinitionCell(Vertical):
     _target = getters.query_one("#target", Input)
     _why = ""
     """Why the chapter cannot be built now."""
+    _forecast = ""
+    """What a build costs at most."""
 
     def __init__(self, limits: Limits, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -113,8 +115,13 @@ class DefinitionCell(Vertical):
         self._why = why
         self._show_why()
 
+    def show_forecast(self, text: str) -> None:
+        """Say what a build costs at most; an empty text says nothing."""
+        self._forecast = text
+        self._show_why()
+
     def _show_why(self) -> None:
-        text = self.typed.problem or self._why
+        text = self.typed.problem or self._why or self._forecast
         line = self.query_one("#why", Static)
         line.update(Content(text))
         line.display = bool(text)

@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import Button, Static
 
+from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.limits import LONGEST_CORRECTIONS, Limits
 from core.domain.requests.request import NarrativeRequest
@@ -19,6 +20,7 @@ from core.domain.session import SessionState, title_from
 from core.domain.state_machine import Command
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
+from core.ledger.words import dollars
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
@@ -188,8 +190,24 @@ class NarrativePane(SessionTab):
         self._busy.display = self._busy.is_busy
         if before is None or before.failed != view.failed or before.is_writer != view.is_writer:
             self._banner.content = failure_banner(view)
+        if before is None or before.can_build != view.can_build:
+            self.run_worker(self._forecast(view), group="forecast", exclusive=True, exit_on_error=False)
         if before is None or before.actions != view.actions:
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
+
+    async def _forecast(self, view: NarrativeView) -> None:
+        """Say what a build costs at most, in a chapter that has cost money."""
+        session, text = self.session, ""
+        if view.can_build and session.snapshot.spent and session.money is not None:
+            try:
+                amount = await session.money.of_build()
+            except StoryEngineError:
+                amount = None  # The build itself says what is wrong.
+            if amount:
+                spent = dollars(session.snapshot.spent)
+                text = f"A build costs up to {dollars(amount)}; the chapter has cost {spent} so far."
+        if self.shows(session):
+            self._definition.show_forecast(text)
 
     def _begin_waiting(self) -> None:
         if not self._busy.is_busy:

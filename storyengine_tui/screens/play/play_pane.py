@@ -10,11 +10,13 @@ from textual.containers import Horizontal
 from textual.reactive import var
 from textual.widgets import Button, Static
 
+from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.engine.sync import notifications
+from core.ledger.words import dollars
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.failure_banners import FailureBanners
 from storyengine_tui.screens.play.play_view import PlayView, ending_consequences, has_short_chunk, play_view
@@ -190,8 +192,22 @@ class PlayPane(TakesTab):
         self.query_one("#play-keys", Static).update(keys, layout=False)
         end = self.query_one("#end-chapter", Button)
         end.disabled, end.display = not view.can_end, not view.is_ended
+        if view.spent and (before is None or before.next_call != view.next_call):
+            self.run_worker(self._forecast(view), group="forecast", exclusive=True, exit_on_error=False)
         if before is None or before.actions != view.actions:
             self.refresh_bindings()  # Only on a change: it recomposes the footer, which is expensive.
+
+    async def _forecast(self, view: PlayView) -> None:
+        """Say what the next prompt costs at most, beside what the chapter has cost."""
+        session, slot, amount = self.session, view.session.next_slot, None
+        if view.running is None and not view.why_read_only and session.money is not None:
+            typed = next((area.text for area in self.composer if area.slot is slot), "")
+            try:
+                amount = await session.money.of_prompt(slot, typed)
+            except StoryEngineError:
+                amount = None  # The prompt itself says what is wrong.
+        if self.shows(session):
+            self._reading.show_spent(f"{view.spent} · next up to {dollars(amount)}" if amount else view.spent)
 
     def show_expected(self, request_id: RequestId, expected: str) -> None:
         """Show how long a summary may take."""

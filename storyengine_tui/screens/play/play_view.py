@@ -8,6 +8,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
+from core.ledger.words import dollars
 from core.store import Snapshot, WriterInfo
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
@@ -44,6 +45,13 @@ class PlayView:
     can_end: bool
     """Whether the chapter can be ended now."""
     takes: TakesView
+    spent: str = ""
+    """What the chapter's calls cost so far; empty while no money was spent."""
+
+    @property
+    def next_call(self) -> object:
+        """What the forecast of the next prompt depends on."""
+        return (self.session.id, self.spent, self.session.next_slot, self.running is None, self.why_read_only)
 
     @property
     def is_playable(self) -> bool:
@@ -117,6 +125,7 @@ def play_view(
         why_read_only=why_not_writable(snapshot.session, holder, is_writer=is_writer),
         can_end=can_end,
         takes=takes or TakesView(),
+        spent=dollars(snapshot.spent) if snapshot.spent else "",
     )
 
 

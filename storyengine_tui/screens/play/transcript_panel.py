@@ -120,6 +120,7 @@ class TranscriptPanel(Vertical):
         yield TakeLine(id="takes").data_bind(TranscriptPanel.view)
         with Horizontal(id="transcript-foot"):
             yield BusyLine(id="busy")
+            yield Static(id="spent", markup=False)
             yield MoreBelow("↓ more (End)", id="more-below", markup=False)
             yield CharCounter(Limits().transcript, id="transcript-counter")
 
@@ -134,8 +135,16 @@ class TranscriptPanel(Vertical):
             line = self.query_one("#scene", Static)
             line.update(Content(scene))
             line.display = bool(scene)
+        if (before.spent if before else "") != (view.spent if view else ""):
+            self.show_spent(view.spent if view else "")
         if _running(before) != _running(view):
             self._show_running(view)
+
+    def show_spent(self, text: str) -> None:
+        """Show what the chapter has cost; nothing while no money was spent."""
+        line = self.query_one("#spent", Static)
+        line.update(Content(text))
+        line.display = bool(text)
 
     def load(self, played: Sequence[Event], session: Session) -> None:
         """Show these events, the newest of `session`, without a streaming reply."""

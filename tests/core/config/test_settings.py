@@ -189,3 +189,42 @@ def test_a_configuration_that_is_no_toml_or_no_utf_8_is_named_with_the_reason(tm
     file.write_bytes(b'x = "\xff"')
     with pytest.raises(InvalidSettingsError, match="not UTF-8"):
         load_settings(file)
+
+
+def test_prices_and_ceilings_are_read_to_the_last_digit(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[prices."groq:llama-3.3"]\ninput = 0.59\noutput = "0.79"\ncached_input = 0\n'
+        '[prices."my-model"]\ninput = 1\noutput = 2\nreasoning = 3.5\n[ceilings]\nchapter = 0.1\nday = 5\n'
+    )
+    settings = load_settings(file)
+    llama, mine = settings.prices["groq:llama-3.3"], settings.prices["my-model"]
+    assert [str(price) for price in (llama.input, llama.output, llama.cached_input)] == ["0.59", "0.79", "0"]
+    assert [str(price) for price in (llama.reasoning, mine.reasoning)] == ["None", "3.5"]
+    assert [str(ceiling) for ceiling in (settings.ceilings.chapter, settings.ceilings.day)] == ["0.1", "5"]
+
+
+def test_nothing_has_a_price_or_a_ceiling_unless_it_is_set(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path / "config.toml")
+    assert (settings.prices, settings.ceilings.chapter, settings.ceilings.day) == ({}, None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[prices."a"]\ninput = -1\noutput = 1\n',
+        '[prices."a"]\ninput = 1\n',
+        '[prices."a"]\ninput = 1_000_001\noutput = 1\n',
+        '[prices."a"]\ninput = nan\noutput = 1\n',
+        '[prices."a"]\ninput = 0.0000000001\noutput = 1\n',
+        '[prices."a\\u001b"]\ninput = 1\noutput = 1\n',
+        "[ceilings]\nchapter = 0\n",
+        "[ceilings]\nday = inf\n",
+        "[ceilings]\nweek = 1\n",
+    ],
+)
+def test_an_amount_that_nobody_can_mean_is_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(InvalidSettingsError, match="is not valid"):
+        load_settings(file)

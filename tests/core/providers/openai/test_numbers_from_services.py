@@ -1,6 +1,7 @@
 """Numbers and names that a service gives are bounded where they come in, whatever it sends."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.domain.errors import ErrorCode
+from core.domain.requests.cost import is_amount
 from core.providers.answer import AnswerChunk
 from core.providers.base import LONGEST_WAIT, MAX_NAME_LENGTH, MAX_TOKENS, ProviderError
 from core.providers.openai.chunks import ChunkReader
@@ -80,6 +82,26 @@ def test_every_token_count_fits_the_database_or_counts_as_not_given(
 
 @patiently
 @given(values)
+def test_a_bill_is_an_amount_that_can_be_stored_or_counts_as_not_given(said: object) -> None:
+    billed = read(usage=SimpleNamespace(cost=said)).billed
+    assert billed is None or (is_amount(billed) and float(billed) == said)
+
+
+@pytest.mark.parametrize(
+    ("said", "amount"),
+    [(0.00014135, "0.00014135"), (0, "0"), (3, "3"), (1e-7, "0.0000001"), (0.1 + 0.2, "0.30000000000000004")],
+)
+def test_a_bill_is_read_as_it_was_written(said: float, amount: str) -> None:
+    assert read(usage=SimpleNamespace(cost=said)).billed == Decimal(amount)
+
+
+@pytest.mark.parametrize("said", [True, "0.1", -0.1, float("nan"), float("inf"), 1e30, 5e-324, None])
+def test_what_is_no_bill_counts_as_not_given(said: object) -> None:
+    assert read(usage=SimpleNamespace(cost=said)).billed is None
+
+
+@patiently
+@given(values)
 def test_names_that_a_service_gives_are_bounded(model: object) -> None:
     assert len(read(model=model).model) <= MAX_NAME_LENGTH
 
@@ -111,6 +133,21 @@ def test_no_error_body_is_beyond_reading(
         error = provider_error(read_fault(status, body, {}), Secrets("sk-key"))
         assert error.message
         assert len(error.message) < 600
+
+
+@pytest.mark.anyio
+async def test_the_bill_of_a_service_comes_with_its_answer(
+    server: FaultServer, provider: OpenAIProvider
+) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 7, "cost": 0.0042}
+    counted = sse({"id": "x", "choices": [], "usage": usage})
+    server.script(Reply((chunk("Once."), chunk(finish="stop"), counted, DONE)))
+    _, completion = await ask(provider)
+    assert completion.billed == Decimal("0.0042")
+    server.script(Reply((chunk(refusal="No."), chunk(finish="stop"), counted, DONE)))
+    with pytest.raises(ProviderError) as caught:
+        await ask(provider)
+    assert caught.value.billed == Decimal("0.0042")
 
 
 @pytest.mark.anyio

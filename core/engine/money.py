@@ -1,0 +1,79 @@
+"""What the next calls of an open session may cost, and the ceiling that one of them reached (design 18)."""
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+
+from core.agents.context_builder import Context, ContextBuilder
+from core.domain.requests.cost import FREE
+from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.domain.story.memory import MemoryBlock
+from core.engine.sync.session_writer import SessionWriter
+from core.gateway.model_gateway import ModelGateway
+from core.ledger.ceilings import CeilingGuard, Reached
+from core.store import SessionStore, Snapshot
+
+
+class Money:
+    """Forecasts and ceilings of one session. Forecasts are of the very inputs that would be sent."""
+
+    def __init__(
+        self,
+        store: SessionStore,
+        writer: SessionWriter,
+        builder: ContextBuilder,
+        gateway: ModelGateway,
+        guard: CeilingGuard | None,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._builder = builder
+        self._gateway = gateway
+        self._guard = guard
+
+    @property
+    def reached(self) -> Reached | None:
+        """The call that was refused because it could pass a ceiling; None where the newest was not."""
+        return None if self._guard is None else self._guard.reached(self._writer.snapshot.session.id)
+
+    def go_on(self) -> None:
+        """Raise the ceiling that was reached, as the GM has agreed."""
+        if self._guard is not None:
+            self._guard.go_on(self._writer.snapshot.session.id)
+
+    async def of_prompt(self, slot: Slot, text: str) -> Decimal | None:
+        """Return what a prompt to a character costs at most; None if that is unknown.
+
+        Raises StoryEngineError when the input does not fit, and StorageError.
+        """
+        snapshot = await self._writer.know_memory(is_patient=False)
+        builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+        context = await asyncio.to_thread(builder.character, snapshot.known_to(slot), text)
+        return await self._gateway.forecast(context)
+
+    async def of_build(self) -> Decimal | None:
+        """Return what the chapter's text costs at most, all parts together; None if that is unknown.
+
+        Each part is given the end of the one before, which is not written yet and is left out here. Raises
+        StoryEngineError when the input does not fit, and StorageError.
+        """
+        snapshot = self._writer.snapshot
+        session_id = snapshot.session.id
+        events, blocks = await self._store.canon(session_id), await self._store.blocks(session_id)
+        contexts = await asyncio.to_thread(self._parts, snapshot, events, blocks)
+        total = FREE
+        for context in contexts:
+            forecast = await self._gateway.forecast(context)
+            if forecast is None:
+                return None
+            total += forecast
+        return total
+
+    def _parts(
+        self, snapshot: Snapshot, events: Sequence[Event], blocks: Sequence[MemoryBlock]
+    ) -> list[Context]:
+        session, knowledge = snapshot.session, snapshot.chapter_known_to(None, blocks, events)
+        builder = self._builder.with_prompt_blocks(snapshot.prompt_blocks)
+        plan = builder.plan_narrative(knowledge, session.definition, session.target_words)
+        return [builder.narrative_part(knowledge, part, session.definition) for part in plan]

@@ -1,0 +1,168 @@
+"""Ceilings: how much a chapter, or a day, may cost before the GM is asked (design 18)."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
+from typing import Final, Protocol
+
+from core.domain.clock import Clock
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.ids import ArtifactId, RequestId, SessionId
+from core.domain.requests.cost import FREE
+from core.domain.requests.request import Request
+from core.ledger.amount import plain
+from core.ledger.words import dollars
+
+CHAPTER: Final = "chapter"
+DAY: Final = "day"
+_WHEN: Final = {CHAPTER: "in this chapter", DAY: "today"}
+_ONE: Final = Decimal(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """US dollars that may be spent without asking; None sets no ceiling."""
+
+    chapter: Decimal | None = None
+    day: Decimal | None = None
+
+    def __bool__(self) -> bool:
+        return self.chapter is not None or self.day is not None
+
+
+class Spent(Protocol):
+    """What was spent, as the store has it; see `core.store.SessionStore.spent`."""
+
+    async def __call__(
+        self,
+        session_id: SessionId | None = None,
+        *,
+        since: datetime | None = None,
+        but_for: Collection[ArtifactId] = (),
+    ) -> Decimal:
+        """Return what calls cost together, as far as it is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A call that was refused: it could have passed a ceiling."""
+
+    what: str
+    """`chapter` or `day`."""
+    limit: Decimal
+    """What may be spent now."""
+    spent: Decimal
+    forecast: Decimal
+    """What the call costs at most."""
+    next_limit: Decimal
+    """What may be spent once the GM has agreed to go on."""
+
+    @property
+    def sentence(self) -> str:
+        """What was refused, and why."""
+        return (
+            f"This call may cost up to {dollars(self.forecast)}. With the {dollars(self.spent)} spent "
+            f"{_WHEN[self.what]}, it could pass your ceiling of {dollars(self.limit)}; nothing was sent."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A call that runs at its forecast, or that has ended at its cost and may not be stored yet."""
+
+    session_id: SessionId
+    attempt: tuple[RequestId, int]
+    amount: Decimal
+    is_running: bool = True
+
+
+@dataclass(slots=True)
+class CeilingGuard:
+    """Refuses a call that could pass a ceiling, until the GM has agreed to go on.
+
+    The calls of all chapters of this window are counted while they run and until they are stored, so that two
+    of them cannot pass a ceiling together. Agreement lasts until the program ends.
+    """
+
+    ceilings: Ceilings
+    spent: Spent
+    clock: Clock
+    _entries: dict[ArtifactId, _Entry] = field(default_factory=dict)
+    _limits: dict[object, Decimal] = field(default_factory=dict)
+    """What the GM has agreed to, by session and by day."""
+    _reached: dict[SessionId, tuple[object, Reached]] = field(default_factory=dict)
+
+    async def admit(self, request: Request, artifact_id: ArtifactId, forecast: Decimal | None) -> None:
+        """Count a call that is about to begin; raise StoryEngineError with CEILING_REACHED instead.
+
+        A call whose price is unknown counts nothing. Raises StorageError.
+        """
+        self._forget_stored(request)
+        amount = FREE if forecast is None else forecast
+        if amount > FREE:
+            now = self.clock()
+            midnight = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+            await self._check(CHAPTER, self.ceilings.chapter, request.session_id, amount, request.session_id)
+            await self._check(DAY, self.ceilings.day, midnight.date(), amount, request.session_id, midnight)
+        self._reached.pop(request.session_id, None)
+        self._entries[artifact_id] = _Entry(request.session_id, (request.id, request.attempts), amount)
+
+    async def _check(
+        self,
+        what: str,
+        ceiling: Decimal | None,
+        key: object,
+        forecast: Decimal,
+        session_id: SessionId,
+        since: datetime | None = None,
+    ) -> None:
+        if ceiling is None:
+            return
+        of = session_id if what == CHAPTER else None
+        mine = {id: entry for id, entry in self._entries.items() if of in (None, entry.session_id)}
+        spent = await self.spent(of, since=since, but_for=tuple(mine))
+        spent += sum((entry.amount for entry in mine.values()), FREE)
+        limit = self._limits.get(key, ceiling)
+        if spent + forecast <= limit:
+            return
+        steps = ((spent + forecast) / ceiling).quantize(_ONE, rounding=ROUND_CEILING)
+        reached = Reached(
+            what=what, limit=limit, spent=plain(spent), forecast=forecast, next_limit=plain(ceiling * steps)
+        )
+        self._reached[session_id] = (key, reached)
+        raise StoryEngineError(
+            ErrorCode.CEILING_REACHED,
+            reached.sentence,
+            f"Raise `{what}` under [ceilings] in config.toml, or STORYENGINE_CEILINGS__{what.upper()}.",
+        )
+
+    def settle(self, artifact_id: ArtifactId, amount: Decimal | None) -> None:
+        """Count a call that has ended at its cost; one of unknown cost counts nothing."""
+        entry = self._entries.get(artifact_id)
+        if entry is not None:
+            self._entries[artifact_id] = replace(entry, amount=amount or FREE, is_running=False)
+
+    def forget(self, artifact_id: ArtifactId) -> None:
+        """Count a call no longer."""
+        self._entries.pop(artifact_id, None)
+
+    def _forget_stored(self, request: Request) -> None:
+        """Forget the calls of earlier attempts in this session: an attempt is stored before the next."""
+        attempt = (request.id, request.attempts)
+        self._entries = {
+            id: entry
+            for id, entry in self._entries.items()
+            if entry.session_id != request.session_id or entry.is_running or entry.attempt == attempt
+        }
+
+    def reached(self, session_id: SessionId) -> Reached | None:
+        """Return why the newest call of a session was refused; None where it was not."""
+        found = self._reached.get(session_id)
+        return None if found is None else found[1]
+
+    def go_on(self, session_id: SessionId) -> None:
+        """Raise the ceiling that was reached, as the GM has agreed."""
+        found = self._reached.pop(session_id, None)
+        if found is not None:
+            self._limits[found[0]] = found[1].next_limit

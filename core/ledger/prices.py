@@ -1,0 +1,72 @@
+"""What a model costs: the GM's own prices first, then those of the library (design 18)."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+
+from core.config.accounts import labelled
+from core.domain.requests.cost import FREE, LOCAL, PROVIDER, YOURS, Cost, UnitPrices
+from core.domain.requests.request import Usage
+from core.ledger.amount import amount_of, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The prices of a model, and who says so."""
+
+    source: str
+    prices: UnitPrices | None = None
+    """None for a model of this machine, which costs nothing."""
+
+    def cost(self, usage: Usage) -> Cost:
+        """Return what a call cost that used so many tokens."""
+        if self.prices is None:
+            return Cost(amount=FREE, source=self.source)
+        return Cost(amount=amount_of(usage, self.prices), source=self.source, prices=self.prices)
+
+
+ON_THIS_MACHINE = Quote(LOCAL)
+
+
+class PriceBook:
+    """Looks up what models cost. `own` are the GM's prices by `account:model`, as models are chosen."""
+
+    def __init__(self, own: Mapping[str, UnitPrices] | None = None) -> None:
+        self._own = {name.lower(): prices for name, prices in (own or {}).items()}
+
+    async def quote(
+        self, address: str | None, account: str, models: tuple[str, ...], at: datetime, input_tokens: int
+    ) -> Quote | None:
+        """Return what the first of `models` with known prices costs; None where none has any.
+
+        `address` is where the text goes; None when it stays on this machine.
+        """
+        if address is None:
+            return ON_THIS_MACHINE
+        for model in models:
+            if own := self._own.get(labelled(account, model).lower()):
+                return Quote(YOURS, own)
+        for model in models:
+            kept = await asyncio.to_thread(_kept, address, model, at, input_tokens)
+            if kept is not None:
+                return Quote(kept[1], kept[0])
+        return None
+
+
+def _kept(address: str, model: str, at: datetime, input_tokens: int) -> tuple[UnitPrices, str] | None:
+    from core.ledger.library import kept_prices
+
+    return kept_prices(address, model, at, input_tokens)
+
+
+def cost_of(quote: Quote | None, usage: Usage, billed: Decimal | None) -> Cost | None:
+    """Return what a call cost: what the service itself billed, else what its tokens cost; None if unknown."""
+    computed = None if quote is None else quote.cost(usage)
+    if billed is None or quote is ON_THIS_MACHINE:
+        return computed
+    if computed is None:
+        return Cost(amount=plain(billed), source=PROVIDER)
+    # The prices stay with the call: they say what it would have cost by the list.
+    return replace(computed, amount=plain(billed), source=PROVIDER)

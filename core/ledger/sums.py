@@ -1,0 +1,188 @@
+"""The ledger: what calls cost together, by what they were made for (design 18).
+
+Sums are exact decimals: those of the parts are the sum of all, to the last digit. A call of unknown cost is
+counted beside a sum, and never as nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from core.domain.errors import ErrorCode
+from core.domain.requests.cost import FREE, LOCAL
+from core.domain.requests.request import Artifact, Request
+from core.domain.session import Session
+from core.domain.slot import Slot
+
+
+class By(StrEnum):
+    """What sums are made by."""
+
+    CALL = "call"
+    PROMPT = "prompt"
+    CHARACTER = "character"
+    AGENT = "agent"
+    CHAPTER = "chapter"
+    DAY = "day"
+
+
+AGENTS: Final = {0: "World & Chapter", 8: "Context Summary", 9: "Narrative"}
+"""The names of the agents that are no characters."""
+_ON_THIS_MACHINE: Final = frozenset({"local", "scripted"})
+"""Providers whose calls cost nothing, also those that were stored before costs were."""
+_NOT_SENT: Final = frozenset({ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED})
+_TURNED_AWAY: Final = frozenset(
+    {
+        ErrorCode.LLM_RATE_LIMITED,
+        ErrorCode.LLM_AUTH_ERROR,
+        ErrorCode.LLM_CREDIT_EXHAUSTED,
+        ErrorCode.LLM_REQUEST_ERROR,
+    }
+)
+"""Errors with which a service answers before a model does; no service charges for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A call in the ledger."""
+
+    chapter: str
+    """The title of its chapter."""
+    number: int
+    """Its number among the calls of its chapter, from 1."""
+    artifact: Artifact
+    request: Request | None
+    """What it was made for, where that is known."""
+    agent: str
+    """The name of the agent, or of the character, that it was made by."""
+
+    @property
+    def amount(self) -> Decimal | None:
+        """What it cost in US dollars; None if that is unknown."""
+        cost = self.artifact.cost
+        if cost is not None and cost.amount is not None:
+            return cost.amount
+        return FREE if self._is_free else None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a model of this machine answered, which costs nothing."""
+        cost = self.artifact.cost
+        return self.artifact.provider in _ON_THIS_MACHINE or (cost is not None and cost.source == LOCAL)
+
+    @property
+    def _is_free(self) -> bool:
+        made = self.artifact
+        was_answered = made.output_ref is not None or made.usage.output_tokens is not None
+        is_refused = made.error_code in _NOT_SENT or (made.error_code in _TURNED_AWAY and not was_answered)
+        return self.is_local or made.call == 0 or is_refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """What some calls cost together."""
+
+    amount: Decimal = FREE
+    """US dollars, of the calls whose cost is known."""
+    calls: int = 0
+    unknown: int = 0
+    """How many of the calls are of unknown cost."""
+    local: int = 0
+    """How many were answered on this machine, for nothing."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: "Sum") -> "Sum":
+        return Sum(
+            amount=self.amount + other.amount,
+            calls=self.calls + other.calls,
+            unknown=self.unknown + other.unknown,
+            local=self.local + other.local,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether any money was spent, as far as it is known."""
+        return self.amount > FREE
+
+
+def sum_of(entries: Iterable[Entry]) -> Sum:
+    """Return what calls cost together."""
+    return sum((_one(entry) for entry in entries), Sum())
+
+
+def _one(entry: Entry) -> Sum:
+    amount, usage = entry.amount, entry.artifact.usage
+    return Sum(
+        amount=FREE if amount is None else amount,
+        calls=1,
+        unknown=int(amount is None),
+        local=int(entry.is_local),
+        input_tokens=usage.input_tokens or 0,
+        output_tokens=usage.output_tokens or 0,
+    )
+
+
+def sums_by(entries: Sequence[Entry], by: By) -> list[tuple[str, Sum]]:
+    """Return the sum of each group, with its name, in the order in which the groups begin.
+
+    Every call is in exactly one group. Calls and prompts of several chapters are named with their chapter.
+    """
+    name_of = _NAMERS[by]
+    is_several = by in (By.CALL, By.PROMPT) and len({entry.chapter for entry in entries}) > 1
+    groups: dict[str, Sum] = {}
+    for entry in entries:
+        name = f"{entry.chapter}, {name_of(entry)}" if is_several else name_of(entry)
+        groups[name] = groups.get(name, Sum()) + _one(entry)
+    return list(groups.items())
+
+
+def entries_of(
+    chapter: str, session: Session, artifacts: Sequence[Artifact], requests: Sequence[Request]
+) -> list[Entry]:
+    """Return the calls of a chapter, numbered in the order of `artifacts`."""
+    by_id = {request.id: request for request in requests}
+    return [
+        Entry(
+            chapter, number, artifact, by_id.get(artifact.request_id), agent_name(session, artifact.agent_id)
+        )
+        for number, artifact in enumerate(artifacts, start=1)
+    ]
+
+
+def agent_name(session: Session, number: int) -> str:
+    """Return the name of one of the ten agents; a character's is the one it has in the chapter."""
+    return AGENTS.get(number) or (session.name_of(Slot(number)) if number in list(Slot) else "?")
+
+
+NO_CHARACTER: Final = "no character"
+NO_PROMPT: Final = "no prompt"
+
+
+def _by_prompt(entry: Entry) -> str:
+    prompts = getattr(entry.request, "prompts", None)
+    if prompts is None:
+        return NO_PROMPT
+    return f"prompt {prompts}" if len(prompts) == 1 else f"prompts {prompts}"
+
+
+def _by_character(entry: Entry) -> str:
+    return _by_agent(entry) if entry.artifact.agent_id in list(Slot) else NO_CHARACTER
+
+
+def _by_agent(entry: Entry) -> str:
+    return f"{entry.artifact.agent_id} {entry.agent}"
+
+
+_NAMERS: Final[Mapping[By, Callable[[Entry], str]]] = {
+    By.CALL: lambda entry: f"call {entry.number}",
+    By.PROMPT: _by_prompt,
+    By.CHARACTER: _by_character,
+    By.AGENT: _by_agent,
+    By.CHAPTER: lambda entry: entry.chapter,
+    By.DAY: lambda entry: f"{entry.artifact.created_at.astimezone():%Y-%m-%d}",
+}

@@ -1,0 +1,115 @@
+"""`storyengine cost`: the ledger, as a table, as JSON or as CSV (design 18)."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.ledger.sums import By, Sum, sum_of, sums_by
+from core.ledger.words import dollars, total_text
+from storyengine_tui.bootstrap import running_catalog
+from storyengine_tui.cli.commands.sessions import find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import console, print_bytes, say, say_wrong
+from storyengine_tui.cli.words import shown
+
+COLUMNS = ("amount", "calls", "unknown", "local", "input_tokens", "output_tokens")
+"""The fields of a sum in the order of the columns; `amount` is in US dollars."""
+
+
+async def cost(
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION]",
+            help="Its id, the beginning of its id, or `last`; without it, every chapter.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        By | None,
+        typer.Option(help="What to sum by; by agent for one chapter, else by chapter.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; amounts are strings.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a line of headings.")] = False,
+) -> None:
+    """Print what the calls of models cost, in US dollars; calls of unknown price are counted beside it."""
+    if as_json and as_csv:
+        raise typer.BadParameter("Choose one of --json and --csv.")
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = None if session is None else await find_session(catalog, session)
+        entries, unreadable = await catalog.ledger(session_id)
+    by = by or (By.CHAPTER if session_id is None else By.AGENT)
+    groups, total = sums_by(entries, by), sum_of(entries)
+    if as_json:
+        print_bytes(_json(by, groups, total))
+    elif as_csv:
+        print_bytes(_csv(by, groups))
+    else:
+        _print(by, groups, total)
+    if unreadable:
+        count = "1 chapter" if unreadable == 1 else f"{unreadable} chapters"
+        say_wrong(f"{count} cannot be read, and nothing of it is in these sums.")
+
+
+def _fields(part: Sum) -> dict[str, object]:
+    values = asdict(part)
+    return {name: f"{part.amount:f}" if name == "amount" else values[name] for name in COLUMNS}
+
+
+def _json(by: By, groups: Sequence[tuple[str, Sum]], total: Sum) -> bytes:
+    document = {
+        "currency": "USD",
+        "by": by.value,
+        "groups": [{"name": name, **_fields(part)} for name, part in groups],
+        "total": _fields(total),
+    }
+    return (json.dumps(document, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _csv(by: By, groups: Sequence[tuple[str, Sum]]) -> bytes:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow((by.value, *COLUMNS))
+    for name, part in groups:
+        writer.writerow((_cell(name), *_fields(part).values()))
+    return out.getvalue().encode()
+
+
+def _cell(name: str) -> str:
+    """Return a name as text of a spreadsheet: one that begins like a formula is marked as text."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
+
+
+def _print(by: By, groups: Sequence[tuple[str, Sum]], total: Sum) -> None:
+    if not groups:
+        say("No model has been called yet.")
+        return
+    if console.is_terminal:
+        table = Table()
+        for number, heading in enumerate((by.value.capitalize(), "Cost", "Calls", "Tokens in", "Tokens out")):
+            table.add_column(heading, justify="right" if number else "left")
+        for name, part in groups:
+            table.add_row(*(Text(shown(cell)) for cell in (name, *_cells(part))))
+        console.print(table)
+    else:
+        for name, part in groups:
+            # Not through rich, which would turn the tabs into blanks.
+            typer.echo("\t".join((shown(name), *_cells(part))))
+    say(f"In all: {_cost_text(total)}.")
+
+
+def _cells(part: Sum) -> tuple[str, ...]:
+    return (_cost_text(part), f"{part.calls:,}", f"{part.input_tokens:,}", f"{part.output_tokens:,}")
+
+
+def _cost_text(part: Sum) -> str:
+    if part.calls and part.local == part.calls:
+        return f"{dollars(part.amount)} (local)"
+    return total_text(part)

@@ -1,0 +1,67 @@
+"""What every store promises about money: costs come back to the last digit, and are summed exactly."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from core.domain.requests.cost import LOCAL, PROVIDER, Cost, UnitPrices
+from core.domain.session import Session
+from core.store import Lease, SessionStore
+from tests.store import chapters
+
+pytestmark = pytest.mark.anyio
+
+PRICES = UnitPrices(input=Decimal("1.25"), output=Decimal(10), cached_input=Decimal("0.125"))
+COSTS = [
+    Cost(amount=Decimal("0.011500000000000001"), source="genai-prices 0.2.3", prices=PRICES),
+    Cost(amount=Decimal("0.1"), source=PROVIDER),
+    Cost(amount=Decimal("0.2"), source=PROVIDER, prices=replace(PRICES, reasoning=Decimal(12))),
+    Cost(amount=None, source="genai-prices 0.2.3", prices=PRICES),
+    Cost(amount=Decimal(0), source=LOCAL),
+    None,
+]
+
+
+async def played(store: SessionStore, session: Session, lease: Lease) -> Session:
+    for cost in COSTS:
+        turn = chapters.turn(session)
+        await store.commit(replace(turn, artifacts=(replace(turn.artifacts[0], cost=cost),)), lease)
+        session = turn.session or session
+    return session
+
+
+async def test_the_cost_of_a_call_comes_back_as_it_was(
+    store: SessionStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    await played(store, session, lease)
+    assert [artifact.cost for artifact in await store.artifacts(session.id)] == COSTS
+
+
+async def test_what_was_spent_is_summed_to_the_last_digit(
+    store: SessionStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    assert (await store.load(session.id)).spent == await store.spent(session.id) == 0
+    await played(store, session, lease)
+    total = Decimal("0.311500000000000001")
+    assert await store.spent(session.id) == total
+    assert (await store.load(session.id)).spent == total
+    artifacts = await store.artifacts(session.id)
+    assert await store.spent(session.id, but_for=[artifacts[1].id]) == total - Decimal("0.1")
+    assert await store.spent(since=chapters.NOW) == total
+    assert await store.spent(since=chapters.NOW + timedelta(seconds=1)) == 0
+
+
+async def test_the_snapshot_knows_what_was_spent_without_reading_again(
+    store: SessionStore, locked: tuple[Session, Lease]
+) -> None:
+    session, lease = locked
+    session = await played(store, session, lease)
+    before = await store.load(session.id)
+    turn = chapters.turn(session)
+    turn = replace(turn, artifacts=(replace(turn.artifacts[0], cost=COSTS[0]),))
+    await store.commit(turn, lease)
+    assert before.after(turn).spent == (await store.load(session.id)).spent == Decimal("0.323000000000000002")
