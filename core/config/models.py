@@ -80,6 +80,8 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     recent_context: RecentContext = "exact"
     recent_prompts: int = 0
     """How many prompts stay in recent context at least, where that is more than a chunk."""
+    elsewhere: "Elsewhere | None" = field(default=None, repr=False)
+    """What an agent can be called at besides its own account; None where there is nothing else."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -101,6 +103,38 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
         """Return the choice for one of the ten agents; a character's id is its slot."""
         own = self.characters.get(Slot(agent_id)) if role is AgentRole.CHARACTER else None
         return own or self.roles[role]
+
+    def with_model(self, role: AgentRole, slot: Slot | None, text: str) -> ModelConfig:
+        """Return the choice for one call of an agent: `text` is a model of its account or `account:model`.
+
+        An empty text is its own choice. Raises StoryEngineError for an account that cannot answer.
+        """
+        own = self.of(role, slot or 0)
+        named = self.elsewhere and self.elsewhere.named(role, own, text)
+        return named or (replace(own, model=text) if text else own)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The accounts beside an agent's own, and how the profile calls them."""
+
+    profile: ProfileSettings
+    accounts: Accounts
+
+    def named(self, role: AgentRole, own: ModelConfig, text: str) -> ModelConfig | None:
+        """Return the choice for a call of an agent to `account:model`; None if `text` names no account.
+
+        Another account takes over the agent's output length and temperature, and no limit of its model.
+        `own` is the agent's usual choice. Raises StoryEngineError for an account that cannot answer.
+        """
+        if not self.accounts.is_named_by(text):
+            return None
+        account, model = _named(self.accounts, text, "this call")
+        if account.name == own.account:
+            return replace(own, model=model or own.model)
+        settings: AgentSettings = getattr(self.profile, role.value)
+        taken = AgentSettings(max_output_tokens=settings.max_output_tokens, temperature=settings.temperature)
+        return _with(self.profile, account, role, _defaults_of(account, role), _at(account, taken, model))
 
 
 def setting_of(role: AgentRole, field: str) -> str:
@@ -210,7 +244,8 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
     }
     answers = accounts.of(shared.account).provider
     recent_context = profile.recent_context or _recent_context(answers)
-    return ModelAssignments(roles, characters, recent_context, profile.recent_prompts or 0)
+    elsewhere = Elsewhere(profile, accounts)
+    return ModelAssignments(roles, characters, recent_context, profile.recent_prompts or 0, elsewhere)
 
 
 def _of_character(
