@@ -288,7 +288,7 @@ async def test_every_prompt_costs_the_same_few_statements(
     assert costs == [STATEMENTS_PER_PROMPT] * 3
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 @pytest.mark.anyio
 async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second turn has nothing to paint, and the next key waits up to two frames for it."""
@@ -312,7 +312,7 @@ async def test_a_key_is_painted_in_one_turn(desktop: Desktop, monkeypatch: pytes
             assert len(turns) == 1, typed
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 @pytest.mark.anyio
 async def test_a_key_does_not_wait_for_the_frame_that_a_token_began(
     desktop: Desktop, monkeypatch: pytest.MonkeyPatch
