@@ -12,13 +12,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList, Select, Static
 
-from core.config.settings import AccountSettings, Settings, load_settings
+from core.config.settings import Settings, load_settings
 from core.providers import discovery
 from core.providers.discovery import FoundServer
 from core.providers.local import catalogue, fetch, machine_memory, weights
 from core.providers.local.machine_memory import MachineMemory
 from core.providers.local.partial_file import PartialFile
-from storyengine_tui.screens.models.account_draft import draft_of_server
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen
@@ -28,7 +27,6 @@ from storyengine_tui.widgets.banner import Banner
 from tests.bad_text import KINDS, acts
 from tests.tui.conftest import PicturesMatch, settled
 from tests.tui.engine_app import Desktop, make_draft, opened, screen_text, until
-from tests.tui.screens.models.test_connection import configuration
 
 pytestmark = pytest.mark.anyio
 OLLAMA = FoundServer(
@@ -131,68 +129,6 @@ async def test_enter_on_a_found_model_fills_in_the_model_page(desktop: Desktop, 
             assert app.screen.query_one(f"#model-{role}", Input).value == OLLAMA.models[1]
         consent = app.screen.query_one("#consent", Static)
         await until(pilot, lambda: "no consent is needed" in str(consent.content))
-
-
-async def test_a_server_whose_model_is_taken_becomes_an_account_that_a_character_can_use(
-    desktop: Desktop, machine: Machine
-) -> None:
-    machine.servers = [OLLAMA]
-    async with on_the_screen(desktop) as (pilot, app):
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        said = app.screen.query_one("#result", Banner)
-        await until(pilot, lambda: "ollama is an account now" in str(said.content))
-        await pilot.press("escape")
-        await until(pilot, lambda: "ollama" in app.configuration.settings.accounts)
-        # Nothing was connected: the local model answers, and a character can have one of the server's.
-        assert app.configuration.settings.active().provider == "local"
-        account, model = app.configuration.accounts.split("ollama:llama3.2:3b")
-        assert (account.base_url, account.address, model) == (OLLAMA.address, None, "llama3.2:3b")
-        await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
-    assert load_settings(desktop.paths.config_file).accounts["ollama"].model == OLLAMA.models[0]
-
-
-async def test_what_is_connected_at_once_keeps_the_account_and_a_second_take_adds_none(
-    desktop: Desktop, machine: Machine
-) -> None:
-    machine.servers = [OLLAMA]
-    async with on_the_screen(desktop) as (pilot, app):
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        await pilot.press("f4")
-        await until(pilot, lambda: isinstance(app.screen, ModelsHereScreen) and listed(app))
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, ModelScreen))
-        await pilot.press("f9")
-        await until(pilot, lambda: app.configuration.settings.active().provider == "openai")
-        await until(pilot, lambda: app.screen is app.chapter and app.session is not None)
-    stored = load_settings(desktop.paths.config_file)
-    assert set(stored.accounts) == {"ollama"} == set(app.configuration.settings.accounts)
-    assert stored.active().base_url == OLLAMA.address
-
-
-@pytest.mark.parametrize(
-    ("kind", "existing", "name"),
-    [
-        ("Ollama", {}, "ollama"),
-        ("LM Studio", {}, "lm_studio"),
-        ("llama.cpp", {"llama_cpp": "http://127.0.0.1:1/v1"}, "llama_cpp_2"),
-        (
-            "a server",
-            {"a_server": "http://127.0.0.1:1/v1", "a_server_2": "http://127.0.0.1:2/v1"},
-            "a_server_3",
-        ),
-        ("7 of 9", {}, "server"),
-        ("local", {}, "server"),
-        ("Ollama", {"mine": OLLAMA.address + "/"}, None),
-    ],
-)
-def test_a_found_server_is_named_after_its_kind_and_never_replaces_an_account(
-    tmp_path: Path, kind: str, existing: dict[str, str], name: str | None
-) -> None:
-    accounts = {known: AccountSettings(base_url=address) for known, address in existing.items()}
-    draft = draft_of_server(kind, OLLAMA.address, "m", configuration(tmp_path, accounts=accounts))
-    assert (draft and draft.name) == name
 
 
 async def test_the_cursor_stays_on_its_model_when_others_come_before_it(
