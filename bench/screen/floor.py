@@ -1,4 +1,12 @@
-"""The floor: a Textual application with one text area and nothing else. `python -m bench.screen.floor`."""
+"""The floor: a Textual application with one text area and nothing else.
+
+    python -m bench.screen.floor [--with-database]
+
+With `--with-database` it has also made an engine of SQLAlchemy for PostgreSQL, as psycopg connects to it,
+without connecting: what a program with a database holds in memory, whatever it does.
+"""
+
+import sys
 
 from textual.app import App, ComposeResult
 from textual.widgets import TextArea
@@ -12,5 +20,16 @@ class FloorApp(App[None]):
         yield TextArea()
 
 
+def load_database() -> None:
+    """Import what an asynchronous program with mapped tables needs of SQLAlchemy and psycopg."""
+    import sqlalchemy.orm
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    sqlalchemy.orm.configure_mappers()
+    create_async_engine("postgresql+psycopg://nobody@/nothing")
+
+
 if __name__ == "__main__":
+    if "--with-database" in sys.argv[1:]:
+        load_database()
     FloorApp().run()

@@ -19,6 +19,7 @@ from storyengine_tui.screens.chapter.last_session import LastPanel, write_last_s
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("storyengine")
 FLOOR = [sys.executable, "-m", "bench.screen.floor"]
+MEMORY_FLOOR = [*FLOOR, "--with-database"]
 PATIENCE = 60.0
 
 PACES = {"HEADLONG": (1000, 500), "UNHURRIED": (180, 60), "BRISK": (350, 100)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from bench.screen.stage import FLOOR, PACES, PROGRAM, ROOT, Stage, bare_environment, last_word
+from bench.screen.stage import FLOOR, MEMORY_FLOOR, PACES, PROGRAM, ROOT, Stage, bare_environment, last_word
 from bench.screen.window import COLUMNS, ROWS, NotShownError, Window
 from core.domain.ids import SessionId
 
@@ -57,15 +57,23 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def visit_floor(samples: Samples, stage: Stage, *, keys: int) -> None:
     """Start the floor, type into it, resize it."""
     with Window(FLOOR, bare_environment(stage.home), cwd=ROOT) as window:
-        # A border at the right end of the last row: the screen is full.
-        painted = window.wait_for(lambda: bool(window.screen.buffer[ROWS - 1][COLUMNS - 1].data.strip()))
+        painted = window.wait_for(lambda: _is_full(window))
         samples.add("floor first paint", painted - window.began)
         samples.add("floor first processor", window.processor_seconds())
         window.settle(0.3)
         _type(samples, "floor", window, keys)
-        samples.add("floor memory", window.resident())
         samples.attempt("resizing the floor", lambda: _resize(samples, "floor resizing", window))
         window.leave("ctrl+q")
+    with Window(MEMORY_FLOOR, bare_environment(stage.home), cwd=ROOT) as window:
+        window.wait_for(lambda: _is_full(window))
+        window.settle(1.0)
+        samples.add("floor memory", window.resident())
+        window.leave("ctrl+q")
+
+
+def _is_full(window: Window) -> bool:
+    """Whether there is a border at the right end of the last row."""
+    return bool(window.screen.buffer[ROWS - 1][COLUMNS - 1].data.strip())
 
 
 def start(stage: Stage, session_id: SessionId) -> Window:

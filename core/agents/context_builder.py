@@ -26,7 +26,7 @@ from core.agents import character, context_summary, narrative, prompt_blocks, wo
 from core.agents.narrative import NarrativePart
 from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
-from core.config.models import AgentRole, ModelAssignments, PromptStyle
+from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import CharacterKnowledge, Knowledge
@@ -63,6 +63,17 @@ class ContextBuilder:
             slot: AgentSetup.load(AgentRole.CHARACTER, choice, digesters[choice.style])
             for slot, choice in choices.characters.items()
         }
+
+    def with_choice(self, role: AgentRole, slot: Slot | None, choice: ModelConfig) -> "ContextBuilder":
+        """Return what builds the inputs of one agent for `choice`, and has no prompt blocks yet."""
+        made = copy(self._plain or self)
+        made._newest = None
+        setup = AgentSetup.load(role, choice, MemoryDigester(choice.style))
+        if slot is None:
+            made._setups = {**made._setups, role: setup}
+        else:
+            made._characters = {**made._characters, slot: setup}
+        return made
 
     def with_prompt_blocks(self, blocks: PromptBlocks) -> "ContextBuilder":
         """Return what builds inputs with these prompt blocks in place of any others."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-import json_repair
 from pydantic import BaseModel, ValidationError
 
 from core.config.models import PromptStyle
@@ -141,6 +140,8 @@ def _loads(text: str) -> tuple[object, str]:
     except ValueError:
         if len(text) > MAX_REPAIRED or text.count("{") + text.count("[") > MAX_BRACKETS:
             raise
+        import json_repair  # Half a megabyte, for output that is not JSON.
+
         repaired: object = json_repair.loads(text, skip_json_loads=True)
     if isinstance(repaired, list):  # An object, then prose that looked like more.
         return next((item for item in repaired if isinstance(item, dict)), None), ""

@@ -2,73 +2,18 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from core.config.accounts import OWN, Account, Accounts, accounts_of, labelled
+from core.config.accounts import OWN, Account, Accounts, accounts_of
+from core.config.model_config import ModelConfig as ModelConfig
+from core.config.model_config import PromptStyle as PromptStyle
 from core.config.model_size import is_small_by_name, is_small_file
-from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING, Sampling
+from core.config.sampling import SMALL_SAMPLING
 from core.config.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
 from core.domain.agent_role import AgentRole as AgentRole  # read from here by all that chooses models
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
-
-CHARACTERS_PER_TOKEN: Final = 10
-"""Characters that a token of output has at most on average: prose has about 4.5, indented JSON up to 8."""
-LEAST_ANSWER: Final = 4_000
-"""Characters that an answer may always have, however small its cap."""
-
-
-class PromptStyle(StrEnum):
-    """Whether a model gets the full system prompt or, being small, a short one with an example."""
-
-    FULL = "full"
-    SMALL = "small"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelConfig:
-    """How one role is called. Tokens are the service's; before a call they are estimated."""
-
-    model: str
-    """The model, as its service knows it."""
-    account: str = OWN
-    """Name of the account that answers."""
-    context_window: int
-    max_input_tokens: int
-    max_output_tokens: int
-    timeout: float
-    temperature: float | None = None
-    requests_per_minute: int | None = None
-    max_memory_tokens: int | None = None
-    """Cap for structured memory within the input, so that it stays small where the window is large."""
-    style: PromptStyle = PromptStyle.FULL
-    stop: tuple[str, ...] = ()
-    sampling: Sampling = NO_SAMPLING
-    avoids_repeats: bool = False
-    """Whether a reply that only repeats something is asked for once more, with other sampling."""
-
-    @property
-    def another_try(self) -> "ModelConfig":
-        """The same call with sampling that leads further from what was said already."""
-        if self.style is PromptStyle.SMALL:
-            warmer = min(1.0, (self.temperature or 0.0) + 0.5)
-            sampling = replace(
-                self.sampling, repeat_penalty=1.15, dry_multiplier=1.6, dry_penalty_last_n=4096
-            )
-            return replace(self, temperature=warmer, sampling=sampling)
-        return replace(self, sampling=replace(self.sampling, presence_penalty=0.6))
-
-    @property
-    def label(self) -> str:
-        """How the model is named beside those of other accounts."""
-        return labelled(self.account, self.model)
-
-    @property
-    def max_answer_characters(self) -> int:
-        """How long an answer may be; a longer one was not written under `max_output_tokens`."""
-        return max(LEAST_ANSWER, self.max_output_tokens * CHARACTERS_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +25,8 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
     recent_context: RecentContext = "exact"
     recent_prompts: int = 0
     """How many prompts stay in recent context at least, where that is more than a chunk."""
+    elsewhere: "Elsewhere | None" = field(default=None, repr=False)
+    """What an agent can be called at besides its own account; None where there is nothing else."""
 
     def __getitem__(self, role: AgentRole) -> ModelConfig:
         return self.roles[role]
@@ -101,6 +48,38 @@ class ModelAssignments(Mapping[AgentRole, ModelConfig]):
         """Return the choice for one of the ten agents; a character's id is its slot."""
         own = self.characters.get(Slot(agent_id)) if role is AgentRole.CHARACTER else None
         return own or self.roles[role]
+
+    def with_model(self, role: AgentRole, slot: Slot | None, text: str) -> ModelConfig:
+        """Return the choice for one call of an agent: `text` is a model of its account or `account:model`.
+
+        An empty text is its own choice. Raises StoryEngineError for an account that cannot answer.
+        """
+        own = self.of(role, slot or 0)
+        named = self.elsewhere and self.elsewhere.named(role, own, text)
+        return named or (replace(own, model=text) if text else own)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The accounts beside an agent's own, and how the profile calls them."""
+
+    profile: ProfileSettings
+    accounts: Accounts
+
+    def named(self, role: AgentRole, own: ModelConfig, text: str) -> ModelConfig | None:
+        """Return the choice for a call of an agent to `account:model`; None if `text` names no account.
+
+        Another account takes over the agent's output length and temperature, and no limit of its model.
+        `own` is the agent's usual choice. Raises StoryEngineError for an account that cannot answer.
+        """
+        if not self.accounts.is_named_by(text):
+            return None
+        account, model = _named(self.accounts, text, "this call")
+        if account.name == own.account:
+            return replace(own, model=model or own.model)
+        settings: AgentSettings = getattr(self.profile, role.value)
+        taken = AgentSettings(max_output_tokens=settings.max_output_tokens, temperature=settings.temperature)
+        return _with(self.profile, account, role, _defaults_of(account, role), _at(account, taken, model))
 
 
 def setting_of(role: AgentRole, field: str) -> str:
@@ -210,7 +189,8 @@ def choose_models(profile: ProfileSettings, accounts: Accounts | None = None) ->
     }
     answers = accounts.of(shared.account).provider
     recent_context = profile.recent_context or _recent_context(answers)
-    return ModelAssignments(roles, characters, recent_context, profile.recent_prompts or 0)
+    elsewhere = Elsewhere(profile, accounts)
+    return ModelAssignments(roles, characters, recent_context, profile.recent_prompts or 0, elsewhere)
 
 
 def _of_character(

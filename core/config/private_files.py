@@ -4,7 +4,6 @@ Everything that the program keeps is written through here or through the private
 """
 
 import errno
-import json
 import os
 import stat
 import tempfile
@@ -151,6 +150,8 @@ def _tells_secret(name: str, value: str) -> bool:
         return False
     if name.endswith(_SECRETS):
         return True
+    import json
+
     try:
         return "{" in value and _has_secret_key(json.loads(value))
     except (ValueError, RecursionError):

@@ -68,7 +68,7 @@ def _refuse_controls(value: object) -> object:
 class AgentSettings(BaseModel):
     """How one kind of agent is called. What is None takes the provider's default."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     model: ModelName | None = None
     """Name of the model, as the service knows it; `account:model` for one of another account."""
@@ -119,7 +119,7 @@ def is_account_name(name: str) -> bool:
 class AccountSettings(BaseModel):
     """A service beside the profile's own; its name is the part before the colon in `account:model`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     base_url: str
     """Address of an OpenAI-compatible service."""
@@ -252,6 +252,7 @@ class Settings(BaseSettings):
         env_file=ENV_FILE,
         extra="ignore",
         frozen=True,
+        defer_build=True,
     )
 
     profile: ProfileName = "local"

@@ -3,25 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import StrEnum
 
 from core.domain.audience import EVERYONE, Audience, audience_of
 from core.domain.ids import SessionId
 from core.domain.limits import Limits
 from core.domain.prompt_range import PromptRange, due_chunk
+from core.domain.session_state import SessionState as SessionState
 from core.domain.slot import Slot, first_slots, slot_after
-
-
-class SessionState(StrEnum):
-    """The state of a session; `core.domain.state_machine` has the commands of each (design 5)."""
-
-    DRAFT_TAB1 = "DRAFT_TAB1"
-    LOCKING = "LOCKING"
-    ACTIVE = "ACTIVE"
-    SUMMARIZING = "SUMMARIZING"
-    ENDED = "ENDED"
-    NARRATING = "NARRATING"
-    RESETTING = "RESETTING"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

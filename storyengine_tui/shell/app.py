@@ -29,7 +29,6 @@ from storyengine_tui.screens.chapter.last_session import read_last_panel
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.shell.engine_lifecycle import Runtime
 from storyengine_tui.shell.overlay_app import OverlayApp
-from storyengine_tui.shell.palette import StoryPalette, commands_of
 from storyengine_tui.shell.terminal_window import Terminal
 from storyengine_tui.textual_ext.parts import Part, is_enabled
 from storyengine_tui.textual_ext.terminal.unix_driver import resilient
@@ -128,10 +127,14 @@ class StoryEngineApp(OverlayApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield what the command palette offers now."""
+        from storyengine_tui.shell.palette import commands_of
+
         return commands_of(self, self.action_leave)
 
     def action_command_palette(self) -> None:
         """Open the command palette; `check_action` has checked that it is not open."""
+        from storyengine_tui.shell.palette import StoryPalette
+
         # Without an id: the palette before may still be closing, and ids are unique.
         self.push_screen(StoryPalette())
 

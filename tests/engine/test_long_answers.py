@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from core.config.models import LEAST_ANSWER, AgentRole, ModelAssignments
+from core.config.model_config import LEAST_ANSWER
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState

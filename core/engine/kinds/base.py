@@ -2,12 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import ModelConfig
+from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.domain.requests.request import RequestBase
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
@@ -23,6 +23,10 @@ Save = Callable[[Callable[[Snapshot], Changes]], Awaitable[Changes]]
 
 class Calls(Protocol):
     """The calls of one attempt, in order."""
+
+    @property
+    def choices(self) -> ModelAssignments:
+        """How every agent is called."""
 
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
@@ -43,9 +47,19 @@ class Job:
     """Stores changes before the outcome, waiting for an unreachable store."""
 
 
-def with_model(choice: ModelConfig, model: str) -> ModelConfig:
-    """Return the configuration with another model of its account, if one is given."""
-    return replace(choice, model=model) if model else choice
+def called_with(
+    job: Job, role: AgentRole, slot: Slot | None, model: str
+) -> tuple[ModelConfig, ContextBuilder]:
+    """Return how an agent is called this once, with `model` if one is given, and what builds its input.
+
+    A model of another account has an input of its own style and size. Raises StoryEngineError for an account
+    that cannot answer.
+    """
+    choice = job.calls.choices.with_model(role, slot, model)
+    if choice.account == job.calls.choices.of(role, slot or 0).account:
+        return choice, job.builder
+    builder = job.builder.with_choice(role, slot, choice)
+    return choice, builder.with_prompt_blocks(job.snapshot.prompt_blocks)
 
 
 class KindHandler(ABC, Generic[R, M]):

@@ -6,14 +6,14 @@ from datetime import datetime
 from typing import Final
 
 from core.agents import character
-from core.config.models import ModelConfig, PromptStyle
+from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.engine.canon import Origin, before_newest, new_take, withdraw_newest
-from core.engine.kinds.base import Job, KindHandler, with_model
+from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
@@ -35,8 +35,8 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         Uses the second reply, whatever it is, or the first if the second call fails.
         """
         knowledge = (await _snapshot_for(job, request)).known_to(request.slot)
-        context = job.builder.character(knowledge, CONTINUE if request.continues else request.text)
-        choice = with_model(job.calls.config_of(context), request.model)
+        choice, builder = called_with(job, AgentRole.CHARACTER, request.slot, request.model)
+        context = builder.character(knowledge, CONTINUE if request.continues else request.text)
         made, call_records = _read(job, request, choice, await job.calls.make(context, choice))
         if isinstance(made, Failed) or not choice.avoids_repeats:
             return made, call_records

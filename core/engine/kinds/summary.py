@@ -7,6 +7,7 @@ from functools import partial
 
 from core.agents import context_summary
 from core.agents.json_output import ParsedMemory
+from core.config.models import AgentRole
 from core.context.visibility import Knowledge
 from core.domain.audience import Audience, widest_first
 from core.domain.errors import ErrorCode, StoryEngineError
@@ -18,7 +19,7 @@ from core.domain.state_machine import Command
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import block_before
-from core.engine.kinds.base import Job, KindHandler, with_model
+from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.engine.moves import move_and_summarise, provenance
@@ -45,7 +46,8 @@ class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):
             events = await job.store.canon(snapshot.session.id, first=first - 1, last=last)
         events = context_summary.events_of(request.prompts, events)
         everything = snapshot.chapter_known_to(None, blocks, events)
-        chunk = job.builder.fitting_chunk(everything, request.prompts)
+        _, builder = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
+        chunk = builder.fitting_chunk(everything, request.prompts)
         if chunk != request.prompts and is_rebuilt:
             return Failed(StoryEngineError(ErrorCode.LLM_CONTEXT_OVERFLOW)), CallRecords()
         *wider, narrowest = widest_first(event.audience for event in context_summary.events_of(chunk, events))
@@ -95,9 +97,9 @@ async def _summarised(
     job: Job, request: SummaryRequest, knowledge: Knowledge, chunk: PromptRange
 ) -> tuple[ParsedMemory | Failed, CallRecords]:
     """Request the delta of a chunk for those who have this knowledge."""
-    context = job.builder.summary(knowledge, chunk)
+    choice, builder = called_with(job, AgentRole.CONTEXT_SUMMARY, None, request.model)
+    context = builder.summary(knowledge, chunk)
     length = len(context_summary.chunk_text(knowledge.session, chunk, knowledge.events))
-    choice = with_model(job.calls.config_of(context), request.model)
     return await make_memory(
         context,
         job.calls,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from core.agents.context_builder import Context, ContextBuilder
-from core.config.models import AgentRole, ModelConfig
+from core.config.models import AgentRole, ModelAssignments, ModelConfig
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, Request
 from core.engine.kinds.base import Job, Save
@@ -73,9 +73,14 @@ class _Calls:
         """The provenance of all calls so far."""
         self._count = 0
 
+    @property
+    def choices(self) -> ModelAssignments:
+        """How every agent is called."""
+        return self._gateway.choices
+
     def config_of(self, context: Context) -> ModelConfig:
         """Return the configuration of the model for `context`."""
-        return self._gateway.choices.of(context.role, context.agent_id)
+        return self.choices.of(context.role, context.agent_id)
 
     async def make(self, context: Context, choice: ModelConfig | None = None) -> CallResult:
         """Make the next call of this attempt."""

@@ -39,7 +39,7 @@ class Takes:
         self._clock = clock
 
     async def reroll(self, *, model: str = "") -> RequestId:
-        """Ask for another take of the newest prompt, for this once with another model of its account."""
+        """Ask for another take of the newest prompt, for this once with another model or `account:model`."""
         return await self._ask(lambda snapshot: take_commands.ask_again(snapshot, self._clock(), model=model))
 
     async def edit_and_resend(self, text: str) -> RequestId:

@@ -59,7 +59,7 @@ async def take(
 async def reroll(
     session: SessionArgument,
     model: Annotated[
-        str, typer.Option(help="Another model of the same account, for this take alone.", show_default=False)
+        str, typer.Option(help="Another model, or ACCOUNT:MODEL, for this take alone.", show_default=False)
     ] = "",
 ) -> None:
     """Ask for another take of the newest prompt, and print it."""

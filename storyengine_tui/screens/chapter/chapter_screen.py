@@ -16,7 +16,7 @@ from textual.widgets import Static, TabbedContent
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.session import SessionState, title_from
+from core.domain.session_state import SessionState
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class
@@ -288,6 +288,8 @@ class ChapterScreen(StatusScreen):
         self.refresh_bindings()
 
     def _show_title(self) -> None:
+        from core.domain.session import title_from
+
         if self._session is None:
             return
         snapshot = self._session.snapshot

@@ -4,17 +4,19 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from core.config.bounded_file import read_bounded
 from core.config.paths import Paths
 from core.config.private_files import make_directory
 from core.domain.ids import SessionId
-from core.domain.limits import Limits
-from core.domain.session import Session, SessionState
+from core.domain.session_state import SessionState
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
+
+if TYPE_CHECKING:
+    from core.domain.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +29,7 @@ class LastPanel:
     name: str
 
     @classmethod
-    def of(cls, session: Session) -> Self | None:
+    def of(cls, session: "Session") -> Self | None:
         """Return the panel of a session that is being played; None for other sessions."""
         if session.state not in (SessionState.ACTIVE, SessionState.SUMMARIZING):
             return None
@@ -43,6 +45,8 @@ def read_last_session(paths: Paths) -> SessionId | None:
 
 def read_last_panel(paths: Paths) -> LastPanel | None:
     """Return the panel that the last session opens with; None if that is unknown."""
+    from core.domain.limits import Limits
+
     with suppress(OSError, ValueError):
         _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")
         number, _, name = line.partition(" ")

@@ -1,18 +1,21 @@
 """An account as it is being set: what was typed, checked and written to the settings (design 18)."""
 
 import asyncio
+import re
 from dataclasses import dataclass
 
 from pydantic import SecretStr, ValidationError
 
 from core.config.accounts import Account, Accounts, account_keyring_name, accounts_of
 from core.config.api_keys import find_api_key, store_api_key
+from core.config.consent import normalise_base_url
 from core.config.models import ModelAssignments, choose_models
-from core.config.settings import AccountSettings, AgentSettings, is_account_name
+from core.config.settings import MOST_ACCOUNTS, AccountSettings, AgentSettings, is_account_name
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import SettingKey, SettingValue, change_settings
 
+_LONGEST_KIND = 32
 WRITTEN = ("base_url", "model", "token_limit", "concurrency", "requests_per_minute", "enabled")
 """What is edited on the screen; key and headers of an account go to no file from here."""
 
@@ -30,6 +33,8 @@ class AccountDraft:
     is_enabled: bool = True
     key: SecretStr | None = None
     """A key that was typed now, and is not stored anywhere yet."""
+    is_new: bool = False
+    """Whether it is to be one more account, and never a change of one that exists."""
 
     def settings(self, configuration: Configuration) -> AccountSettings:
         """Return the settings of the account; raise StoryEngineError for what cannot be one."""
@@ -40,6 +45,18 @@ class AccountDraft:
                 "a letter, and not “local”.",
             )
         before = configuration.settings.accounts.get(self.name)
+        if before is not None and self.is_new:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND,
+                f"There is an account {self.name} already; nothing was changed.",
+                "Choose it above to change it, or give the new one another name.",
+            )
+        if before is None and len(configuration.settings.accounts) >= MOST_ACCOUNTS:
+            raise StoryEngineError(
+                ErrorCode.ILLEGAL_COMMAND,
+                f"There are {MOST_ACCOUNTS} accounts, and no more can be added; nothing was changed.",
+                "Take one out of config.toml first.",
+            )
         kept = before.model_dump(exclude_unset=True) if before is not None else {}
         try:
             return AccountSettings.model_validate({**kept, **self._values()})
@@ -93,6 +110,21 @@ class AccountDraft:
             values["accounts", self.name, "enabled"] = None
         change_settings(configuration.paths.config_file, values)
         return changed
+
+
+def draft_of_server(kind: str, address: str, model: str, configuration: Configuration) -> AccountDraft | None:
+    """Return a new account for a server of this machine, named after its kind; None if it has one.
+
+    `model` becomes the account's default model.
+    """
+    accounts = configuration.settings.accounts
+    if any(known.base_url == normalise_base_url(address) for known in accounts.values()):
+        return None
+    plain = re.sub("[^a-z0-9]+", "_", kind.lower()).strip("_")[:_LONGEST_KIND].strip("_")
+    plain = plain if is_account_name(plain) else "server"
+    names = (plain, *(f"{plain}_{number}" for number in range(2, len(accounts) + 2)))
+    name = next(name for name in names if name not in accounts)
+    return AccountDraft(name=name, base_url=address, model=model, is_new=True)
 
 
 def draft_of(name: str, settings: AccountSettings) -> AccountDraft:

@@ -132,6 +132,7 @@ class AccountsScreen(OverlayScreen[Configuration | None]):
             **texts,
             is_enabled=self.query_one("#enabled", Select).value is True,
             key=SecretStr(key) if key else None,
+            is_new=self.query_one("#account", Select).value == NEW,
         )
 
     def action_test(self) -> None:

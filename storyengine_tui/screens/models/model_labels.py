@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from core.config.accounts import Account, Accounts
-from core.config.models import SCRIPT, AgentRole, ModelAssignments
+from core.config.consent import is_loopback
+from core.config.models import LOCAL_MODEL, SCRIPT, AgentRole, ModelAssignments
+from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import Configuration
+
+if TYPE_CHECKING:
+    from storyengine_tui.screens.models.connection import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +68,27 @@ def without_consent(configuration: Configuration) -> list[Account]:
     consent = configuration.consent
     services = services_called(configuration.accounts, configuration.choices)
     return [account for account in services if not consent.is_granted(account.base_url)]
+
+
+def said_without_service(typed: "Connection", configuration: Configuration) -> str:
+    """Return who answers where no service does."""
+    if typed.provider == "scripted":
+        return "Replies come from a script, or are made up. Nothing leaves this machine."
+    weights = typed.profile(configuration).model_path
+    return (
+        f"{weights.stem if weights else LOCAL_MODEL} plays every character, keeps the memory and writes "
+        "the chapter. Nothing leaves this machine, and no key is needed."
+    )
+
+
+def said_of_consent(typed: "Connection", configuration: Configuration) -> str:
+    """Return whether text may go to the address that is entered."""
+    try:
+        address = typed.address
+    except StoryEngineError as error:
+        return error.message
+    if address is None or is_loopback(address):
+        return "That is this machine; no consent is needed."
+    if configuration.consent.is_granted(address):
+        return "Text may go there (storyengine consent revoke ends it)."
+    return "No text may go there yet; you are asked before any does."

@@ -15,24 +15,20 @@ from textual.widgets import Button, Input, Select, Static
 
 from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
-from core.config.consent import InvalidAddressError, is_loopback
-from core.config.models import LOCAL_MODEL, AgentRole
+from core.config.consent import InvalidAddressError
+from core.config.models import AgentRole
 from core.config.settings import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.engine.kinds.trial import tested
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.bootstrap import Configuration
+from storyengine_tui.screens.models.account_draft import draft_of_server
 from storyengine_tui.screens.models.call_permission import ask, have_weights
-from storyengine_tui.screens.models.connection import (
-    Connection,
-    connect,
-    connection_with,
-    find_key,
-    try_out,
-)
+from storyengine_tui.screens.models.connection import Connection, connect, connection_with, find_key, try_out
 from storyengine_tui.screens.models.local_weights import are_missing
 from storyengine_tui.screens.models.model_fields import ModelFields
+from storyengine_tui.screens.models.model_labels import said_of_consent, said_without_service
 from storyengine_tui.screens.models.models_here_screen import FoundModel, ModelsHereScreen
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
@@ -87,6 +83,8 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         self._saved: Configuration | None = None
         """What holds from now on although nothing was connected: accounts were saved."""
         self._found = found
+        self._writing = asyncio.Lock()
+        """Held while the settings are written, so that no change of them is lost."""
 
     def compose(self) -> ComposeResult:
         """Compose the fields; those of a service show only for one."""
@@ -131,7 +129,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         """Show what holds now."""
         self.query_one("#provider", Select).focus()
         if self._found is not None:
-            self._fill_in(self._found)
+            self._take(self._found)
         self._show_fields()
 
     @property
@@ -159,21 +157,12 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         fields.show_accounts(sorted(self._configuration.settings.accounts))
         models = self.query_one("#models", Static)
         models.display = not is_service
-        models.update(Content(self._without_service(typed)))
+        models.update(Content(said_without_service(typed, self._configuration)))
         self._show_defaults()
         self._show_consent(typed)
         show = self._show_key(typed) if is_service else self._show_weights(typed)
         self.run_worker(show, group="key", exclusive=True, exit_on_error=False)
         self.refresh_bindings()
-
-    def _without_service(self, typed: Connection) -> str:
-        if typed.provider == "scripted":
-            return "Replies come from a script, or are made up. Nothing leaves this machine."
-        weights = typed.profile(self._configuration).model_path
-        return (
-            f"{weights.stem if weights else LOCAL_MODEL} plays every character, keeps the memory and writes "
-            "the chapter. Nothing leaves this machine, and no key is needed."
-        )
 
     @on(ModelFields.Edited)
     def _show_defaults(self) -> None:
@@ -197,17 +186,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         line.display = bool(note)
 
     def _show_consent(self, typed: Connection) -> None:
-        try:
-            address = typed.address
-            if address is None or is_loopback(address):
-                text = "That is this machine; no consent is needed."
-            elif self._configuration.consent.is_granted(address):
-                text = "Text may go there (storyengine consent revoke ends it)."
-            else:
-                text = "No text may go there yet; you are asked before any does."
-        except StoryEngineError as error:
-            text = error.message
-        self.query_one("#consent", Static).update(Content(text))
+        self.query_one("#consent", Static).update(Content(said_of_consent(typed, self._configuration)))
 
     async def _show_key(self, typed: Connection) -> None:
         """Say where the key comes from, and nothing else of it."""
@@ -222,8 +201,8 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     async def _show_weights(self, typed: Connection) -> None:
         if await are_missing(typed.profile(self._configuration), self._configuration.paths):
-            text = self._without_service(typed)
-            self.query_one("#models", Static).update(Content(text + NOT_HERE))
+            text = said_without_service(typed, self._configuration) + NOT_HERE
+            self.query_one("#models", Static).update(Content(text))
 
     @on(Select.Changed, "#provider")
     def _handle_provider(self, event: Select.Changed) -> None:
@@ -247,9 +226,26 @@ class ModelScreen(OverlayScreen[Configuration | None]):
 
     def _go_on_with_model(self, choice: Configuration | FoundModel | None) -> None:
         if isinstance(choice, FoundModel):
-            self._fill_in(choice)
+            self._take(choice)
         elif choice is not None:
             self.dismiss(choice)
+
+    def _take(self, found: FoundModel) -> None:
+        """Fill the page in with a found model, and make an account of its server."""
+        self._fill_in(found)
+        self.run_worker(self._add_account(found), group="account", exit_on_error=False)
+
+    async def _add_account(self, found: FoundModel) -> None:
+        draft = draft_of_server(found.kind, found.address, found.model, self._configuration)
+        if draft is None:
+            return
+        try:
+            async with self._writing:
+                self._go_on_with_accounts(await asyncio.to_thread(draft.save, self._configuration))
+        except StoryEngineError as error:
+            self._say(error.message, hint=error.hint, tone=Tone.WARNING)
+        else:
+            self._say(f"{draft.name} is an account now; any agent can have {draft.name}:MODEL as its model.")
 
     def _fill_in(self, found: FoundModel) -> None:
         """Put the address of a server in, and its model for every agent."""
@@ -320,7 +316,8 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         if typed.key is not None:
             await asyncio.to_thread(store_api_key, typed.account(self._configuration), typed.key)
             self.query_one("#key", Input).value = ""
-        configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
+        async with self._writing:
+            configuration, note = await asyncio.to_thread(connect, typed, self._configuration)
         if note:
             await self._read(note)
         self.dismiss(configuration)

@@ -1,7 +1,7 @@
 """The models of this machine: servers that run on it, and models that can be fetched (design 8)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -44,6 +44,8 @@ class FoundModel:
 
     address: str
     model: str = ""
+    kind: str = field(default="", compare=False)
+    """What the server seems to be, such as Ollama."""
 
 
 class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
@@ -51,7 +53,8 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
 
     CSS_PATH = "models_here_screen.tcss"
     HELP = (
-        "Enter on a found model puts it and its address on the model page, where F9 connects it. Enter on a "
+        "Enter on a found model puts it on the model page, where F9 connects it, and makes an account of its "
+        "server, so that single characters can use it beside another. Enter on a "
         "model of the second list fetches it, after a question, and lets it answer from then on; the small "
         "model that comes with the program ends that. Servers are looked for on this machine alone."
     )
@@ -98,12 +101,14 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
 
     def _show_list(self) -> None:
         choices = self.query_one(OptionList)
-        before = choices.highlighted_option
+        option = choices.highlighted_option
+        before = self._choices.get(option.id or "") if option is not None else None
         choices.clear_options()
         self._choices.clear()
         choices.add_options([_heading(FOUND), *self._found_options(), _heading(""), _heading(FETCHED)])
         choices.add_options(self._model_options())
-        kept = before.id if before is not None and before.id in self._choices else self._first_choice()
+        kept = next((key for key, choice in self._choices.items() if _is_same(choice, before)), None)
+        kept = kept or self._first_choice()
         if kept is not None:
             choices.highlighted = choices.get_option_index(kept)
 
@@ -123,7 +128,7 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
         for server in self._servers or ():
             remark = WANTS_KEY if server.wants_key else NO_MODEL
             for model in server.models or ("",):
-                found = FoundModel(server.address, model)
+                found = FoundModel(server.address, model, server.kind)
                 yield self._option(found, model or remark, f"{server.kind:<{width}}  {server.address}")
 
     def _model_options(self) -> Iterator[Option]:
@@ -197,6 +202,13 @@ class ModelsHereScreen(OverlayScreen[Configuration | FoundModel | None]):
     def action_close(self) -> None:
         """Go back; nothing is changed."""
         self.dismiss(None)
+
+
+def _is_same(one: FoundModel | LocalModel, other: FoundModel | LocalModel | None) -> bool:
+    """Whether both are the same model; what is known of one that can be fetched may have changed."""
+    if isinstance(one, LocalModel) and isinstance(other, LocalModel):
+        return one.entry == other.entry
+    return one == other
 
 
 def _heading(text: str) -> Option:

@@ -21,7 +21,7 @@ class ModelOnceModal(LineModal):
 
     HEADING = "Re-roll with another model"
     PLACEHOLDER = "The model's name"
-    NOTE = "A model of the account that answers now, for this take alone. F6 chooses for every reply."
+    NOTE = "A model of the account that answers now, or ACCOUNT:MODEL; for this take alone."
     LIMIT = LONGEST_MODEL
     SAVE = "Re-roll"
 

@@ -70,7 +70,7 @@ class BatchedScreen(Screen[ScreenResultType]):
         self._layouts_left = 0
         self._painted_at = 0.0
         """When the field in focus was last painted without waiting for Textual's timer."""
-        if self._is_batching:
+        if is_enabled(Part.COMPOSITOR):
             from storyengine_tui.textual_ext.painting.compositor import FrontCompositor
 
             self._compositor = FrontCompositor()

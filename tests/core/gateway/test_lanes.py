@@ -260,6 +260,38 @@ async def test_one_account_is_down_and_the_characters_of_the_other_go_on(
     assert [body["model"] for body in services.servers["two"].bodies] == ["llama3:8b"]
 
 
+async def test_another_take_is_written_by_a_model_of_another_account(services: Services) -> None:
+    store = FaultyStore(active().snapshot)
+    services.named["two"] = services.named["two"].model_copy(update={"token_limit": 16_000})
+    services.servers["two"].default = lambda _: text_reply("By the other.")
+    async with services.engine(store, red="one:big") as engine:
+        session = await engine.open(store.snapshot.session.id)
+        await session.wait(await session.submit_prompt(Slot.RED, "Who is there?"))
+        again = await session.wait(await session.takes.reroll(model="two:qwen2.5:0.5b"))
+        assert again.state is RequestState.DONE, again.error_message
+        assert (await session.canon())[-1].text == "By the other."
+        await session.wait(await session.submit_prompt(Slot.RED, "And now?"))
+        await session.aclose()
+    full, small = services.servers["one"].bodies[0], services.servers["two"].bodies[0]
+    assert small["model"] == "qwen2.5:0.5b"
+    # Its input is written in the style of that model, and not of the one that answers otherwise.
+    assert len(str(small["messages"][0])) < len(str(full["messages"][0]))
+    assert [body["model"] for body in services.servers["one"].bodies] == ["big", "big"]
+
+
+async def test_another_take_by_an_account_that_is_switched_off_says_so(services: Services) -> None:
+    store = FaultyStore(active().snapshot)
+    services.named["two"] = services.named["two"].model_copy(update={"enabled": False})
+    async with services.engine(store, red="one:big") as engine:
+        session = await engine.open(store.snapshot.session.id)
+        await session.wait(await session.submit_prompt(Slot.RED, "Who is there?"))
+        refused = await session.wait(await session.takes.reroll(model="two:small"))
+        await session.aclose()
+    assert refused.state is RequestState.FAILED
+    assert refused.error_message.startswith("The account two, which this call is set to use, is switched off")
+    assert not services.servers["two"].bodies
+
+
 async def test_a_call_to_one_account_that_hangs_keeps_nobody_at_the_other_waiting(services: Services) -> None:
     held = asyncio.Event()
     services.servers["one"].default = lambda _: Reply((held,))

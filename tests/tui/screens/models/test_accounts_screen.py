@@ -124,6 +124,33 @@ async def test_what_is_not_on_the_page_stays_when_an_account_is_changed(tmp_path
     assert HEADER not in written
 
 
+async def test_a_new_account_with_the_name_of_another_is_refused_and_that_one_stays(
+    tmp_path: Path, ring: Memory
+) -> None:
+    known = AccountSettings(base_url=REMOTE, model="their/one", api_key=SecretStr(KEY))
+    before = configuration(tmp_path, accounts={"work": known})
+    async with page_of(before) as page:
+        page.enter(name="work", base_url="http://127.0.0.1:9/v1", key="sk-another")
+        for key in ("f9", "f8"):
+            await page.pilot.press(key)
+            await until(page.pilot, lambda: page.result.startswith("There is an account work already"))
+            page.app.screen.query_one("#result", Banner).hide()
+        page.enter(name="other")
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: page.result.startswith("Saved"))
+        # What was just added is changed by the next Save, and is no second one.
+        page.enter(model="m")
+        await page.pilot.press("f9")
+        await until(page.pilot, lambda: "base_url" in before.paths.config_file.read_text())
+        await page.pilot.press("escape", "escape")
+        await until(page.pilot, lambda: page.app.results)
+    [changed] = page.app.results
+    assert changed is not None
+    assert changed.settings.accounts["work"] == known
+    assert set(changed.settings.accounts) == {"work", "other"}
+    assert ring.get_password("storyengine", "account:work") is None
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [

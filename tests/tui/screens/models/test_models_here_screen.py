@@ -131,6 +131,23 @@ async def test_enter_on_a_found_model_fills_in_the_model_page(desktop: Desktop, 
         await until(pilot, lambda: "no consent is needed" in str(consent.content))
 
 
+async def test_the_cursor_stays_on_its_model_when_others_come_before_it(
+    desktop: Desktop, machine: Machine
+) -> None:
+    machine.servers = [OLLAMA]
+    async with on_the_screen(desktop) as (pilot, app):
+        for wanted, servers in ((OLLAMA.models[1], [JAN, EMPTY, OLLAMA]), (QWEN, [OLLAMA]), (QWEN, [])):
+            await highlight(pilot, app, wanted[:20])
+            machine.servers = servers
+            before = machine.looks
+            await pilot.press("r")
+            await until(pilot, lambda: machine.looks > before)  # noqa: B023 - awaited here
+            await settled(pilot)
+            option = app.screen.query_one(OptionList).highlighted_option
+            assert option is not None
+            assert wanted[:20] in str(option.prompt)
+
+
 async def test_the_cursor_begins_at_the_first_model_that_does_not_answer_yet(
     desktop: Desktop, machine: Machine
 ) -> None:

@@ -60,7 +60,7 @@ def shown(update: object) -> list[Row]:
     return rows._rows
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_every_part_of_the_screen_is_painted_as_textual_paints_it() -> None:
     async with NestedApp().run_test(size=SIZE) as pilot:
         screen = pilot.app.screen
@@ -82,7 +82,7 @@ async def test_every_part_of_the_screen_is_painted_as_textual_paints_it() -> Non
                     assert seen[y][x] == (as_textual_shows[y][x] if is_changed else None)
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_what_changed_outside_the_screen_is_left_out() -> None:
     async with NestedApp().run_test(size=SIZE) as pilot:
         compositor = pilot.app.screen._compositor
@@ -91,7 +91,7 @@ async def test_what_changed_outside_the_screen_is_left_out() -> None:
         assert [y for y in range(SIZE[1]) if any(seen[y])] == [18, 19]
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_what_lies_behind_or_elsewhere_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int]] = []
     render_lines = Widget.render_lines
@@ -109,7 +109,7 @@ async def test_what_lies_behind_or_elsewhere_is_not_asked(monkeypatch: pytest.Mo
         assert {name for name, _ in asked} == {"second"}
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_another_focus_paints_the_two_fields_and_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     async with NestedApp().run_test(size=SIZE) as pilot:
         pilot.app.screen.query_one("#first").focus()
@@ -160,7 +160,7 @@ def text_of(update: object) -> str:
     return "\n".join("".join(cell.text for cell in row if cell) for row in shown(update))
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_what_widgets_make_of_their_new_size_is_painted_with_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -243,7 +243,7 @@ def count_layouts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return arranged
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_what_a_layout_gives_is_not_asked_for_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Told how much it holds, each of Textual's widgets asks for the layout that has just told it."""
     async with NestedApp().run_test(size=SIZE) as pilot:
@@ -274,7 +274,7 @@ class GrowingApp(App[None]):
         return Growing()
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_what_was_asked_for_before_a_layout_is_in_it_and_asks_for_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -306,7 +306,7 @@ class Told(Static):
         self.heard += 1
 
 
-@pytest.mark.needs(Part.BATCHED_SCREEN)
+@pytest.mark.needs(Part.BATCHED_SCREEN, Part.COMPOSITOR)
 async def test_a_widget_hears_of_its_size_although_somebody_asked_for_its_place_before_the_layout() -> None:
     app = NestedApp()
     async with app.run_test(size=SIZE) as pilot:
