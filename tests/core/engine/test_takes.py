@@ -52,6 +52,17 @@ async def test_a_reply_is_rolled_again_and_the_newest_take_counts() -> None:
         assert (await scene.heard(CanonChanged)).first == 1
 
 
+async def test_another_take_is_given_exactly_what_the_first_one_was_also_at_the_end_of_a_chunk() -> None:
+    async with played() as (_, session):
+        await session.scene.narrate("It has been raining for a week.")
+        for number in range(1, 2 * CHUNK + 1):
+            await play(session, f"Prompt {number}")
+            await done(session, await session.takes.reroll())
+            first, again = [call for call in await session.artifacts() if call.agent_id == Slot.RED][-2:]
+            assert again.input_hash == first.input_hash, f"prompt {number}"
+            await session.scene.narrate(f"A line after prompt {number}.")
+
+
 async def test_another_take_is_asked_of_another_model_for_once() -> None:
     other = Entry(match=ScriptMatch(model="other"), text="By the other.")
     async with played("Who?", entries=(other,)) as (_, session):
