@@ -10,7 +10,7 @@ from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.store import Changes
+from core.snapshot import Changes
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 VOCABULARY = (

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB, Insert, insert
 
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
-from core.store import Changes
+from core.snapshot import Changes
 from db import mapping
 from db.connections import DRIVER
 from db.errors import SAVE

@@ -21,7 +21,8 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.store import Changes, Lease, Snapshot, WriterInfo
+from core.snapshot import Changes, Snapshot
+from core.store import Lease, WriterInfo
 from db import commit_statement as writes
 from db import mapping, writer_lock
 from db import queries as reads

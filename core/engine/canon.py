@@ -12,7 +12,7 @@ from core.domain.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import PRESENT, REPEATS, REQUEST_ID, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 ORIGIN: Final = "origin"
 """The key under which the metadata of a reply says that it is not a model's whole answer."""

@@ -18,7 +18,8 @@ from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
 from core.exchange.session_export import ImportRefusedError, SessionBody, as_new_session, read_body, to_json
 from core.ledger.sums import Entry, entries_of
-from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
+from core.snapshot import Changes, Snapshot
+from core.store import SessionStore, WriterInfo, written_elsewhere
 
 
 class SessionCatalog:

@@ -27,7 +27,7 @@ from core.domain.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.engine.kinds.registry import handler_of
 from core.engine.moves import move, move_and_summarise, pending_again, summary_request
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.composer_text import without
 
@@ -320,6 +320,12 @@ def edit_prompt_blocks(
     if made is not builder:
         made.require_room_for_prompt_blocks(session, snapshot.tab1, snapshot.blocks)
     return Changes(session_id=session.id, session=session, prompt_blocks=prompt_blocks)
+
+
+def require_resettable(snapshot: Snapshot, why_not: str) -> None:
+    """Raise IllegalCommandError during and after another reset of a session; `why_not` is its refusal."""
+    if snapshot.session.archived_at is not None or why_not:
+        raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
 
 
 def retitle(snapshot: Snapshot, title: str, now: datetime) -> Changes:

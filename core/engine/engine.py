@@ -21,7 +21,8 @@ from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Provider
-from core.store import Lease, SessionStore, Snapshot, WriterInfo
+from core.snapshot import Snapshot
+from core.store import Lease, SessionStore, WriterInfo
 
 
 class Engine(SessionCatalog):

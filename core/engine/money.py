@@ -12,7 +12,8 @@ from core.domain.story.memory import MemoryBlock
 from core.engine.sync.session_writer import SessionWriter
 from core.gateway.model_gateway import ModelGateway
 from core.ledger.ceilings import CeilingGuard, Reached
-from core.store import SessionStore, Snapshot
+from core.snapshot import Snapshot
+from core.store import SessionStore
 
 
 class Money:

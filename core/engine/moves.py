@@ -9,7 +9,7 @@ from core.domain.requests.request import AnyRequest, Request, RequestState, Summ
 from core.domain.session import Session, SessionState
 from core.domain.state_machine import Command, facts_of, step
 from core.gateway.call_records import CallRecords
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 
 def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) -> Session:

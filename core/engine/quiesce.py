@@ -9,7 +9,7 @@ from typing import Final
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.engine.sync.session_writer import Decide, SessionWriter
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 STOP_TIMEOUT_SECONDS: Final = 30.0
 """Seconds to wait until stopped calls are settled."""

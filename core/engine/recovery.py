@@ -16,7 +16,7 @@ from core.engine.kinds.registry import handler_of
 from core.engine.moves import pending_again, provenance, summary_request
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords, records_without_call
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
 

@@ -32,11 +32,10 @@ from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
-from core.engine.queue.worker import RequestWorker, next_request
+from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.save_points.auto_save import AutoSaver
-from core.engine.scene.commands import begun
 from core.engine.scene.service import Scene
 from core.engine.session_reader import SessionReader
 from core.engine.sync.follower import Follower
@@ -47,7 +46,8 @@ from core.engine.sync.subscriptions import Listener
 from core.engine.takes.service import Takes
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
-from core.store import Changes, SessionStore, Snapshot, WriterInfo, written_elsewhere
+from core.snapshot import Changes, Snapshot
+from core.store import SessionStore, WriterInfo, written_elsewhere
 
 CLOSE_TIMEOUT_SECONDS = 5.0
 """Seconds to wait for the store when a session is closed; the next opening repairs the rest."""
@@ -239,14 +239,14 @@ class SessionHandle(SessionReader):
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         if self.is_read_only:
             raise SessionLockedError()
-        self._require_resettable(self.snapshot)
+        commands.require_resettable(self.snapshot, self.why_not(Command.RESET))
         await self._apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
         await self.create_save_point("before the chapter was reset")
         before = self.snapshot.session
 
         def reset(snapshot: Snapshot) -> Changes:
             nonlocal before
-            self._require_resettable(snapshot)
+            commands.require_resettable(snapshot, self.why_not(Command.RESET, snapshot))
             before = snapshot.session
             return self._in_state(snapshot, SessionState.RESETTING)
 
@@ -265,11 +265,6 @@ class SessionHandle(SessionReader):
         self._writer.listeners.publish(SessionReplaced(fresh.session_id))
         await self.aclose()
         return fresh.session_id
-
-    def _require_resettable(self, snapshot: Snapshot) -> None:
-        """Raise IllegalCommandError during and after another reset of this session."""
-        if snapshot.session.archived_at is not None or self.why_not(Command.RESET, snapshot):
-            raise IllegalCommandError("The chapter cannot be reset now; try again in a moment.")
 
     async def archive(self) -> None:
         """Stop all requests and archive this session; it can be restored unchanged.
@@ -396,18 +391,7 @@ class SessionHandle(SessionReader):
         def changes(snapshot: Snapshot) -> Changes:
             made, request_id = decide(snapshot)
             asked.append(request_id)
-            after = snapshot.after(made)
-            first = next_request(after)
-            if first not in made.requests:
-                return made
-            begins = begun(after, first, self._clock())
-            requests = (*(request for request in made.requests if request != first), *begins.requests)
-            return replace(
-                made,
-                events=(*made.events, *begins.events),
-                canon_end=made.canon_end if begins.canon_end is None else begins.canon_end,
-                requests=requests,
-            )
+            return begun_with(snapshot, made, self._clock())
 
         await self._writer.apply(changes)
         return asked[-1]

@@ -8,7 +8,8 @@ from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.queue.duration_history import find_last_duration
-from core.store import SessionStore, Snapshot
+from core.snapshot import Snapshot
+from core.store import SessionStore
 
 
 class SessionReader:

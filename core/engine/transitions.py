@@ -9,7 +9,7 @@ from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
 from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean
 
 

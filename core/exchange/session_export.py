@@ -31,7 +31,8 @@ from core.domain.story.memory import MemoryBlock
 from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
 from core.exchange.import_bounds import BoundExceededError, parse
-from core.store import Changes, SessionStore, Snapshot
+from core.snapshot import Changes, Snapshot
+from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean, clean_line
 

@@ -6,7 +6,7 @@ from core.domain.requests.request import ReplyRequest, Request
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
-    from core.store import Snapshot
+    from core.snapshot import Snapshot
 
 STORING = "Storing and closing …"
 

@@ -10,7 +10,8 @@ from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
-from core.store import Changes, Lease, Snapshot
+from core.snapshot import Changes, Snapshot
+from core.store import Lease
 from tests.store.memory_store import MemoryDatabase, MemoryLease, MemoryStore, Rows
 
 _SETTLED = (RequestState.DONE, RequestState.FAILED)

@@ -21,7 +21,8 @@ from core.engine.session_handle import SessionHandle
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import Changes, Lease
+from core.snapshot import Changes
+from core.store import Lease
 from tests.core.samples import NOW, SESSION_ID
 from tests.store.memory_store import MemoryStore
 

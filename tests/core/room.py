@@ -11,7 +11,7 @@ from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import Notification
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
 
 N = TypeVar("N", bound=Notification)

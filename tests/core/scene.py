@@ -6,7 +6,7 @@ from core.engine import commands
 from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW
 from tests.core.simulation import active

@@ -17,7 +17,7 @@ from core.engine.queue.worker import next_request
 from core.engine.recovery import recover
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 BACKOFF = 5.0

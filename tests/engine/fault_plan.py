@@ -17,7 +17,7 @@ from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Provider
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from db.store import PostgresStore
 from tests.engine.windows import Ears, create, done, listening, set_up, window
 

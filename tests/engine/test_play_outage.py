@@ -6,7 +6,7 @@ from rich.console import Console
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import SessionState
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
-from core.store import Changes
+from core.snapshot import Changes
 from db.store import PostgresStore
 from storyengine_tui.cli.commands.play import Reporter, play_and_report
 from tests.e2e.program import chapter_script

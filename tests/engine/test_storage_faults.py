@@ -27,7 +27,8 @@ from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, TextArrived
 from core.providers.scripted.provider import ScriptedProvider
-from core.store import Changes, Lease, SessionStore
+from core.snapshot import Changes
+from core.store import Lease, SessionStore
 from db.embedded.server import EmbeddedServer
 from db.embedded.watchdog import keep_alive
 from db.store import PostgresStore, open_store

@@ -18,7 +18,8 @@ from core.engine.sync.notifications import (
     TextArrived,
     WriterChanged,
 )
-from core.store import Changes, WriterInfo
+from core.snapshot import Changes
+from core.store import WriterInfo
 from db.store import PostgresStore
 from tests.engine.windows import (
     GatedModel,

@@ -27,7 +27,8 @@ from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.base import Completion, ModelRequest, Provider, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import Changes, Lease, SessionStore
+from core.snapshot import Changes
+from core.store import Lease, SessionStore
 from tests.store.servers import plain_url
 
 PATIENCE = 15.0

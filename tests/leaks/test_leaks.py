@@ -66,7 +66,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "secrets pass before they are revealed": ("core.context.visibility.Secrets.label_of", _everyone_knows),
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),
-    "a summary is made from everything": ("core.store.known_to_all_of", _of_the_gm),
+    "a summary is made from everything": ("core.snapshot.known_to_all_of", _of_the_gm),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
 }
 

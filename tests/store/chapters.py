@@ -23,7 +23,8 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
-from core.store import Changes, Lease, SessionStore
+from core.snapshot import Changes
+from core.store import Lease, SessionStore
 
 PATIENCE = 20.0
 """Seconds until a test gives up waiting."""

@@ -15,13 +15,8 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
-from core.store import (
-    Changes,
-    Snapshot,
-    WriterInfo,
-    is_kept_in_snapshot,
-    recent_from,
-)
+from core.snapshot import Changes, Snapshot, is_kept_in_snapshot, recent_from
+from core.store import WriterInfo
 
 
 class MemoryLease:

@@ -21,13 +21,8 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
-from core.store import (
-    Changes,
-    Lease,
-    Snapshot,
-    WriterInfo,
-    full_deltas_from,
-)
+from core.snapshot import Changes, Snapshot, full_deltas_from
+from core.store import Lease, WriterInfo
 from tests.store.memory_rows import MemoryLease as MemoryLease
 from tests.store.memory_rows import Rows as Rows
 

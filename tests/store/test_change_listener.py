@@ -9,7 +9,8 @@ import pytest
 
 from core.domain.errors import StorageError
 from core.domain.session import Session
-from core.store import Changes, Lease
+from core.snapshot import Changes
+from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, is_noticed

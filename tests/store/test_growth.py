@@ -12,7 +12,8 @@ from psycopg import sql
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestRecord, RequestState
 from core.domain.session import Session
-from core.store import Changes, Lease
+from core.snapshot import Changes
+from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.servers import as_administrator, cloned, plain_url

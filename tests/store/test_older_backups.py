@@ -16,7 +16,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import TextArrived
-from core.store import Changes
+from core.snapshot import Changes
 from db.backups import client_programs
 from db.backups.dump import backup, restore
 from db.embedded.machine.binaries import Binaries

@@ -12,7 +12,7 @@ import pytest
 from psycopg import errors
 
 from core.domain.ids import SessionId
-from core.store import Changes
+from core.snapshot import Changes
 from db.store import open_store
 from tests.store import chapters
 from tests.store.servers import cloned, plain_url

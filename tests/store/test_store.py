@@ -9,7 +9,8 @@ from psycopg import sql
 
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import Session, SessionState, Tab1Inputs
-from core.store import Changes, Lease
+from core.snapshot import Changes
+from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store import chapters
 from tests.store.chapters import NOW

@@ -11,7 +11,8 @@ import pytest
 from core.domain.errors import SessionLockedError
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
-from core.store import Changes, Lease, WriterInfo
+from core.snapshot import Changes
+from core.store import Lease, WriterInfo
 from db.store import PostgresStore, open_store
 from db.writer_lock import lock_key
 from tests.store import chapters

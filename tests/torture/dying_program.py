@@ -22,7 +22,7 @@ from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import ORIGIN, Origin
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.store import Changes
+from core.snapshot import Changes
 from db.embedded.machine.probe import server_processes
 from db.embedded.state import ServerState
 from tests.torture.kill_orders import Orders, Point, Victim, append

@@ -24,7 +24,7 @@ from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import RequestFailed
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
-from core.store import Changes
+from core.snapshot import Changes
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 from tests.engine.windows import Outage, create, engine_on, listening, set_up

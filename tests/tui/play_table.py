@@ -14,7 +14,7 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_pane import PlayPane
 from storyengine_tui.screens.play.prompt_area import PromptArea

@@ -13,7 +13,8 @@ from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
-from core.store import Changes, SessionStore, Snapshot
+from core.snapshot import Changes, Snapshot
+from core.store import SessionStore
 
 R = TypeVar("R", bound=RequestBase)
 M = TypeVar("M")

@@ -13,7 +13,7 @@ from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, LockMade
 from core.engine.moves import move
 from core.gateway.call_records import CallRecords
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 
 class LockHandler(KindHandler[LockRequest, LockMade]):

@@ -15,7 +15,8 @@ from core.engine.kinds.outcome import Failed, NarrativeMade
 from core.engine.moves import move, provenance
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult, input_hash, model_request
-from core.store import Changes, SessionStore, Snapshot
+from core.snapshot import Changes, Snapshot
+from core.store import SessionStore
 from core.text.cleaning import cut_in_words, to_last_sentence
 
 _NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing to write."

@@ -18,7 +18,7 @@ from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
-from core.store import Changes, Snapshot, recent_from
+from core.snapshot import Changes, Snapshot, recent_from
 from core.text.composer_text import joined
 from core.text.repetition import Source, first_repeated
 

@@ -24,7 +24,7 @@ from core.engine.kinds.json_memory import make_memory
 from core.engine.kinds.outcome import Failed, SummaryMade
 from core.engine.moves import move_and_summarise, provenance
 from core.gateway.call_records import CallRecords
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 
 class SummaryHandler(KindHandler[SummaryRequest, SummaryMade]):

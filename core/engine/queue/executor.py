@@ -12,7 +12,8 @@ from core.engine.kinds.registry import handler_of
 from core.engine.sync.notifications import CallStarted, Notification, StreamRestarted, TextArrived
 from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.model_gateway import CallResult, Cancellation, ModelGateway
-from core.store import SessionStore, Snapshot
+from core.snapshot import Snapshot
+from core.store import SessionStore
 
 Publish = Callable[[Notification], None]
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -28,7 +29,7 @@ from core.engine.sync.session_writer import SessionWriter
 from core.engine.transitions import settle
 from core.gateway.call_records import BUG, CallRecords, failure_of, records_without_call
 from core.gateway.model_gateway import Cancellation
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -253,6 +254,21 @@ def _begun(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
     if request.is_processing:
         return Changes(session_id=request.session_id)
     return begun(snapshot, request, now)
+
+
+def begun_with(snapshot: Snapshot, made: Changes, now: datetime) -> Changes:
+    """Return `made` with the request that it stores begun, if nothing else comes before that."""
+    after = snapshot.after(made)
+    first = next_request(after)
+    if first is None or first not in made.requests:
+        return made
+    begins = begun(after, first, now)
+    return replace(
+        made,
+        events=(*made.events, *begins.events),
+        canon_end=made.canon_end if begins.canon_end is None else begins.canon_end,
+        requests=(*(request for request in made.requests if request != first), *begins.requests),
+    )
 
 
 def next_request(snapshot: Snapshot) -> Request | None:

@@ -33,7 +33,8 @@ from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.registry import handler_of
 from core.exchange.session_export import SessionBody, as_new_session, beginning_of
-from core.store import Changes, SessionStore, Snapshot
+from core.snapshot import Changes, Snapshot
+from core.store import SessionStore
 from core.text.cleaning import clean_line
 
 BATCH = 200

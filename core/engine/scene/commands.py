@@ -26,7 +26,7 @@ from core.domain.story.event import SECRET, Event
 from core.engine.canon import NewTake
 from core.engine.commands import begin, require_cast, within
 from core.engine.moves import move
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from core.text.cleaning import is_blank
 
 ROLL: Final = "roll"

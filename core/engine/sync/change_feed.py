@@ -12,7 +12,8 @@ from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.engine.kinds.registry import handler_of
 from core.engine.sync import notifications as notices
 from core.engine.sync.notifications import Notification
-from core.store import Changes, SessionStore, Snapshot, full_deltas_from
+from core.snapshot import Changes, Snapshot, full_deltas_from
+from core.store import SessionStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from core.engine.sync.change_feed import SnapshotDelta, notifications_for, read_
 from core.engine.sync.completion_waiters import CompletionWaiters
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, WriterChanged
 from core.engine.sync.subscriptions import Listeners
-from core.store import Changes, Lease, SessionStore, Snapshot, WriterInfo
+from core.snapshot import Changes, Snapshot
+from core.store import Lease, SessionStore, WriterInfo
 
 Decide = Callable[[Snapshot], Changes]
 

@@ -12,7 +12,8 @@ from core.domain.story.event import PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
 from core.exchange.session_export import SessionBody, beginning_of
-from core.store import SessionStore, Snapshot
+from core.snapshot import Snapshot
+from core.store import SessionStore
 
 _TRIES = 5
 

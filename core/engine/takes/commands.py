@@ -27,7 +27,7 @@ from core.engine.commands import given_up, new_request, within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.reply import ReplyHandler
 from core.engine.moves import move, move_and_summarise, pending_again
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without
 

@@ -75,7 +75,6 @@ class ChapterScreen(StatusScreen):
         title: str
 
     AUTO_FOCUS = ""
-
     configuration: "Configuration"  # Set when the settings are read, before a session is opened.
 
     _tabs = getters.query_one("#tabs", TabbedContent)

@@ -7,7 +7,7 @@ from core.domain.errors import ErrorCode
 from core.domain.requests.request import NarrativeRequest, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.state_machine import Command
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import clean
 from storyengine_tui.widgets.banner import BannerAction, BannerText, Tone
 

@@ -9,7 +9,8 @@ from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
 from core.domain.session import Session, SessionState
 from core.domain.slot import Slot
 from core.ledger.words import dollars
-from core.store import Snapshot, WriterInfo
+from core.snapshot import Snapshot
+from core.store import WriterInfo
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from core.domain.prompt_range import PromptRange
 from core.domain.state_machine import Command
-from core.store import Snapshot
+from core.snapshot import Snapshot
 
 COMMANDS: Final = {
     "reroll": Command.ASK_AGAIN,

@@ -15,7 +15,7 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.session import Session
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window, render_window
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, progress_text
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine

@@ -10,7 +10,7 @@ from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.state_machine import Command
 from core.engine.commands import Tab1Edit
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 

@@ -26,7 +26,7 @@ from core.engine.sync.notifications import SessionChanged, StorageTrouble, Write
 from core.gateway.call_records import BUG
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault
-from core.store import Changes
+from core.snapshot import Changes
 from tests.core.faulty_store import AWAY, FaultyStore
 from tests.core.room import Room
 from tests.core.simulation import START, active

@@ -19,7 +19,7 @@ from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import Cancellation, ModelGateway
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from tests.core.faulty_store import FaultyStore
 from tests.core.samples import NOW, choices
 from tests.core.simulation import Simulation, active

@@ -26,7 +26,7 @@ from core.engine.sync.notifications import (
     SessionChanged,
     UnsentChanged,
 )
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from tests.core.samples import NOW, SESSION_ID, TAB1, lock_block, play, session
 
 BEFORE = Snapshot(session=session(prompts=1), tab1=TAB1)

@@ -25,7 +25,7 @@ from core.domain.story.event import Role
 from core.engine import commands
 from core.engine.moves import may_summarise_early
 from core.engine.queue.worker import next_request, next_retry
-from core.store import recent_from
+from core.snapshot import recent_from
 from tests.core.simulation import Simulation, failure, with_limits
 
 CHUNK = 3

@@ -11,7 +11,7 @@ from core.engine import commands
 from core.engine.quiesce import apply_when_idle
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from tests.core.faulty_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import Scene

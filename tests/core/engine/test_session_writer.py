@@ -14,7 +14,8 @@ from core.engine import commands
 from core.engine.recovery import recover
 from core.engine.sync.notifications import StorageRecovered, StorageTrouble, UnsentChanged, WriterChanged
 from core.engine.sync.session_writer import CONTENTS_REMEMBERED
-from core.store import Changes, Snapshot, WriterInfo
+from core.snapshot import Changes, Snapshot
+from core.store import WriterInfo
 from tests.core.faulty_store import AWAY
 from tests.core.samples import NOW
 from tests.core.scene import ELSEWHERE, HERE, Scene

@@ -6,7 +6,7 @@ from uuid import UUID
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.domain.slot import Slot
-from core.store import Changes, Snapshot
+from core.snapshot import Changes, Snapshot
 from tests.core.samples import NOW, SESSION_ID, TAB1, delta_block, lock_block, play, session
 
 BEFORE = Snapshot(

@@ -17,7 +17,7 @@ from core.engine import commands
 from core.engine.kinds.outcome import NarrativeMade, ReplyMade
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
-from core.store import recent_from
+from core.snapshot import recent_from
 from tests.core.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
 
 

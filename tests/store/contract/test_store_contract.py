@@ -17,7 +17,8 @@ from core.domain.requests.request import Content, RequestState, SummaryRequest
 from core.domain.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import is_full
-from core.store import Changes, Lease, SessionStore
+from core.snapshot import Changes
+from core.store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW
 from tests.store.contract.conftest import OpenWindow

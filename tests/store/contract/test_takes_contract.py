@@ -12,7 +12,8 @@ from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import read_body
 from core.providers.scripted.provider import ScriptedProvider
-from core.store import Changes, SessionStore
+from core.snapshot import Changes
+from core.store import SessionStore
 from tests.core.takes_model import CHUNK, Model, story
 from tests.store import chapters
 from tests.store.contract.conftest import OpenWindow

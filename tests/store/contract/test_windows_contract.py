@@ -9,7 +9,8 @@ import pytest
 from core.domain.errors import SessionLockedError
 from core.domain.session import Session
 from core.domain.slot import Slot
-from core.store import Changes, Lease, SessionStore, WriterInfo
+from core.snapshot import Changes
+from core.store import Lease, SessionStore, WriterInfo
 from tests.store import chapters
 from tests.store.chapters import PATIENCE, taken
 from tests.store.contract.conftest import OpenWindow

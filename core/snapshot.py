@@ -1,0 +1,265 @@
+"""What changes in a session, and its state in the memory of the window that writes it (design 6)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Final
+
+from core.context.visibility import (
+    CharacterKnowledge,
+    Knowledge,
+    Secrets,
+    known_to,
+    known_to_all_of,
+    known_to_gm,
+)
+from core.domain.audience import Audience
+from core.domain.cast import Cast
+from core.domain.ids import SessionId
+from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
+from core.domain.requests.cost import FREE
+from core.domain.requests.request import (
+    AnyRequest,
+    Artifact,
+    Content,
+    ReplyRequest,
+    Request,
+    RequestState,
+    total_cost,
+)
+from core.domain.secret import Reveal, Secret, reveals_in
+from core.domain.session import Session, Tab1Inputs
+from core.domain.slot import Slot
+from core.domain.story.draft import NarrativeDraft
+from core.domain.story.event import Event, Role
+from core.domain.story.memory import MemoryBlock, compact_old_deltas
+
+MAX_FULL_DELTAS: Final = 256
+"""Number of the newest deltas that are kept complete; no input contains as many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The changes of one transaction. None and empty values change nothing.
+
+    `session`, `tab1`, `prompt_blocks` and `secrets` replace the whole record. Requests are inserted or, by
+    id, replaced. Events, blocks, drafts and artifacts are only added. `unsent` replaces the text in the
+    composer of each slot that it names; an empty text clears it. The takes of `events` and the `blocks`
+    become canon at their places; those that are stored already are not stored again.
+    """
+
+    session_id: SessionId
+    session: Session | None = None
+    tab1: Tab1Inputs | None = None
+    prompt_blocks: PromptBlocks | None = None
+    secrets: tuple[Secret, ...] | None = None
+    unsent: Mapping[Slot, str] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    blocks: tuple[MemoryBlock, ...] = ()
+    takes: Mapping[int, int] | None = None
+    """For a new session: the take that is canon at each prompt; None where `events` has one of each."""
+    revisions: tuple[MemoryBlock, ...] = ()
+    """Blocks that are not canon: those of a new session, and deltas of a chunk that is not complete yet."""
+    canon_end: int | None = None
+    """Prompts beyond it that were undone can no longer be redone; their takes stay in the log."""
+    memory_end: int | None = None
+    """Blocks that end beyond it are no longer canon."""
+    drafts: tuple[NarrativeDraft, ...] = ()
+    requests: tuple[Request, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    contents: tuple[Content, ...] = ()
+
+    @property
+    def secret_end(self) -> int | None:
+        """The last secret, if they are replaced: those with a greater number are removed."""
+        return None if self.secrets is None else len(self.secrets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state of a session in its writer's memory: everything that is needed to continue it.
+
+    `recent` are the events of canon that are summarised with prompts after `recent_from(session,
+    recent_prompts)`; `requests` are the open and the failed ones, oldest first. `blocks` is the result of
+    `SessionStore.memory` once `is_memory_known`: a session opens without it, so that opening takes the same
+    time for a long story.
+    """
+
+    session: Session
+    tab1: Tab1Inputs
+    prompt_blocks: PromptBlocks = NO_PROMPT_BLOCKS
+    secrets: tuple[Secret, ...] = ()
+    reveals: tuple[Reveal, ...] = ()
+    """The reveals of secrets that are canon."""
+    unsent: Mapping[Slot, str] = field(default_factory=dict)
+    blocks: tuple[MemoryBlock, ...] = ()
+    recent: tuple[Event, ...] = ()
+    undone: tuple[Event, ...] = ()
+    """The canon of prompts beyond `session.prompt_index`, which redo brings back."""
+    takes: Mapping[int, int] = field(default_factory=dict)
+    """The number of takes of each prompt after `recent_from` that has several or does not count."""
+    requests: tuple[Request, ...] = ()
+    draft_count: int = 0
+    spent: Decimal = FREE
+    """What the calls cost together, in US dollars, as far as it is known."""
+    last_ordinal: int = 0
+    """The ordinal of the last block of memory that ends at the boundary: a private delta or a correction."""
+    is_memory_known: bool = True
+    recent_prompts: int = 0
+    """How many prompts stay in recent context at least, where that is more than a chunk; a setting."""
+    is_recent_known: bool = True
+    """Whether `recent` begins where it should: not after memory was withdrawn, until it is read again."""
+
+    @property
+    def open_requests(self) -> tuple[Request, ...]:
+        """The requests that are queued or that a model has, oldest first."""
+        return tuple(request for request in self.requests if request.state.is_open)
+
+    @property
+    def open_prompts(self) -> tuple[ReplyRequest, ...]:
+        """The prompts among the open requests, oldest first."""
+        return tuple(request for request in self.open_requests if isinstance(request, ReplyRequest))
+
+    def failed(self, kind: type[AnyRequest]) -> tuple[AnyRequest, ...]:
+        """Return the failed requests of a kind, oldest first."""
+        return tuple(one for one in self.requests if isinstance(one, kind) and one.has_failed)
+
+    @property
+    def cast(self) -> Cast:
+        """The characters, as the GM described them."""
+        return Cast(self.session, self.tab1)
+
+    def known_to(self, slot: Slot) -> CharacterKnowledge:
+        """Return what the character in `slot` may know; requires `is_memory_known`."""
+        return known_to(self.cast[slot], self.session, self.blocks, self.recent, self._secrets)
+
+    def chapter_known_to(
+        self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+    ) -> Knowledge:
+        """Return what a character, or the GM, knows of the whole chapter, given all of it."""
+        if slot is None:
+            return known_to_gm(self.session, blocks, events, self._secrets)
+        return known_to(self.cast[slot], self.session, blocks, events, self._secrets)
+
+    def known_to_all_of(
+        self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+    ) -> Knowledge:
+        """Return what each of `audience` may know of `blocks` and `events`."""
+        return known_to_all_of(audience, self.session, blocks, events)
+
+    @property
+    def _secrets(self) -> Secrets:
+        return Secrets(self.secrets, self.reveals)
+
+    def after(self, changes: Changes) -> "Snapshot":
+        """Return the snapshot with `changes` applied."""
+        session = changes.session or self.session
+        start = recent_from(session, self.recent_prompts)
+        canon = self._canon_with(changes)
+        return replace(
+            self,
+            session=session,
+            tab1=changes.tab1 or self.tab1,
+            prompt_blocks=self.prompt_blocks if changes.prompt_blocks is None else changes.prompt_blocks,
+            secrets=self.secrets if changes.secrets is None else changes.secrets,
+            reveals=self._reveals_with(canon, session),
+            unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
+            blocks=self._memory_with(changes, session),
+            recent=tuple(
+                event
+                for event in canon
+                if event.summarised_with > start and event.prompt_index <= session.prompt_index
+            ),
+            undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
+            takes=self._takes_with(changes, session),
+            is_recent_known=self.is_recent_known and start >= recent_from(self.session, self.recent_prompts),
+            requests=_merge(self.requests, changes.requests),
+            draft_count=self.draft_count + len(changes.drafts),
+            spent=self.spent + total_cost(changes.artifacts),
+            last_ordinal=self._last_ordinal_with(changes, session),
+        )
+
+    def take_count(self, prompt_index: int) -> int:
+        """Return how many takes a prompt after `recent_from` has; 0 if it was never played."""
+        return self.takes.get(prompt_index, int(prompt_index <= self.session.prompt_index))
+
+    def _canon_with(self, changes: Changes) -> tuple[Event, ...]:
+        """Return the known canon after `changes`, with what was undone."""
+        canon = (*self.recent, *self.undone)
+        if changes.canon_end is not None:
+            canon = tuple(event for event in canon if event.prompt_index <= changes.canon_end)
+        if not changes.events:
+            return canon
+        # A take replaces what canon has of its prompt; lines are added to the take that is there.
+        replaced = {event.prompt_index for event in changes.events if event.role is Role.USER}
+        if canon and replaced and canon[-1].prompt_index >= min(replaced):
+            canon = tuple(event for event in canon if event.prompt_index not in replaced)
+        return tuple(sorted((*canon, *changes.events), key=lambda event: event.place))
+
+    def _reveals_with(self, canon: Sequence[Event], session: Session) -> tuple[Reveal, ...]:
+        """Return the reveals up to the last prompt: those of the known canon, and the earlier ones."""
+        if not self.secrets:
+            return ()
+        known_from = min((event.prompt_index for event in canon), default=session.prompt_index + 1)
+        earlier = (reveal for reveal in self.reveals if reveal.prompt_index < known_from)
+        known = reveals_in(event for event in canon if event.prompt_index <= session.prompt_index)
+        return (*earlier, *known)
+
+    def _takes_with(self, changes: Changes, session: Session) -> Mapping[int, int]:
+        has_one_each = not self.takes and all(event.take == 1 for event in changes.events)
+        if has_one_each and session.prompt_index >= self.session.prompt_index:
+            return self.takes
+        counts = dict(self.takes)
+        for event in (*self.recent, *self.undone, *changes.events):
+            counts[event.prompt_index] = max(counts.get(event.prompt_index, 0), event.take)
+        start, last = recent_from(session, self.recent_prompts), session.prompt_index
+        return {index: n for index, n in sorted(counts.items()) if index > start and (n > 1 or index > last)}
+
+    def _memory_with(self, changes: Changes, session: Session) -> tuple[MemoryBlock, ...]:
+        if not self.is_memory_known:
+            return ()
+        blocks, end = self.blocks, changes.memory_end
+        if end is not None:
+            blocks = tuple(block for block in blocks if block.last <= end)
+        if not changes.blocks:
+            return blocks
+        replaced = {block.place for block in changes.blocks}
+        kept = (block for block in blocks if block.place not in replaced)
+        memory = sorted((*kept, *changes.blocks), key=lambda block: block.place)
+        return compact_old_deltas(memory, full_deltas_from(session))
+
+    def _last_ordinal_with(self, changes: Changes, session: Session) -> int:
+        """Return the last ordinal at the boundary; after a withdrawal memory must be known."""
+        if changes.memory_end is not None:
+            memory = self._memory_with(changes, session)
+            return max((block.ordinal for block in memory if block.last == session.boundary), default=0)
+        known = self.last_ordinal if session.boundary == self.session.boundary else 0
+        return max([known, *(block.ordinal for block in changes.blocks if block.last == session.boundary)])
+
+
+def recent_from(session: Session, recent_prompts: int = 0) -> int:
+    """Return the prompt index after which events are recent context, by `Event.summarised_with`.
+
+    It moves only when a block is stored, so that the inputs between two blocks share their prefix, and it
+    always keeps unsummarised prompts, those of the last chunk, and the last `recent_prompts` of those in
+    memory (design 6 and 7).
+    """
+    return max(0, session.boundary - max(session.limits.chunk_size, recent_prompts))
+
+
+def full_deltas_from(session: Session) -> int:
+    """Return the prompt index after which deltas are complete; older ones are reduced to their canon."""
+    return session.boundary - MAX_FULL_DELTAS * session.limits.chunk_size
+
+
+def is_kept_in_snapshot(request: Request) -> bool:
+    """Whether a request is part of a snapshot: open or failed."""
+    return request.state.is_open or request.state is RequestState.FAILED
+
+
+def _merge(old: tuple[Request, ...], new: Collection[Request]) -> tuple[Request, ...]:
+    if not new:
+        return old
+    by_id = {request.id: request for request in (*old, *new)}
+    kept = (request for request in by_id.values() if is_kept_in_snapshot(request))
+    return tuple(sorted(kept, key=lambda request: request.id))
