@@ -1,0 +1,1 @@
+"""Characters and lore from outside of a chapter: character cards and lorebooks (design 14)."""

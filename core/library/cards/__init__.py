@@ -1,0 +1,1 @@
+"""Character cards: reads and writes JSON, PNG and CHARX, and keeps whatever it does not know."""

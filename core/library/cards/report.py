@@ -1,0 +1,111 @@
+"""What an import does with a card: which field goes where, and what is too long for its place.
+
+Nothing is cut: the GM chooses what of a long text goes into the chapter.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from core.library.cards.card import Card
+from core.library.cards.card_file import CardFile
+
+LONG: Final = 5_000
+"""Characters from which on a text is named in the report, since a field of a chapter holds no more."""
+
+
+class Place(StrEnum):
+    """Where a text of a card goes; the value is what the GM calls it."""
+
+    NAME = "the name"
+    IDENTITY = "the identity"
+    CHAPTER = "the chapter"
+    GREETINGS = "openings of the chapter to choose from"
+    RULES = "a prompt block of its own, with the rules"
+    MATERIAL = "a prompt block of its own, with the material"
+    LORE = "a lorebook that this character alone knows"
+    KEPT = "the card, unused"
+
+
+_PLACES: Final = (
+    ("name", "Name", Place.NAME),
+    ("nickname", "Nickname", Place.NAME),
+    ("description", "Description", Place.IDENTITY),
+    ("personality", "Personality", Place.IDENTITY),
+    ("scenario", "Scenario", Place.CHAPTER),
+    ("first_mes", "First message", Place.GREETINGS),
+    ("mes_example", "Examples", Place.MATERIAL),
+    ("system_prompt", "System prompt", Place.RULES),
+    ("post_history_instructions", "Post-history instructions", Place.RULES),
+    ("creator_notes", "Creator's notes", Place.KEPT),
+    ("creator", "Creator", Place.KEPT),
+    ("character_version", "Version of the character", Place.KEPT),
+)
+_LISTS: Final = (
+    ("alternate_greetings", "Other greetings", Place.GREETINGS),
+    ("group_only_greetings", "Greetings for groups", Place.GREETINGS),
+    ("tags", "Tags", Place.KEPT),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One field of a card that has a text, and where it goes."""
+
+    field: str
+    title: str
+    place: Place
+    text: str
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the text is longer than a field of a chapter holds."""
+        return len(self.text) > LONG
+
+
+def placements(card: Card) -> tuple[Placement, ...]:
+    """Return where each field of the card goes; fields without text are left out."""
+    found = [Placement(field, title, place, card.text(field)) for field, title, place in _PLACES]
+    for field, title, place in _LISTS:
+        texts = card.texts(field)
+        found += [
+            Placement(field, f"{title} {number}" if len(texts) > 1 else title, place, text)
+            for number, text in enumerate(texts, start=1)
+            if place is not Place.KEPT
+        ]
+        if place is Place.KEPT:
+            found.append(Placement(field, title, place, ", ".join(texts)))
+    if card.depth_prompt is not None:
+        found.append(Placement("depth_prompt", "Depth prompt", Place.RULES, card.depth_prompt.text))
+    return tuple(placement for placement in found if placement.text.strip())
+
+
+def report(file: CardFile) -> tuple[str, ...]:
+    """Return the report of an import in short sentences."""
+    placed = placements(file.card)
+    sentences = list(file.notes)
+    for place in Place:
+        titles = list(dict.fromkeys(one.title for one in placed if one.place is place))
+        if titles:
+            sentences.append(f"{_joined(titles)} → {place}.")
+    entries = _lore_entries(file.card)
+    if entries is not None:
+        sentences.append(f"Lore, {entries:,} {'entry' if entries == 1 else 'entries'} → {Place.LORE}.")
+    sentences += [
+        f"{one.title} has {len(one.text):,} characters, and {LONG:,} fit; nothing was cut, choose what goes."
+        for one in placed
+        if one.is_long and one.place is not Place.KEPT
+    ]
+    return tuple(sentences)
+
+
+def _lore_entries(card: Card) -> int | None:
+    path = card.book_path
+    if path is None:
+        return None
+    entries = card.document.get(*path, "entries")
+    return len(entries) if isinstance(entries, list | dict) else 0
+
+
+def _joined(titles: list[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
