@@ -1,0 +1,178 @@
+"""The texts of one scan and where keys are in them: messages, notes, fields of the card, texts of entries."""
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Final
+
+from core.library.lore.activation.compiled import CompiledEntry, CompiledKey
+from core.library.lore.activation.keys import Expression, place_of
+from core.library.lore.activation.scene import ScanSettings, Scene
+from core.library.lore.activation.term_index import SearchedText, TermIndex
+
+ALL_EXPRESSIONS: Final = 0.5
+"""Seconds that all regular expressions of one scan may take together."""
+START: Final = "\x01"
+"""The mark before each text, by which an expression can tell where one begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Where a key is: in a message, in the text of another entry, or in what `detail` says."""
+
+    message: int | None = None
+    parent: str = ""
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class _Part:
+    """One text of the buffer, and what a hit in it says."""
+
+    text: SearchedText
+    hit: Hit
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What expressions found in whole buffers, from the scan before and from this one."""
+
+    before: dict[tuple[Expression, str], int | None] = field(default_factory=dict)
+    now: dict[tuple[Expression, str], int | None] = field(default_factory=dict)
+
+
+class ScanBuffer:
+    """Everything that is scanned in one activation. Messages are added on demand, newest first."""
+
+    def __init__(self, scene: Scene, settings: ScanSettings, index: TermIndex, known: Remembered) -> None:
+        self._index = index
+        self._known = known
+        self._messages = [
+            (one.number, f"{one.name}: {one.text}" if settings.includes_names and one.name else one.text)
+            for one in reversed(scene.messages)
+        ]
+        self._parts: list[_Part] = []
+        self._term_at: dict[int, int] = {}
+        self._notes = [_Part(index.searched(text), Hit(detail="a note")) for text in scene.injections]
+        self._fields = {
+            name: _Part(index.searched(text), Hit(detail=f"the {name.replace('_', ' ')}"))
+            for name, text in scene.fields.items()
+        }
+        self._recursion: list[_Part] = []
+        self._recursion_at: dict[int, Hit] = {}
+        self._joined: dict[tuple[int, bool, tuple[str, ...]], tuple[str, list[tuple[int, Hit]]]] = {}
+        self._seconds = ALL_EXPRESSIONS
+
+    def reach(self, depth: int) -> None:
+        """Add messages up to `depth`, if there are so many."""
+        for number, text in self._messages[len(self._parts) : depth]:
+            part = _Part(self._index.searched(text), Hit(message=number))
+            at = len(self._parts)
+            for term in part.text.hits:
+                self._term_at.setdefault(term, at)
+            self._parts.append(part)
+
+    @property
+    def message_count(self) -> int:
+        """How many messages there are to scan at most."""
+        return len(self._messages)
+
+    def add_recursion(self, parent: str, text: str) -> None:
+        """Add the text of an active entry, in which other entries may find their keys."""
+        part = _Part(self._index.searched(text), Hit(parent=parent))
+        for term in part.text.hits:
+            self._recursion_at.setdefault(term, part.hit)
+        self._recursion.append(part)
+        self._joined.clear()
+
+    @property
+    def has_recursion(self) -> bool:
+        """Whether there is a text of an entry."""
+        return bool(self._recursion)
+
+    def terms(self) -> set[int]:
+        """Return the numbers of all terms that are in any of the texts."""
+        found = set(self._term_at) | set(self._recursion_at)
+        for part in (*self._notes, *self._fields.values()):
+            found |= part.text.hits
+        return found
+
+    def recursion_terms(self) -> set[int]:
+        """Return the numbers of all terms that are in the texts of entries."""
+        return set(self._recursion_at)
+
+    def find(self, key: CompiledKey, entry: CompiledEntry, depth: int, *, with_recursion: bool) -> Hit | None:
+        """Return where a key of an entry is; raise TimeoutError for an expression that takes too long."""
+        if key.expression is not None:
+            return self._find_expression(key.expression, entry, depth, with_recursion)
+        if key.term is None:
+            return None
+        at = self._term_at.get(key.term)
+        if at is not None and at < depth:
+            return self._parts[at].hit
+        for part in self._others(entry, depth):
+            if key.term in part.text.hits:
+                return part.hit
+        return self._recursion_at.get(key.term) if with_recursion else None
+
+    def _others(self, entry: CompiledEntry, depth: int) -> list[_Part]:
+        if not (self._notes or entry.fields):
+            return []
+        named = [self._fields[name] for name in entry.fields if name in self._fields] if depth > 0 else []
+        return [*self._notes, *named]
+
+    def _find_expression(
+        self, expression: Expression, entry: CompiledEntry, depth: int, with_recursion: bool
+    ) -> Hit | None:
+        if not expression.is_local:
+            return self._find_anywhere(expression, entry, depth, with_recursion)
+        parts = [*self._parts[:depth], *self._others(entry, depth)]
+        for part in parts + (self._recursion if with_recursion else []):
+            began = self._begin()
+            is_found = part.text.matches(expression, began[1])
+            self._end(began[0])
+            if is_found:
+                return part.hit
+        return None
+
+    def _find_anywhere(
+        self, expression: Expression, entry: CompiledEntry, depth: int, with_recursion: bool
+    ) -> Hit | None:
+        text, starts = self._whole(entry, depth, with_recursion)
+        place = (expression, text)
+        if place in self._known.before:
+            at = self._known.before[place]
+        elif place in self._known.now:
+            at = self._known.now[place]
+        else:
+            began = self._begin()
+            at = place_of(expression, text, began[1])
+            self._end(began[0])
+        self._known.now[place] = at
+        if at is None:
+            return None
+        return next((hit for start, hit in reversed(starts) if start <= at), Hit())
+
+    def _whole(
+        self, entry: CompiledEntry, depth: int, with_recursion: bool
+    ) -> tuple[str, list[tuple[int, Hit]]]:
+        """Return all texts for an entry as one, and where each begins."""
+        key = (min(depth, len(self._parts)), with_recursion, entry.fields)
+        if key not in self._joined:
+            parts = [*self._parts[:depth], *self._others(entry, depth)]
+            pieces: list[str] = []
+            starts: list[tuple[int, Hit]] = []
+            length = 0
+            for part in parts + (self._recursion if with_recursion else []):
+                pieces.append(f"{START}{part.text.raw}")
+                starts.append((length, part.hit))
+                length += len(pieces[-1]) + 1
+            self._joined[key] = ("\n".join(pieces), starts)
+        return self._joined[key]
+
+    def _begin(self) -> tuple[float, float]:
+        if self._seconds <= 0:
+            raise TimeoutError
+        return perf_counter(), min(self._seconds, 0.05)
+
+    def _end(self, began: float) -> None:
+        self._seconds -= perf_counter() - began

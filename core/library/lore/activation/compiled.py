@@ -1,0 +1,205 @@
+"""Entries made ready for scanning: their keys as terms, their decorators applied, their settings settled."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from core.library.lore.activation.keys import Expression, Term, read_key
+from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy
+from core.library.lore.activation.term_index import TermIndex
+from core.library.lore.book import LoreEntry, Position, Role
+from core.library.lore.decorators import Decorators, split_decorators
+from core.library.macros import Draws, MacroNames, expand
+
+FIELDS: Final = (
+    ("persona", "matches_persona"),
+    ("description", "matches_description"),
+    ("personality", "matches_personality"),
+    ("depth_prompt", "matches_depth_prompt"),
+    ("scenario", "matches_scenario"),
+    ("notes", "matches_notes"),
+)
+_POSITIONS: Final = {"before_desc": Position.BEFORE_CHARACTER}
+_ORIGINS: Final = {
+    Strategy.EVENLY: (Origin.CHAT, Origin.PERSONA, (Origin.CHARACTER, Origin.WORLD)),
+    Strategy.CHARACTER_FIRST: (Origin.CHAT, Origin.PERSONA, Origin.CHARACTER, Origin.WORLD),
+    Strategy.WORLD_FIRST: (Origin.CHAT, Origin.PERSONA, Origin.WORLD, Origin.CHARACTER),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKey:
+    """A key as its author wrote it, and the number of its term or its expression; neither matches nothing."""
+
+    shown: str
+    term: int | None
+    expression: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledEntry:
+    """An entry of a book, ready to be scanned. `entry` has what its decorators change."""
+
+    entry: LoreEntry
+    source: LoreEntry
+    """The entry as it is in the book."""
+    book: ScannedBook
+    decorators: Decorators
+    text: str
+    """The content without decorators; its macros are expanded when it is inserted."""
+    keys: tuple[CompiledKey, ...]
+    secondary: tuple[CompiledKey, ...]
+    additional: tuple[tuple[CompiledKey, ...], ...]
+    excluded: tuple[CompiledKey, ...]
+    excluded_together: tuple[CompiledKey, ...]
+    depth: int
+    is_recursive: bool
+    fields: tuple[str, ...]
+    from_start: int | None
+    """The depth from the oldest message on, for an entry that is placed from there."""
+
+    @property
+    def is_always_considered(self) -> bool:
+        """Whether it can be activated without one of its terms in a text."""
+        flags = self.decorators.flags
+        return (
+            self.entry.is_constant
+            or "activate" in flags
+            or any(key.expression is not None for key in self.keys)
+        )
+
+    @property
+    def is_dropped_first(self) -> bool:
+        """Whether it goes last for the budget."""
+        return "ignore_on_max_context" in self.decorators.flags
+
+
+class Compiler:
+    """Compiles entries for one set of settings and names, and each entry once."""
+
+    def __init__(self, index: TermIndex, settings: ScanSettings, names: MacroNames) -> None:
+        self._index = index
+        self._settings = settings
+        self._names = names
+        self._books: dict[str, ScannedBook] = {}
+        self._known: dict[tuple[str, int], CompiledEntry] = {}
+
+    def compiled(self, books: Sequence[ScannedBook]) -> list[tuple[ScannedBook, list[CompiledEntry]]]:
+        """Return the entries of all books in their order; the same object is compiled once."""
+        known: dict[tuple[str, int], CompiledEntry] = {}
+        made = []
+        for book in books:
+            before = self._books.get(book.label)
+            usable = self._known if before is not None and _is_alike(before, book) else {}
+            entries = []
+            for source in book.book.entries:
+                place = (book.label, id(source))
+                # The compiled entry holds its source, so no other object can have that id.
+                entry = usable.get(place)
+                known[place] = entry if entry is not None else self._compile(book, source)
+                entries.append(known[place])
+            made.append((book, entries))
+        self._known = known
+        self._books = {book.label: book for book in books}
+        return made
+
+    def _compile(self, book: ScannedBook, source: LoreEntry) -> CompiledEntry:
+        decorators, text = split_decorators(source.content)
+        entry = _decorated(source, decorators)
+        depth = entry.scan_depth
+        if depth is None:
+            depth = self._settings.scan_depth if book.book.scan_depth is None else book.book.scan_depth
+        is_recursive = book.book.is_recursive
+        if is_recursive is None:
+            is_recursive = self._settings.is_recursive
+        has_secondary = entry.is_selective and not entry.uses_regex
+        excluded = () if entry.uses_regex else decorators.keys("exclude_keys")
+        return CompiledEntry(
+            entry=entry,
+            source=source,
+            book=book,
+            decorators=decorators,
+            text=text,
+            keys=self._keys(entry.keys, entry),
+            secondary=self._keys(entry.secondary, entry) if has_secondary else (),
+            additional=tuple(self._keys(line, entry) for line in decorators.lists.get("additional_keys", ())),
+            excluded=self._keys(excluded, entry),
+            excluded_together=self._keys(decorators.keys("exclude_keys_all"), entry),
+            depth=depth,
+            is_recursive=is_recursive or "recursive" in decorators.flags,
+            fields=tuple(name for name, attribute in FIELDS if getattr(entry, attribute)),
+            from_start=decorators.numbers.get("reverse_depth"),
+        )
+
+    def _keys(self, keys: Iterable[str], entry: LoreEntry) -> tuple[CompiledKey, ...]:
+        is_case_sensitive = entry.case_sensitive
+        is_whole_word = entry.whole_words
+        found = []
+        for key in keys:
+            shown = expand(key, self._names, Draws(entry.uid)) if "{{" in key or "<" in key else key
+            read = read_key(
+                shown,
+                uses_regex=entry.uses_regex,
+                is_case_sensitive=self._settings.case_sensitive
+                if is_case_sensitive is None
+                else is_case_sensitive,
+                is_whole_word=self._settings.whole_words if is_whole_word is None else is_whole_word,
+            )
+            term = self._index.number_of(read) if isinstance(read, Term) else None
+            found.append(CompiledKey(shown.strip(), term, read if isinstance(read, Expression) else None))
+        return tuple(found)
+
+
+def _is_alike(one: ScannedBook, other: ScannedBook) -> bool:
+    """Whether two books say the same for all of their entries."""
+    return (one.origin, one.book.scan_depth, one.book.is_recursive, one.book.token_budget) == (
+        *(other.origin, other.book.scan_depth, other.book.is_recursive, other.book.token_budget),
+    )
+
+
+def _decorated(entry: LoreEntry, decorators: Decorators) -> LoreEntry:
+    """Return the entry with what its decorators say in place of its fields."""
+    numbers, flags = decorators.numbers, decorators.flags
+    if not (numbers or flags or decorators.words):
+        return entry
+    changes = _placed(decorators)
+    for name in ("scan_depth", "priority"):
+        if name in numbers:
+            changes[name] = numbers[name]
+    if "probability" in numbers:
+        changes |= {"probability": float(min(numbers["probability"], 100)), "uses_probability": True}
+    if "match_full_word" in flags or "match_partial_word" in flags:
+        changes["whole_words"] = "match_full_word" in flags
+    if "unrecursive" in flags:
+        changes["prevents_recursion"] = True
+    if "no_recursive_search" in flags:
+        changes["excludes_recursion"] = True
+    return replace(entry, **changes)
+
+
+def _placed(decorators: Decorators) -> dict[str, Any]:
+    """Return where decorators put a text: a position before a depth, that before one from the start."""
+    numbers = decorators.numbers
+    found: dict[str, Any] = {}
+    if "role" in decorators.words:
+        found["role"] = Role[decorators.words["role"].upper()]
+    position = decorators.words.get("position")
+    if position is not None:
+        found["position"] = _POSITIONS.get(position, Position.AFTER_CHARACTER)
+    elif "depth" in numbers or "end" in decorators.flags:
+        found |= {"position": Position.AT_DEPTH, "depth": numbers.get("depth", 0)}
+    elif "reverse_depth" in numbers:
+        found["position"] = Position.AT_DEPTH
+    return found
+
+
+def ranked(
+    books: Sequence[tuple[ScannedBook, list[CompiledEntry]]], strategy: Strategy
+) -> list[CompiledEntry]:
+    """Return all entries in the order in which the budget goes to them."""
+    found: list[CompiledEntry] = []
+    for origins in _ORIGINS[strategy]:
+        wanted = origins if isinstance(origins, tuple) else (origins,)
+        one = [entry for book, entries in books if book.origin in wanted for entry in entries]
+        found += sorted(one, key=lambda entry: -entry.entry.order)
+    return found

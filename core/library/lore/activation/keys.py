@@ -1,0 +1,142 @@
+"""Keys of entries: plain ones with their case and word boundaries, and regular expressions with a time limit.
+
+A whole word ends where no letter, digit or underscore of any script follows. SillyTavern takes ASCII alone
+for letters, so that there “caf” is a word in “café”; here it is not. Scripts without spaces have no
+boundaries, so in them every place is one, as there.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import regex
+
+SECONDS: Final = 0.05
+"""The time limit of one expression on one text."""
+LONGEST_PATTERN: Final = 4_000
+LARGEST_PATTERN: Final = 20_000
+"""Parts of an expression once its counted repetitions are written out, as `regex` does in memory."""
+
+_SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
+_BARE_SLASH = re.compile(r"(?:^|[^\\])/")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
+_PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
+# What could match the mark between two messages, or tell the edge of a message from that of all.
+_CROSSING = re.compile(r"\[\^|\\[SWDBAzZGKXRxucpPN0-9]|\^|\$|\(\?(?!:)|\x01|&&|--")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A plain key as it is looked for: in lower case unless its case counts."""
+
+    text: str
+    is_case_sensitive: bool
+    is_whole_word: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A regular expression. `is_local` says that it can only match within one message."""
+
+    shown: str
+    pattern: str
+    flags: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it can match only within one message, so that messages can be looked at one by one."""
+        return "s" not in self.flags and _CROSSING.search(self.pattern) is None
+
+
+def read_key(
+    key: str, *, uses_regex: bool, is_case_sensitive: bool, is_whole_word: bool
+) -> Term | Expression | None:
+    """Return how a key is looked for; None for a key that matches nothing.
+
+    `uses_regex` takes a key for an expression also without slashes; if it is none that can be read, it
+    matches nothing, while a key in slashes that is none is a plain text.
+    """
+    key = key.strip()
+    if not key:
+        return None
+    expression = _slashed(key)
+    if expression is None and uses_regex:
+        expression = Expression(key, key, "")
+        return None if _compiled(expression) is None else expression
+    if expression is not None and _compiled(expression) is not None:
+        return expression
+    if uses_regex:
+        return None
+    text = key if is_case_sensitive else key.lower()
+    return Term(text, is_case_sensitive, is_whole_word and len(text.split()) == 1)
+
+
+def _slashed(key: str) -> Expression | None:
+    found = _SLASHED.match(key)
+    if found is None or _BARE_SLASH.search(found.group(1)):
+        return None
+    return Expression(key, found.group(1).replace("\\/", "/"), found.group(2))
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(expression: Expression) -> Any:
+    """Return the expression made ready; None when it cannot be read."""
+    if len(expression.pattern) > LONGEST_PATTERN or _size(expression.pattern) > LARGEST_PATTERN:
+        return None
+    flags = 0
+    for flag in expression.flags:
+        flags |= _FLAGS.get(flag, 0)
+    # JavaScript has a class of everything.
+    pattern = expression.pattern.replace("[^]", "[\\s\\S]")
+    try:
+        return regex.compile(pattern, flags)
+    except (regex.error, ValueError, OverflowError, RecursionError, MemoryError, IndexError, KeyError):
+        return None
+
+
+def _size(pattern: str) -> int:
+    """Return how many parts an expression has, each counted as often as it is repeated by number."""
+    sizes = [[0, 0]]  # for each open group: its parts so far, and those of its last item
+    for part in _PARTS.findall(pattern):
+        if part == "(":
+            sizes.append([0, 0])
+        elif part == ")" and len(sizes) > 1:
+            size = sum(sizes.pop()) + 1
+            sizes[-1] = [sum(sizes[-1]), size]
+        elif len(part) > 1 and part[0] == "{":
+            times = max(int(number or 0) for number in part[1:-1].split(","))
+            sizes[-1][1] *= min(max(times, 1), LARGEST_PATTERN)
+        else:
+            sizes[-1] = [sum(sizes[-1]), 1]
+    return sum(map(sum, sizes))
+
+
+def place_of(expression: Expression, text: str, seconds: float = SECONDS) -> int | None:
+    """Return where the expression first matches; None where it does not. Raises TimeoutError."""
+    compiled = _compiled(expression)
+    if compiled is None:
+        return None
+    found = compiled.search(text, timeout=seconds)
+    return None if found is None else int(found.start())
+
+
+def is_in(term: Term, text: str) -> bool:
+    """Whether the text, which is in lower case unless the term's case counts, has the term."""
+    at = text.find(term.text)
+    if at < 0 or not term.is_whole_word:
+        return at >= 0
+    length = len(term.text)
+    while at >= 0:
+        before = text[at - 1 : at] if at else ""
+        if not (_is_letter(before) or _is_letter(text[at + length : at + length + 1])):
+            return True
+        at = text.find(term.text, at + 1)
+    return False
+
+
+def _is_letter(character: str) -> bool:
+    if not (character.isalnum() or character == "_"):
+        return False
+    return character.isascii() or _UNSPACED.match(character) is None

@@ -1,0 +1,235 @@
+"""One activation, as SillyTavern does it: scan, add what is found, and scan again with the texts of that.
+
+In each pass every entry that is not settled is looked at in a fixed order of rules. Those that would become
+active are thinned out by groups, chance and budget, in this order, and the rest is active for good.
+
+Unlike there, what the budget left out never feeds recursion; texts that do not feed recursion count for the
+budget as well; a probability of 0 never holds; entries that wait for recursion wait where it is off.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum, auto
+from typing import Final
+
+from core.library.lore.activation.budget import Budget
+from core.library.lore.activation.buffer import ScanBuffer
+from core.library.lore.activation.compiled import CompiledEntry
+from core.library.lore.activation.groups import Candidate, losers, score
+from core.library.lore.activation.result import ActiveEntry, Outcome, Place, Reason
+from core.library.lore.activation.rules import Rules, State, Verdict
+from core.library.lore.activation.scene import ScanSettings, Scene
+from core.library.lore.activation.timers import activations
+from core.library.macros import Draws, drawn, expand
+
+MOST_PASSES: Final = 200
+"""Scans of one activation at most; longer chains of recursion end there."""
+
+
+class _Next(Enum):
+    """What follows a pass."""
+
+    END = auto()
+    RECURSION = auto()
+    MORE_MESSAGES = auto()
+
+
+class Scan:
+    """One activation; `run` it once, then ask for its results."""
+
+    def __init__(
+        self,
+        entries: Sequence[CompiledEntry],
+        users: Mapping[int, list[int]],
+        always: Iterable[int],
+        deepest: int,
+        levels: Sequence[int],
+    ) -> None:
+        self._entries = entries
+        self._users = users
+        self._open = set(always)
+        """The ranks of entries that are looked at in the next pass."""
+        self._deepest = deepest
+        self._levels = list(levels)
+        self._active: dict[int, Verdict] = {}
+        self._refused: dict[int, Verdict] = {}
+        self._final: set[int] = set()
+        self._groups: dict[str, str] = {}
+        self._texts: dict[int, str] = {}
+
+    def run(
+        self,
+        buffer: ScanBuffer,
+        scene: Scene,
+        settings: ScanSettings,
+        count_tokens: Callable[[str], int],
+        ranks: Mapping[tuple[str, str], int],
+    ) -> None:
+        """Activate all that is to be active."""
+        self._buffer, self._scene, self._settings = buffer, scene, settings
+        self._seed = (scene.seed, str(scene.message_count))
+        history = activations(scene.log, scene.message_count)
+        self._rules = Rules(buffer, scene, history)
+        self._budget = Budget(settings.budget, count_tokens)
+        buffer.reach(self._deepest)
+        self._open |= {ranks[key] for key in (*history, *scene.forced) if key in ranks}
+        self._open_for(buffer.terms())
+        levels = self._levels
+        self._rules.state, self._rules.level = State.FIRST, levels.pop(0) if levels else 0
+        for number in range(1, MOST_PASSES + 1):
+            fed = self._pass()
+            after = self._after(fed, number)
+            if after is _Next.END and levels and not self._budget.is_used_up:
+                after, self._rules.level = _Next.RECURSION, levels.pop(0)
+            if after is _Next.END or number == settings.max_recursion_steps:
+                return
+            self._feed(fed)
+            self._rules.state = State.RECURSION if after is _Next.RECURSION else State.MORE_MESSAGES
+
+    def _open_for(self, terms: Iterable[int]) -> None:
+        for term in terms:
+            self._open.update(self._users.get(term, ()))
+
+    def _pass(self) -> list[int]:
+        """Look at all open entries; return the ranks of those that are active now."""
+        self._open -= self._final
+        found: dict[int, Verdict] = {}
+        for rank in sorted(self._open):
+            verdict = self._rules.verdict(self._entries[rank])
+            if verdict.is_active:
+                found[rank] = verdict
+            else:
+                self._refused[rank] = verdict
+        new = self._admitted(self._chosen(found))
+        for rank in new:
+            self._active[rank] = found[rank]
+            self._refused.pop(rank, None)
+            self._final.add(rank)
+            for group in self._entries[rank].entry.groups:
+                self._groups.setdefault(group, self._entries[rank].entry.uid)
+        return new
+
+    def _chosen(self, found: Mapping[int, Verdict]) -> list[int]:
+        """Return those that groups and chance leave, in the order of the budget: sticky ones first."""
+        candidates = [
+            Candidate(rank, self._entries[rank], verdict.is_sticky, lambda rank=rank: self._score(rank))  # type: ignore[misc]
+            for rank, verdict in found.items()
+        ]
+        candidates.sort(
+            key=lambda one: (not one.is_sticky, self._entries[one.rank].is_dropped_first, one.rank)
+        )
+        lost = losers(candidates, self._groups.get, scores=self._settings.group_scoring, seed=self._seed)
+        for rank, detail in lost.items():
+            self._refused[rank] = Verdict(Reason.GROUP, detail=detail)
+        left = []
+        for candidate in candidates:
+            if candidate.rank in lost:
+                continue
+            if candidate.is_sticky or self._is_lucky(self._entries[candidate.rank]):
+                left.append(candidate.rank)
+            else:
+                self._refuse(candidate.rank, Reason.PROBABILITY)
+        return left
+
+    def _score(self, rank: int) -> int:
+        compiled = self._entries[rank]
+        return score(
+            self._rules.found(compiled.keys, compiled),
+            self._rules.found(compiled.secondary, compiled),
+            compiled.entry.logic,
+        )
+
+    def _is_lucky(self, compiled: CompiledEntry) -> bool:
+        entry = compiled.entry
+        if not entry.uses_probability or entry.probability >= 100:
+            return True
+        place = (compiled.book.label, entry.uid)
+        return drawn(*self._seed, "probability", *place) * 100 < entry.probability
+
+    def _admitted(self, ranks: list[int]) -> list[int]:
+        """Return those that the budgets have room for."""
+        wanted = [(self._entries[rank], self._text(rank)) for rank in ranks]
+        refusals = self._budget.refusals(wanted)
+        for rank, reason in zip(ranks, refusals, strict=True):
+            if reason is not None:
+                self._refuse(rank, reason)
+        return [rank for rank, reason in zip(ranks, refusals, strict=True) if reason is None]
+
+    def _refuse(self, rank: int, reason: Reason) -> None:
+        self._refused[rank] = Verdict(reason)
+        self._final.add(rank)
+
+    def _text(self, rank: int, *, shows_hidden: bool = False) -> str:
+        compiled = self._entries[rank]
+        draws = Draws("\x1f".join((self._seed[0], compiled.book.label, compiled.entry.uid)), self._seed[1])
+        if shows_hidden:
+            return expand(compiled.text, self._scene.names, draws, shows_hidden=True)
+        if rank not in self._texts:
+            self._texts[rank] = expand(compiled.text, self._scene.names, draws)
+        return self._texts[rank]
+
+    def _feeds(self, rank: int) -> bool:
+        compiled = self._entries[rank]
+        return compiled.is_recursive and not compiled.entry.prevents_recursion
+
+    def _after(self, new: list[int], number: int) -> _Next:
+        settings = self._settings
+        if self._budget.is_used_up:
+            return _Next.END
+        if any(map(self._feeds, new)) or (
+            self._rules.state is State.MORE_MESSAGES and self._buffer.has_recursion
+        ):
+            return _Next.RECURSION
+        is_short = len(self._active) < settings.min_activations and not settings.max_recursion_steps
+        depth = settings.scan_depth + self._rules.widened + 1
+        most = settings.min_activations_depth or self._buffer.message_count
+        if is_short and depth <= min(most, self._buffer.message_count):
+            self._rules.widened += 1
+            self._buffer.reach(self._deepest + self._rules.widened)
+            self._open_for(self._buffer.terms())
+            return _Next.MORE_MESSAGES
+        return _Next.END
+
+    def _feed(self, new: list[int]) -> None:
+        """Put the texts of new entries where others find their keys."""
+        fed = [rank for rank in new if self._feeds(rank)]
+        for rank in fed:
+            text = self._text(rank, shows_hidden=True)
+            self._buffer.add_recursion(self._entries[rank].entry.uid, text)
+        if fed:
+            self._open_for(self._buffer.recursion_terms())
+
+    def outcome(self, rank: int) -> Outcome:
+        """Return what became of the entry of this rank."""
+        compiled = self._entries[rank]
+        verdict = self._active.get(rank) or self._refused.get(rank)
+        if verdict is None:
+            # No text concerned it, so the rules that come before its keys tell why.
+            self._rules.state = State.FIRST
+            verdict = self._rules.verdict(compiled)
+        is_active = rank in self._active
+        return Outcome(
+            book=compiled.book.label,
+            uid=compiled.entry.uid,
+            name=compiled.entry.name,
+            is_active=is_active,
+            reason=verdict.reason,
+            key=verdict.key,
+            message=verdict.hit.message,
+            parent=verdict.hit.parent,
+            detail=verdict.detail or verdict.hit.detail,
+            tokens=self._budget.tokens(self._text(rank)) if is_active else 0,
+        )
+
+    def result(self) -> tuple[ActiveEntry, ...]:
+        """Return the active entries; within one place lower order first, and of equals the later one."""
+        ranks = sorted(
+            self._active,
+            key=lambda rank: (self._entries[rank].entry.position, self._entries[rank].entry.order, -rank),
+        )
+        found = []
+        for rank in ranks:
+            compiled = self._entries[rank]
+            entry = compiled.entry
+            place = Place(entry.position, entry.depth, entry.role, entry.outlet, compiled.from_start)
+            found.append(ActiveEntry(self.outcome(rank), self._text(rank), place, entry.order))
+        return tuple(found)

@@ -1,0 +1,135 @@
+"""Activates entries: prepares books once, and then looks only at entries that the texts concern."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from core.library.lore.activation.buffer import Remembered, ScanBuffer
+from core.library.lore.activation.compiled import CompiledEntry, Compiler, ranked
+from core.library.lore.activation.result import ActiveEntry, Outcome
+from core.library.lore.activation.scan import Scan
+from core.library.lore.activation.scene import Activated, ScannedBook, ScanSettings, Scene, digest_of
+from core.library.lore.activation.term_index import TermIndex
+
+_SPARE: Final = 1_000
+"""So many terms of earlier books may remain before the index is made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Books that are ready: all entries in the order of the budget, and which of them each term concerns."""
+
+    entries: list[CompiledEntry]
+    users: dict[int, list[int]]
+    always: list[int]
+    ranks: dict[tuple[str, str], int]
+    """The place of each entry, by the label of its book and its uid."""
+    deepest: int
+    levels: list[int]
+    """The levels of recursion that entries wait for, lowest first; empty where there is no recursion."""
+
+
+class Activation:
+    """What an activation found."""
+
+    def __init__(self, scan: Scan, prepared: Prepared, length: int) -> None:
+        self._scan = scan
+        self._prepared = prepared
+        self._length = length
+        self.active: tuple[ActiveEntry, ...] = scan.result()
+        """The active entries in the order of the input: within a place, lower order first."""
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What became of every entry, in the order in which the budget goes to them."""
+        return tuple(map(self._scan.outcome, range(len(self._prepared.entries))))
+
+    def outcome(self, book: str, uid: str) -> Outcome:
+        """Return what became of one entry; raise KeyError for an entry that was not scanned."""
+        return self._scan.outcome(self._prepared.ranks[book, uid])
+
+    @property
+    def log(self) -> tuple[Activated, ...]:
+        """What the caller adds to the log, so that stickiness and cooldown are known later."""
+        found = []
+        for one in self.active:
+            rank = self._prepared.ranks[one.outcome.book, one.outcome.uid]
+            digest = digest_of(self._prepared.entries[rank].source)
+            found.append(Activated(one.outcome.book, one.outcome.uid, digest, self._length))
+        return tuple(found)
+
+
+class LoreScanner:
+    """Scans texts for the entries of books. Keeps what it found, so that the next scan is about what changed.
+
+    Not to be used by two threads at once.
+    """
+
+    def __init__(self, count_tokens: Callable[[str], int]) -> None:
+        self._count_tokens = count_tokens
+        self._index = TermIndex()
+        self._compiler: Compiler | None = None
+        self._for: tuple[object, ...] = ()
+        self._books: tuple[tuple[str, object, object], ...] = ()
+        self._prepared: Prepared | None = None
+        self._remembered = Remembered()
+
+    def activate(
+        self, books: Sequence[ScannedBook], scene: Scene, settings: ScanSettings | None = None
+    ) -> Activation:
+        """Return which entries of `books` are active in a scene, and why; blocking."""
+        settings = settings or ScanSettings()
+        prepared = self._prepare(books, scene, settings)
+        self._remembered = Remembered(before=self._remembered.now)
+        buffer = ScanBuffer(scene, settings, self._index, self._remembered)
+        scan = Scan(prepared.entries, prepared.users, prepared.always, prepared.deepest, prepared.levels)
+        scan.run(buffer, scene, settings, self._count_tokens, prepared.ranks)
+        return Activation(scan, prepared, scene.message_count)
+
+    def _prepare(self, books: Sequence[ScannedBook], scene: Scene, settings: ScanSettings) -> Prepared:
+        names = (scene.names.char, scene.names.user)
+        for_now: tuple[object, ...] = (
+            *(*names, settings.scan_depth, settings.case_sensitive, settings.whole_words),
+            *(settings.is_recursive, settings.strategy),
+        )
+        if self._compiler is None or for_now != self._for:
+            self._compiler = Compiler(self._index, settings, scene.names)
+            self._for, self._books = for_now, ()
+        # Books are values: the same object is the same book.
+        now = tuple((book.label, book.origin, book.book) for book in books)
+        if self._prepared is None or not _are_same(now, self._books):
+            self._prepared = _prepared(self._compiler, books, settings)
+            self._books = now
+            if len(self._index) > 2 * len(self._prepared.users) + _SPARE:
+                self._index = TermIndex()
+                self._compiler = Compiler(self._index, settings, scene.names)
+                self._prepared = _prepared(self._compiler, books, settings)
+        return self._prepared
+
+
+def _are_same(now: Sequence[tuple[str, object, object]], then: Sequence[tuple[str, object, object]]) -> bool:
+    return len(now) == len(then) and all(
+        one[:2] == other[:2] and one[2] is other[2] for one, other in zip(now, then, strict=True)
+    )
+
+
+def _prepared(compiler: Compiler, books: Sequence[ScannedBook], settings: ScanSettings) -> Prepared:
+    entries = ranked(compiler.compiled(books), settings.strategy)
+    users: dict[int, list[int]] = {}
+    for rank, entry in enumerate(entries):
+        for key in (*entry.keys, *entry.secondary):
+            if key.term is not None:
+                users.setdefault(key.term, []).append(rank)
+    return Prepared(
+        entries,
+        users,
+        [rank for rank, entry in enumerate(entries) if entry.is_always_considered],
+        {(entry.book.label, entry.entry.uid): rank for rank, entry in enumerate(entries)},
+        max((entry.depth for entry in entries), default=0),
+        sorted({_level(entry) for entry in entries} - {0}),
+    )
+
+
+def _level(compiled: CompiledEntry) -> int:
+    is_waiting = compiled.entry.is_enabled and compiled.is_recursive
+    return compiled.entry.delay_until_recursion if is_waiting else 0

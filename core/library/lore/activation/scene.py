@@ -1,0 +1,123 @@
+"""What an activation is asked with: the messages, the settings, and what was active before.
+
+The messages are those that the slot may know; who knows what is decided before (design 13).
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from core.library.lore.book import Lorebook, LoreEntry
+from core.library.macros import MacroNames
+
+
+class Origin(StrEnum):
+    """Whose book it is; decides which books come first."""
+
+    CHAT = "chat"
+    PERSONA = "persona"
+    CHARACTER = "character"
+    WORLD = "world"
+
+
+class Strategy(StrEnum):
+    """Whether the books of the character come before those of the world, behind them, or among them."""
+
+    EVENLY = "evenly"
+    CHARACTER_FIRST = "character first"
+    WORLD_FIRST = "world first"
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedBook:
+    """A book to scan. `label` names it in results and in the log; it is unique among the books."""
+
+    book: Lorebook
+    label: str = ""
+    origin: Origin = Origin.WORLD
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `number` is how results name it."""
+
+    number: int
+    text: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """An entry that was active when there were `at` messages; `digest` is that of the entry then."""
+
+    book: str
+    uid: str
+    digest: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanSettings:
+    """What holds for entries and books that say nothing themselves."""
+
+    scan_depth: int = 2
+    case_sensitive: bool = False
+    whole_words: bool = False
+    is_recursive: bool = False
+    group_scoring: bool = False
+    includes_names: bool = True
+    strategy: Strategy = Strategy.CHARACTER_FIRST
+    max_recursion_steps: int = 0
+    """Scans at most, the first one included; 0 means no limit."""
+    min_activations: int = 0
+    """Older messages are scanned until so many entries are active; not together with a limit of steps."""
+    min_activations_depth: int = 0
+    """Messages that are scanned for that at most; 0 means all."""
+    budget: int | None = None
+    """Tokens of all texts together; None means no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """The place in the story at which entries are activated."""
+
+    messages: Sequence[Message] = ()
+    """Oldest first."""
+    length: int | None = None
+    """How many messages there are in the story; as many as `messages` if not given."""
+    replies: int | None = None
+    """How many of them characters wrote; `length` if not given."""
+    greeting: int | None = None
+    """Which greeting the story began with, while it is the newest message."""
+    injections: Sequence[str] = ()
+    """Texts that are always scanned, such as a note of the GM."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Texts for entries that ask for them: `persona`, `description`, `personality`, `depth_prompt`,
+    `scenario`, `notes`."""
+    seed: str = ""
+    """What chance depends on; stored with the input, so that it can be made again."""
+    names: MacroNames = field(default_factory=MacroNames)
+    character: str = ""
+    tags: Sequence[str] = ()
+    trigger: str = "normal"
+    forced: frozenset[tuple[str, str]] = frozenset()
+    """Label and uid of entries that are activated whatever their keys."""
+    log: Sequence[Activated] = ()
+    """What was activated before; entries at or behind `length` do not count."""
+
+    @property
+    def message_count(self) -> int:
+        """How many messages there are in the story."""
+        return len(self.messages) if self.length is None else self.length
+
+
+def digest_of(entry: LoreEntry) -> str:
+    """Return what tells an entry from what it is after an edit."""
+    return hashlib.blake2b(repr(entry).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def budget_of(context: int, percent: float = 25.0, most: int = 0) -> int:
+    """Return the budget in tokens: a share of a model's context, at most `most` unless that is 0."""
+    share = max(1, int(context * percent / 100 + 0.5))
+    return min(share, most) if most > 0 else share

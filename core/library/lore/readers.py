@@ -1,0 +1,133 @@
+"""Reads lorebooks: those of cards, SillyTavern's world info, and the formats of three others."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from core.library.json_document import JsonDocument, Path
+from core.library.lore.book import (
+    MOST_ENTRIES,
+    Lorebook,
+    LoreEntry,
+    LoreFormat,
+    LoreSource,
+    Position,
+)
+from core.library.lore.fields import (
+    BOOK_ROWS,
+    WORLD_ROWS,
+    count_of,
+    depth_of,
+    has,
+    read_fields,
+    switch_of,
+    text_of,
+)
+from core.library.lore.foreign import agnai_entry, novel_ai_entry, risu_entries
+from core.library.refusal import FileRefusedError
+from core.text.cleaning import clean_line
+
+V3_SPEC: Final = "lorebook_v3"
+_SILLY_TAVERN: Final = ("position", "display_index", "exclude_recursion", "selectiveLogic", "useProbability")
+Places = list[tuple[str | int, Mapping[str, Any]]]
+
+
+def read_lorebook(document: JsonDocument, what: str) -> Lorebook:
+    """Return the book in a document of any format; raise FileRefusedError, beginning with `what`."""
+    found = _format_of(document.value)
+    if found is None:
+        raise FileRefusedError(f"{what} holds no lorebook.")
+    format_, path = found
+    return book_at(document, format_, path, what)
+
+
+def book_at(document: JsonDocument, format_: LoreFormat, path: Path, what: str) -> Lorebook:
+    """Return the book at a place of a document; raise FileRefusedError when it has too many entries."""
+    root = document.get(*path)
+    places = list(_places(root, format_))
+    if len(places) > MOST_ENTRIES:
+        raise FileRefusedError(f"{what} has more than {MOST_ENTRIES:,} entries of lore.")
+    entries, kept = _entries(places, format_)
+    said = root if isinstance(root, dict) else document.value
+    return Lorebook(
+        name=clean_line(text_of(said.get("name")) or ""),
+        description=text_of(said.get("description")) or "",
+        entries=entries,
+        scan_depth=depth_of(said.get("scan_depth")),
+        token_budget=count_of(said.get("token_budget")),
+        is_recursive=True if format_ is LoreFormat.RISU else switch_of(said.get("recursive_scanning")),
+        source=LoreSource(document, format_, path, kept),
+    )
+
+
+def _format_of(value: Any) -> tuple[LoreFormat, Path] | None:
+    """Return the format of a parsed file, by what it holds, and where the book is in it."""
+    if not isinstance(value, dict):
+        return None
+    data = value.get("data")
+    if value.get("spec") == V3_SPEC and isinstance(data, dict):
+        return LoreFormat.LOREBOOK_V3, ("data",)
+    if isinstance(data, list) and (value.get("type") == "risu" or _any_has(data, "insertorder")):
+        return LoreFormat.RISU, ("data",)
+    entries = value.get("entries")
+    if isinstance(entries, dict):
+        return LoreFormat.WORLD_INFO, ()
+    if not isinstance(entries, list):
+        return None
+    if "lorebookVersion" in value or _any_has(entries, "contextConfig"):
+        return LoreFormat.NOVEL_AI, ()
+    if _any_has(entries, "keywords"):
+        return LoreFormat.AGNAI, ()
+    if _any_has(entries, "key") and not _any_has(entries, "keys"):
+        return LoreFormat.WORLD_INFO, ()
+    return LoreFormat.CHARACTER_BOOK, ()
+
+
+def _any_has(entries: list[Any], key: str) -> bool:
+    return any(isinstance(entry, dict) and key in entry for entry in entries)
+
+
+def _places(root: Any, format_: LoreFormat) -> Iterator[tuple[str | int, Mapping[str, Any]]]:
+    entries = root if format_ is LoreFormat.RISU else root.get("entries")
+    numbered = entries.items() if isinstance(entries, dict) else enumerate(entries or ())
+    return ((place, entry) for place, entry in numbered if isinstance(entry, dict))
+
+
+def _entries(places: Places, format_: LoreFormat) -> tuple[tuple[LoreEntry, ...], dict[str, str | int]]:
+    found: list[LoreEntry] = []
+    kept: dict[str, str | int] = {}
+    fields = (
+        risu_entries(places)
+        if format_ is LoreFormat.RISU
+        else ((place, _FIELDS[format_](raw), _uid(raw, place)) for place, raw in places)
+    )
+    for place, values, wanted in fields:
+        uid = wanted
+        while uid in kept:
+            uid = f"{uid}#{place}"
+        kept[uid] = place
+        found.append(LoreEntry(uid=uid, **values))
+    return tuple(found), kept
+
+
+def _uid(raw: Mapping[str, Any], place: str | int) -> str:
+    named = next((raw[key] for key in ("uid", "id") if isinstance(raw.get(key), str | int)), place)
+    return clean_line(str(named)) or str(place)
+
+
+def _book_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    found = {"is_selective": False, "position": Position.BEFORE_CHARACTER, **read_fields(BOOK_ROWS, raw)}
+    if not has(raw, ("extensions", "position")) and raw.get("position") != "before_char":
+        found["position"] = Position.AFTER_CHARACTER
+    # SillyTavern writes the switch whether the keys are expressions or not; there, slashes tell.
+    if any(has(raw, ("extensions", name)) for name in _SILLY_TAVERN):
+        found["uses_regex"] = False
+    return found
+
+
+_FIELDS: Final = {
+    LoreFormat.CHARACTER_BOOK: _book_fields,
+    LoreFormat.LOREBOOK_V3: _book_fields,
+    LoreFormat.WORLD_INFO: lambda raw: read_fields(WORLD_ROWS, raw),
+    LoreFormat.NOVEL_AI: novel_ai_entry,
+    LoreFormat.AGNAI: agnai_entry,
+}
