@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench import context, installation, opening, playing, start
+from bench import context, installation, lore, opening, playing, start
 from bench.measure import Figure, print_table, write_json
 from bench.screen import peers
 from bench.screen.figures import screen_figures
@@ -92,6 +92,7 @@ PARTS: dict[str, Callable[[Samples, argparse.Namespace], list[Figure]]] = {
     "opening": _opening,
     "playing": _playing,
     "context": _context,
+    "lore": lambda _, arguments: lore.figures(10 if arguments.quick else 30),
     "installation": lambda *_: installation.figures(),
     "fresh": lambda *_: installation.fresh(),
 }

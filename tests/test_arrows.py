@@ -173,6 +173,7 @@ def test_the_children_of_a_package_do_not_import_each_other_in_a_circle(package:
         ("core.text", ("core.text",)),
         ("core.domain", ("core.domain", "core.text")),
         ("core.config", ("core.config", "core.domain", "core.text")),
+        ("core.library", ("core.library", "core.domain", "core.text")),
         ("core.context", ("core.context", "core.config", "core.domain", "core.providers", "core.text")),
         (
             "core.agents",

@@ -7,6 +7,7 @@ import typer
 from storyengine_tui.cli.commands import consent, database, exchange, model, sessions, slots, takes
 from storyengine_tui.cli.commands.cost import cost
 from storyengine_tui.cli.commands.doctor import doctor
+from storyengine_tui.cli.commands.library import cast, lore
 from storyengine_tui.cli.commands.password import password
 from storyengine_tui.cli.commands.play import play
 from storyengine_tui.cli.running import command
@@ -26,6 +27,8 @@ app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")
 app.add_typer(slots.app, name="slots")
+app.add_typer(cast.app, name="cast")
+app.add_typer(lore.app, name="lore")
 for session_work in (*sessions.COMMANDS, *takes.COMMANDS, exchange.export):
     command(app)(session_work)
 command(app, "import")(exchange.import_)

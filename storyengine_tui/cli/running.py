@@ -18,6 +18,7 @@ from core.config.paths import Paths, find_paths
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.exchange.chapter_script import ChapterScriptError
 from core.exchange.session_export import ImportRefusedError
+from core.library.refusal import FileRefusedError
 from storyengine_tui.cli.exit_codes import ExitCode, exit_code_of
 from storyengine_tui.cli.words import LOG_NAME as LOG_NAME
 from storyengine_tui.cli.words import console as console
@@ -152,7 +153,7 @@ def cannot_write(out: Path, error: OSError) -> StoryEngineError:
 
 
 def _code(error: StoryEngineError) -> ExitCode:
-    if isinstance(error, ChapterScriptError | ImportRefusedError):
+    if isinstance(error, ChapterScriptError | ImportRefusedError | FileRefusedError):
         return ExitCode.BAD_FILE
     return exit_code_of(error.code)
 

@@ -20,7 +20,8 @@ LARGEST_PATTERN: Final = 20_000
 
 _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+_UNSPACED = re.compile(UNSPACED)
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 _PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 # What could match the mark between two messages, or tell the edge of a message from that of all.

@@ -162,6 +162,8 @@ class Rules:
 
     def _second(self, compiled: CompiledEntry, shown: str, hit: Hit) -> Verdict:
         """Return the verdict once a primary key was found."""
+        if not (compiled.secondary or compiled.decorators.lists):
+            return Verdict(Reason.KEY, shown, hit)
         excluding = self._first_found(compiled.excluded, compiled)
         if excluding is None and compiled.excluded_together:
             together = compiled.excluded_together

@@ -9,6 +9,7 @@ budget as well; a probability of 0 never holds; entries that wait for recursion 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
+from functools import partial
 from typing import Final
 
 from core.library.lore.activation.budget import Budget
@@ -110,25 +111,30 @@ class Scan:
 
     def _chosen(self, found: Mapping[int, Verdict]) -> list[int]:
         """Return those that groups and chance leave, in the order of the budget: sticky ones first."""
-        candidates = [
-            Candidate(rank, self._entries[rank], verdict.is_sticky, lambda rank=rank: self._score(rank))  # type: ignore[misc]
-            for rank, verdict in found.items()
-        ]
-        candidates.sort(
-            key=lambda one: (not one.is_sticky, self._entries[one.rank].is_dropped_first, one.rank)
+        order = sorted(
+            found,
+            key=lambda rank: (not found[rank].is_sticky, self._entries[rank].is_dropped_first, rank),
         )
-        lost = losers(candidates, self._groups.get, scores=self._settings.group_scoring, seed=self._seed)
-        for rank, detail in lost.items():
-            self._refused[rank] = Verdict(Reason.GROUP, detail=detail)
+        lost = self._lost(order, found)
         left = []
-        for candidate in candidates:
-            if candidate.rank in lost:
-                continue
-            if candidate.is_sticky or self._is_lucky(self._entries[candidate.rank]):
-                left.append(candidate.rank)
+        for rank in order:
+            if rank in lost:
+                self._refused[rank] = Verdict(Reason.GROUP, detail=lost[rank])
+            elif found[rank].is_sticky or self._is_lucky(self._entries[rank]):
+                left.append(rank)
             else:
-                self._refuse(candidate.rank, Reason.PROBABILITY)
+                self._refuse(rank, Reason.PROBABILITY)
         return left
+
+    def _lost(self, order: Sequence[int], found: Mapping[int, Verdict]) -> dict[int, str]:
+        candidates = [
+            Candidate(rank, self._entries[rank], found[rank].is_sticky, partial(self._score, rank))
+            for rank in order
+            if self._entries[rank].entry.groups
+        ]
+        if not candidates:
+            return {}
+        return losers(candidates, self._groups.get, scores=self._settings.group_scoring, seed=self._seed)
 
     def _score(self, rank: int) -> int:
         compiled = self._entries[rank]

@@ -1,17 +1,21 @@
 """Finds which of many terms a text has, and remembers it, so that each text is searched once.
 
-Each term has one of its three-letter pieces as its mark: that which the fewest others have. A text is cut
-into its pieces, and only terms whose mark is among them are looked for. The work is that of the text, not of
-the terms.
+Whole words are looked up among the words of a text. Every other term has one of its pieces as its mark: that
+which the fewest others have. A text is cut into its pieces, and only terms whose mark is among them are
+looked for. The work is that of the text, not of the terms.
 """
 
+import re
 from collections import OrderedDict
 from typing import Final
 
-from core.library.lore.activation.keys import Expression, Term, is_in, place_of
+from core.library.lore.activation.keys import UNSPACED, Expression, Term, is_in, place_of
 
-PIECE: Final = 3
+PIECES: Final = (6, 3)
+"""Lengths of marks; a term has one of the first length that fits into it."""
 MOST_TEXTS: Final = 4_096
+# A word of ASCII ends also at a letter of a script without spaces, as a term does.
+_WORD = re.compile(rf"(?:(?!{UNSPACED})\w)+")
 _FEW_NEW: Final = 64
 """Up to so many terms that came since are looked for one by one."""
 
@@ -43,9 +47,8 @@ class TermIndex:
     def __init__(self) -> None:
         self._terms: list[Term] = []
         self._numbers: dict[Term, int] = {}
-        # By whether case counts: the terms of each mark, and those that are too short for one.
-        self._marks: tuple[dict[str, list[int]], dict[str, list[int]]] = ({}, {})
-        self._short: tuple[list[int], list[int]] = ([], [])
+        # By whether case counts.
+        self._groups = (_Group(), _Group())
         self._texts: OrderedDict[str, SearchedText] = OrderedDict()
 
     def __len__(self) -> int:
@@ -58,13 +61,7 @@ class TermIndex:
             return number
         number = self._numbers[term] = len(self._terms)
         self._terms.append(term)
-        if len(term.text) < PIECE:
-            self._short[term.is_case_sensitive].append(number)
-            return number
-        marks = self._marks[term.is_case_sensitive]
-        pieces = (term.text[at : at + PIECE] for at in range(len(term.text) - PIECE + 1))
-        mark = min(pieces, key=lambda piece: len(marks.get(piece, ())))
-        marks.setdefault(mark, []).append(number)
+        self._groups[term.is_case_sensitive].add(term, number)
         return number
 
     def searched(self, text: str) -> SearchedText:
@@ -83,21 +80,56 @@ class TermIndex:
     def _search(self, text: SearchedText) -> None:
         new = len(self._terms) - text.found_up_to
         if new <= _FEW_NEW:
-            candidates = list(range(text.found_up_to, len(self._terms)))
+            candidates = range(text.found_up_to, len(self._terms))
+            text.hits.update(number for number in candidates if self._is_in(number, text))
         else:
-            candidates = self._candidates(text.lowered, 0) + self._candidates(text.raw, 1)
-        for number in candidates:
-            term = self._terms[number]
-            if is_in(term, text.raw if term.is_case_sensitive else text.lowered):
-                text.hits.add(number)
+            for group, searched in zip(self._groups, (text.lowered, text.raw), strict=True):
+                text.hits.update(group.words_in(searched))
+                candidates_in = group.candidates_in(searched)
+                text.hits.update(number for number in candidates_in if self._is_in(number, text))
         text.found_up_to = len(self._terms)
 
-    def _candidates(self, text: str, which: int) -> list[int]:
-        marks = self._marks[which]
-        found = list(self._short[which])
-        if marks:
-            pieces = {text[at : at + PIECE] for at in range(len(text) - PIECE + 1)}
-            for piece in pieces:
-                if piece in marks:
-                    found += marks[piece]
+    def _is_in(self, number: int, text: SearchedText) -> bool:
+        term = self._terms[number]
+        return is_in(term, text.raw if term.is_case_sensitive else text.lowered)
+
+
+class _Group:
+    """The terms whose case counts, or those whose case does not."""
+
+    def __init__(self) -> None:
+        self._words: dict[str, int] = {}
+        self._marks: dict[int, dict[str, list[int]]] = {length: {} for length in PIECES}
+        self._short: list[int] = []
+
+    def add(self, term: Term, number: int) -> None:
+        """Add a term under its mark."""
+        if term.is_whole_word and term.text.isascii() and term.text.isalnum():
+            self._words[term.text] = number
+            return
+        length = next((length for length in PIECES if length <= len(term.text)), 0)
+        if not length:
+            self._short.append(number)
+            return
+        marks = self._marks[length]
+        mark = min(_pieces(term.text, length), key=lambda piece: len(marks.get(piece, ())))
+        marks.setdefault(mark, []).append(number)
+
+    def words_in(self, text: str) -> list[int]:
+        """Return the whole words that are in a text."""
+        words = self._words
+        return [words[word] for word in set(_WORD.findall(text)) if word in words] if words else []
+
+    def candidates_in(self, text: str) -> list[int]:
+        """Return the other terms that may be in a text."""
+        found = list(self._short)
+        for length, marks in self._marks.items():
+            if marks:
+                for piece in set(_pieces(text, length)):
+                    if piece in marks:
+                        found += marks[piece]
         return found
+
+
+def _pieces(text: str, length: int) -> list[str]:
+    return [text[at : at + length] for at in range(len(text) - length + 1)]

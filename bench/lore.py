@@ -1,0 +1,125 @@
+"""How long activation takes in a book of ten thousand entries, beside a naive scan: `python -m bench.lore`.
+
+A chapter grows by one message at a time; 60,000 characters of it are scanned. The naive scan looks for every
+key in all of the text. Both find the same entries, or there is no figure.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from statistics import median
+from time import perf_counter
+
+from bench.measure import Figure, print_table
+from core.library.lore.activation.scanner import LoreScanner
+from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.book import Lorebook, LoreEntry
+
+ENTRIES = 10_000
+CHARACTERS = 60_000
+MESSAGES = 40
+GOAL_MS = 20.0
+_SYLLABLES = [
+    a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or", "un")
+]
+_TEXT = """
+the lamp over the harbour went out and she counted the steps down to the water while he waited at the door
+with the letter in his hand because nobody had told him what it said about the winter and the ship
+"""
+_PROSE = _TEXT.split()
+
+
+def _name(chance: random.Random) -> str:
+    return "".join(chance.choice(_SYLLABLES) for _ in range(chance.randint(3, 4)))
+
+
+def book(chance: random.Random) -> Lorebook:
+    """Return a book in which one entry in a hundred has an expression, and one in four whole words."""
+    entries = []
+    for number in range(ENTRIES):
+        keys = [_name(chance), _name(chance), f"{_name(chance)} {_name(chance)}"]
+        if number % 100 == 0:
+            keys.append(rf"/\b{_name(chance)}\w*\b/i")
+        content = " ".join(chance.choice(_PROSE) for _ in range(60))
+        entries.append(
+            LoreEntry(uid=str(number), keys=tuple(keys), content=content, whole_words=number % 4 == 0)
+        )
+    return Lorebook(entries=tuple(entries))
+
+
+def messages(chance: random.Random, lore: Lorebook, count: int) -> list[Message]:
+    """Return prose in which every twentieth word is a key."""
+    found = []
+    for number in range(count):
+        words: list[str] = []
+        while sum(map(len, words)) + len(words) < CHARACTERS // MESSAGES:
+            entry = chance.choice(lore.entries)
+            words.append(entry.keys[0] if chance.random() < 0.05 else chance.choice(_PROSE))
+        found.append(Message(number + 1, " ".join(words)))
+    return found
+
+
+def naive_keys(lore: Lorebook) -> list[tuple[str, str | re.Pattern[str]]]:
+    """Return every key with the entry that it is of, ready to be looked for."""
+    found: list[tuple[str, str | re.Pattern[str]]] = []
+    for entry in lore.entries:
+        for key in entry.keys:
+            if key.startswith("/"):
+                found.append((entry.uid, re.compile(key[1:-2])))
+            elif entry.whole_words and " " not in key:
+                found.append((entry.uid, re.compile(rf"(?:^|\W){re.escape(key)}(?:$|\W)")))
+            else:
+                found.append((entry.uid, key))
+    return found
+
+
+def naive(keys: Sequence[tuple[str, str | re.Pattern[str]]], scanned: Sequence[Message]) -> set[str]:
+    """Return the entries with a key in the text, each key looked for in all of it."""
+    text = "\n".join(message.text for message in scanned).lower()
+    found: set[str] = set()
+    for uid, key in keys:
+        if uid not in found and (key in text if isinstance(key, str) else key.search(text)):
+            found.add(uid)
+    return found
+
+
+def figures(runs: int = 30) -> list[Figure]:
+    """Measure `runs` prompts, each with one more message than the one before."""
+    chance = random.Random(7)
+    lore = book(chance)
+    said = messages(chance, lore, MESSAGES + runs)
+    books, settings = [ScannedBook(lore)], ScanSettings(scan_depth=MESSAGES)
+    scanner = LoreScanner(lambda text: len(text) // 4)
+    began = perf_counter()
+    scanner.activate(books, Scene(messages=said[:MESSAGES]), settings)
+    cold = perf_counter() - began
+    keys = naive_keys(lore)
+    warm, slow = [], []
+    for run in range(1, runs + 1):
+        scanned = said[run : run + MESSAGES]
+        began = perf_counter()
+        activation = scanner.activate(books, Scene(messages=scanned), settings)
+        warm.append(perf_counter() - began)
+        if run <= 3:
+            began = perf_counter()
+            expected = naive(keys, scanned)
+            slow.append(perf_counter() - began)
+            assert {one.outcome.uid for one in activation.active} == expected, "they find other entries"
+    middle = median(warm)
+    return [
+        Figure("lore: 10,000 entries, first time", cold * 1_000, "ms"),
+        Figure("lore: naive scan", median(slow) * 1_000, "ms"),
+        Figure(
+            "lore: one message more, median",
+            middle * 1_000,
+            "ms",
+            middle / median(slow),
+            f"≤ {GOAL_MS:g} ms",
+            middle * 1_000 <= GOAL_MS,
+        ),
+        Figure("lore: active entries", len(activation.active), ""),
+    ]
+
+
+if __name__ == "__main__":
+    print_table("Lore", figures())

@@ -1,0 +1,93 @@
+"""The lorebook within a card, and lorebooks in files of any kind.
+
+A book of a card is known to its character alone; who knows what is decided where books are scanned
+(design 13).
+"""
+
+from dataclasses import dataclass, replace
+
+from core.library.cards.card import Card, is_card
+from core.library.cards.card_file import LARGEST_FILE, read_card
+from core.library.cards.charx import is_archive
+from core.library.cards.png import SIGNATURE
+from core.library.json_document import JsonDocument, parse_json
+from core.library.lore.book import Lorebook, LoreFormat
+from core.library.lore.decorators import strip_decorators
+from core.library.lore.readers import book_at, read_lorebook
+from core.library.lore.writers import changed_in, write_lorebook
+from core.library.refusal import FileRefusedError
+from core.text.cleaning import clean_line
+
+
+@dataclass(frozen=True, slots=True)
+class LoreFile:
+    """A lorebook that came from a file. `card` is the card that it was in, if it was in one."""
+
+    name: str
+    book: Lorebook
+    card: Card | None = None
+
+
+def read_lore_file(content: bytes, name: str) -> LoreFile:
+    """Return the lorebook in a file: a book of its own, or the one of a card; raise FileRefusedError."""
+    what = clean_line(name) or "The lorebook"
+    if len(content) > LARGEST_FILE:
+        raise FileRefusedError(f"{what} is larger than {LARGEST_FILE // 1024**2} MB.")
+    if content.startswith(SIGNATURE) or is_archive(content):
+        return _of_card(read_card(content, name).card, what)
+    document = parse_json(content, what)
+    if is_card(document.value):
+        return _of_card(read_card(content, name).card, what)
+    return LoreFile(what, read_lorebook(document, what))
+
+
+def _of_card(card: Card, what: str) -> LoreFile:
+    book = book_of(card, what)
+    if book is None:
+        raise FileRefusedError(f"{what} is a card without a lorebook.")
+    return LoreFile(what, book, card)
+
+
+def book_of(card: Card, what: str = "The card") -> Lorebook | None:
+    """Return the lorebook of a card, under the name of the card where it has none; None without one."""
+    path = card.book_path
+    if path is None:
+        return None
+    is_world = isinstance(card.document.get(*path, "entries"), dict)
+    format_ = LoreFormat.WORLD_INFO if is_world else LoreFormat.CHARACTER_BOOK
+    book = book_at(card.document, format_, path, what)
+    return book if book.name else replace(book, name=card.name)
+
+
+def with_book(card: Card, book: Lorebook) -> Card:
+    """Return the card with this book in place of its own; only what is different changes in its text.
+
+    The copy for version 2 that a picture holds gets the book without decorators.
+    """
+    before = book_of(card)
+    if before is not None and before.name == book.name:
+        # A name that the card gave to the book is no change of it.
+        book = replace(book, name=_own_name(card))
+    path = card.book_path or ("data", "character_book")
+    if before is not None and before.source is not None:
+        document = changed_in(before.source, book)
+    else:
+        document = card.document.with_value(path, _built(book))
+    if document == card.document:
+        return card
+    twin = card.twin
+    if twin is not None:
+        plain = tuple(replace(entry, content=strip_decorators(entry.content)) for entry in book.entries)
+        twin_path = Card(twin).book_path or ("data", "character_book")
+        twin = twin.with_value(twin_path, _built(replace(book, entries=plain)))
+    return Card(document, twin)
+
+
+def _own_name(card: Card) -> str:
+    name = card.document.get(*(card.book_path or ()), "name")
+    return clean_line(name) if isinstance(name, str) else ""
+
+
+def _built(book: Lorebook) -> object:
+    document: JsonDocument = write_lorebook(replace(book, source=None), LoreFormat.CHARACTER_BOOK)
+    return document.value

@@ -1,0 +1,1 @@
+"""`storyengine cast` and `storyengine lore`: character cards and lorebooks."""
