@@ -1,7 +1,6 @@
 """The lorebook within a card, and lorebooks in files of any kind.
 
-A book of a card is known to its character alone; who knows what is decided where books are scanned
-(design 13).
+A book of a card is known to its character alone; the caller sees to that (design 13).
 """
 
 from dataclasses import dataclass, replace

@@ -72,7 +72,7 @@ class LoreEntry:
     """Whether the secondary keys count."""
     logic: Logic = Logic.AND_ANY
     order: int = 100
-    """Higher goes first for the budget, and stands nearer to the end within one position."""
+    """Higher goes first for the budget, and is nearer to the end within one position."""
     position: Position = Position.BEFORE_CHARACTER
     depth: int = 4
     role: Role = Role.SYSTEM

@@ -55,7 +55,7 @@ def _agnai_key(key: str) -> str:
 def risu_entries(
     places: Sequence[tuple[str | int, Mapping[str, Any]]],
 ) -> Iterator[tuple[str | int, dict[str, Any], str]]:
-    """Yield place, fields and uid of each entry of Risu; folders are none, a child has another's text."""
+    """Yield place, fields and uid of each entry of Risu; without folders; a child has another's text."""
     texts = {str(raw.get("id")): text_of(raw.get("content")) or "" for _, raw in places if raw.get("id")}
     for place, raw in places:
         if raw.get("mode") == _FOLDER:

@@ -56,8 +56,8 @@ def read_key(
 ) -> Term | Expression | None:
     """Return how a key is looked for; None for a key that matches nothing.
 
-    `uses_regex` takes a key for an expression also without slashes; if it is none that can be read, it
-    matches nothing, while a key in slashes that is none is a plain text.
+    `uses_regex` takes a key for an expression also without slashes; an invalid one then matches nothing. A
+    key in slashes that is no valid expression is a plain text.
     """
     key = key.strip()
     if not key:

@@ -1,6 +1,6 @@
 """What an activation is asked with: the messages, the settings, and what was active before.
 
-The messages are those that the slot may know; who knows what is decided before (design 13).
+The messages are those that the slot may know: the caller chooses them (design 13).
 """
 
 import hashlib
