@@ -1,11 +1,13 @@
 """The texts of one scan and where keys are in them: messages, notes, fields of the card, texts of entries."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final
 
 from core.library.lore.activation.compiled import CompiledEntry, CompiledKey
-from core.library.lore.activation.keys import Expression, place_of
+from core.library.lore.activation.keys import SECONDS, Expression, place_of
 from core.library.lore.activation.scene import ScanSettings, Scene
 from core.library.lore.activation.term_index import SearchedText, TermIndex
 
@@ -127,9 +129,8 @@ class ScanBuffer:
             return self._find_anywhere(expression, entry, depth, with_recursion)
         parts = [*self._parts[:depth], *self._others(entry, depth)]
         for part in parts + (self._recursion if with_recursion else []):
-            began = self._begin()
-            is_found = part.text.matches(expression, began[1])
-            self._end(began[0])
+            with self._limited() as seconds:
+                is_found = part.text.matches(expression, seconds)
             if is_found:
                 return part.hit
         return None
@@ -144,9 +145,8 @@ class ScanBuffer:
         elif place in self._known.now:
             at = self._known.now[place]
         else:
-            began = self._begin()
-            at = place_of(expression, text, began[1])
-            self._end(began[0])
+            with self._limited() as seconds:
+                at = place_of(expression, text, seconds)
         self._known.now[place] = at
         if at is None:
             return None
@@ -169,10 +169,13 @@ class ScanBuffer:
             self._joined[key] = ("\n".join(pieces), starts)
         return self._joined[key]
 
-    def _begin(self) -> tuple[float, float]:
+    @contextmanager
+    def _limited(self) -> Iterator[float]:
+        """Yield the seconds that an expression may take, and count what it took; raise TimeoutError at 0."""
         if self._seconds <= 0:
             raise TimeoutError
-        return perf_counter(), min(self._seconds, 0.05)
-
-    def _end(self, began: float) -> None:
-        self._seconds -= perf_counter() - began
+        began = perf_counter()
+        try:
+            yield min(self._seconds, SECONDS)
+        finally:
+            self._seconds -= perf_counter() - began

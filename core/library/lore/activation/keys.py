@@ -114,7 +114,7 @@ def _size(pattern: str) -> int:
     return sum(map(sum, sizes))
 
 
-def place_of(expression: Expression, text: str, seconds: float = SECONDS) -> int | None:
+def place_of(expression: Expression, text: str, seconds: float) -> int | None:
     """Return where the expression first matches; None where it does not. Raises TimeoutError."""
     compiled = _compiled(expression)
     if compiled is None:
