@@ -1,0 +1,49 @@
+"""The report of an import says in short sentences what goes where, and what is long; nothing is cut."""
+
+from core.library.cards.card_file import read_card
+from core.library.cards.report import Place, placements, report
+from tests.core.library.cards.card_samples import V2, V3, packed, picture, t_ext, text_of
+
+
+def test_every_field_has_a_place() -> None:
+    placed = {one.field: one.place for one in placements(read_card(text_of(V3), "").card)}
+    assert placed == {
+        "name": Place.NAME,
+        "nickname": Place.NAME,
+        "description": Place.IDENTITY,
+        "personality": Place.IDENTITY,
+        "scenario": Place.CHAPTER,
+        "first_mes": Place.GREETINGS,
+        "alternate_greetings": Place.GREETINGS,
+        "group_only_greetings": Place.GREETINGS,
+        "mes_example": Place.MATERIAL,
+        "system_prompt": Place.RULES,
+        "post_history_instructions": Place.RULES,
+        "depth_prompt": Place.RULES,
+        "creator_notes": Place.KEPT,
+        "creator": Place.KEPT,
+        "character_version": Place.KEPT,
+        "tags": Place.KEPT,
+    }
+
+
+def test_the_report_is_short_and_says_where_things_go() -> None:
+    lines = report(read_card(text_of(V2), ""))
+    assert "Description and Personality → the identity." in lines
+    assert "Scenario → the chapter." in lines
+    assert "Lore, 1 entry → a lorebook that this character alone knows." in lines
+    assert len(lines) == 8
+
+
+def test_a_long_text_is_told_and_whole() -> None:
+    card = {**V2, "data": {**V2["data"], "description": "d" * 5_001, "creator_notes": "n" * 9_000}}
+    file = read_card(text_of(card), "")
+    long = [line for line in report(file) if "fit" in line]
+    assert long == ["Description has 5,001 characters, and 5,000 fit; nothing was cut, choose what goes."]
+    assert file.card.text("description") == "d" * 5_001
+
+
+def test_what_was_odd_in_the_file_comes_first() -> None:
+    other = {**V3, "data": {**V3["data"], "name": "New"}}
+    file = read_card(picture(t_ext("chara", packed(V2)), t_ext("ccv3", packed(other))), "")
+    assert "two copies that differ" in report(file)[0]
