@@ -37,6 +37,7 @@ from db.store import open_store
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.screens.models.settings_file import change_settings
 from storyengine_tui.textual_ext.terminal.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
+from tools.fuzz_library import check_card, check_lore
 from tools.fuzz_texts import (
     check_catalogue,
     check_correction,
@@ -272,6 +273,10 @@ TARGETS = (
     Target("kept-text", ".txt", check_kept_text),
     Target("catalogue", ".toml", check_catalogue),
     Target("listing", ".http", check_listing),
+    Target("cards", ".png", check_card),
+    Target("cards-json", ".json", check_card),
+    Target("charx", ".charx", check_card),
+    Target("lore", ".json", check_lore),
 )
 
 

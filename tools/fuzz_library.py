@@ -1,0 +1,91 @@
+"""What must hold of any file that is taken for a card or a lorebook."""
+
+import json
+from dataclasses import replace
+
+from core.domain.errors import StoryEngineError
+from core.library.card_lore import book_of, read_lore_file, with_book
+from core.library.cards.card import CardVersion
+from core.library.cards.card_file import CardFile, CardFormat, read_card
+from core.library.cards.report import report
+from core.library.cards.writing import write_card
+from core.library.json_document import parse_json
+from core.library.lore.activation.scanner import LoreScanner
+from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.book import Lorebook
+from core.library.lore.readers import read_lorebook
+from core.library.lore.writers import WRITTEN, write_lorebook
+from core.text.cleaning import clean
+from tools.fuzz_texts import require_sentence
+
+NEW_NAME = "A new name"
+
+
+def check_card(content: bytes) -> None:
+    """A card is read, and is the same in every format that it is written in; an edit of it holds."""
+    try:
+        file = read_card(content, "card")
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    assert all(clean(line) == line for line in report(file)), "a line of the report is not clean"
+    if file.format is CardFormat.JSON and content.lstrip()[:1] == b"{":
+        written = write_card(file, file.card, CardFormat.JSON).content
+        assert json.loads(written) == json.loads(file.card.document.text), "JSON changes by being written"
+    for format_ in CardFormat:
+        _check_written(file, format_)
+    for version in (CardVersion.V2, CardVersion.V3):
+        again = read_card(write_card(file, file.card, CardFormat.JSON, version).content, "card")
+        assert again.card.name == file.card.name, "another version has another name"
+    edited = file.card.with_field("name", NEW_NAME)
+    assert edited.name == NEW_NAME, "an edit of the name does not hold"
+    book = _book(file)
+    if book is not None:
+        assert with_book(file.card, book) == file.card, "a book that did not change changes its card"
+        _check_book(book)
+
+
+def _check_written(file: CardFile, format_: CardFormat) -> None:
+    try:
+        first = write_card(file, file.card, format_)
+        again = read_card(first.content, "card")
+    except StoryEngineError as error:
+        # What grows by being written twice may grow beyond the bounds.
+        require_sentence(error)
+        return
+    assert again.format is format_, "what was written is read as another format"
+    assert again.card.name == file.card.name, "what was written has another name"
+    assert write_card(again, again.card, format_).content == first.content, "written again it is not the same"
+
+
+def _book(file: CardFile) -> Lorebook | None:
+    try:
+        return book_of(file.card)
+    except StoryEngineError as error:
+        require_sentence(error)
+        return None
+
+
+def check_lore(content: bytes) -> None:
+    """A lorebook is read, written in every format, and scanned; or refused in a sentence."""
+    try:
+        book = read_lore_file(content, "lore").book
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    _check_book(book)
+
+
+def _check_book(book: Lorebook) -> None:
+    assert len({entry.uid for entry in book.entries}) == len(book.entries), "two entries of one name"
+    for format_ in WRITTEN:
+        document = write_lorebook(replace(book, source=None), format_)
+        again = read_lorebook(parse_json(document.text, "It"), "It")
+        assert len(again.entries) == len(book.entries), "an entry is lost"
+        assert write_lorebook(again, format_).text == document.text, "written again it is not the same"
+        write_lorebook(book, format_)
+    said = [Message(number, entry.content[:500]) for number, entry in enumerate(book.entries[:20], start=1)]
+    settings = ScanSettings(scan_depth=10, budget=2_000, is_recursive=True, min_activations=2)
+    activation = LoreScanner(len).activate([ScannedBook(book)], Scene(messages=said, seed="fuzz"), settings)
+    assert len(activation.outcomes) == len(book.entries), "an entry has no outcome"
+    assert all(one.sentence for one in activation.outcomes), "an outcome has no sentence"
