@@ -50,11 +50,12 @@ def write_card(
     """Return the card as a file; `file` is the one that it came in, with its picture and its other files.
 
     `version` counts for JSON alone: a PNG holds versions 2 and 3, a CHARX version 3. Without it JSON keeps
-    the version that the card has. `colour` is that of the plain picture of a card that has none.
+    the text that the card has. `colour` is that of the plain picture of a card that has none.
     """
     match format_:
         case CardFormat.JSON:
-            return WrittenCard(_encoded(in_version(card, version or card.version)))
+            document = card.document if version is None else in_version(card, version)
+            return WrittenCard(_encoded(document))
         case CardFormat.PNG:
             return _png(file, card, colour)
         case CardFormat.CHARX:
@@ -95,10 +96,9 @@ def _as_v2(card: Card) -> JsonDocument:
 
 
 def _with_spec(document: JsonDocument, spec: str, number: str) -> JsonDocument:
-    for key, value in (("spec", spec), ("spec_version", number)):
-        if document.get(key) != value:
-            document = document.with_value((key,), value)
-    return document
+    if document.get("spec") == spec:
+        return document
+    return document.with_values({("spec",): spec, ("spec_version",): number})
 
 
 def _with_data(document: JsonDocument) -> JsonDocument:
@@ -109,7 +109,7 @@ def _with_data(document: JsonDocument) -> JsonDocument:
     root = document.value
     data = dict(_EMPTY_V2)
     for field, names in ALIASES.items():
-        data[field] = next((root[name] for name in (field, *names) if isinstance(root.get(name), str)), "")
+        data[field] = next((root[name] for name in (field, *names) if root.get(name) is not None), "")
     for name in (*_EMPTY_V2, "character_book"):
         if name not in ALIASES and root.get(name) is not None:
             data[name] = root[name]
