@@ -56,9 +56,7 @@ def test_a_card_is_shown_with_its_report(here: Machine) -> None:
     assert "Scenario → the chapter." in shown.stdout
 
 
-def test_a_text_is_tried_and_every_entry_has_its_reason(
-    here: Machine, book: Path, text: Path
-) -> None:
+def test_a_text_is_tried_and_every_entry_has_its_reason(here: Machine, book: Path, text: Path) -> None:
     tried = here.call("lore", "test", book, "--text", text, "--budget", "100")
     assert tried.returncode == 0
     assert tried.stdout.splitlines() == [

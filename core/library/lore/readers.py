@@ -88,8 +88,12 @@ def _any_has(entries: list[Any], key: str) -> bool:
 
 def _places(root: Any, format_: LoreFormat) -> Iterator[tuple[str | int, Mapping[str, Any]]]:
     entries = root if format_ is LoreFormat.RISU else root.get("entries")
-    numbered = entries.items() if isinstance(entries, dict) else enumerate(entries or ())
+    numbered = entries.items() if isinstance(entries, dict) else enumerate(_listed(entries))
     return ((place, entry) for place, entry in numbered if isinstance(entry, dict))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _entries(places: Places, format_: LoreFormat) -> tuple[tuple[LoreEntry, ...], dict[str, str | int]]:

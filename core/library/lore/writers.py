@@ -86,7 +86,7 @@ def _without_and_with(
         raw = _raw(entry, source.format, {})
         if is_object:
             document = document.with_value((*entries, entry.uid), raw)
-        elif document.get(*entries) is None:
+        elif not isinstance(document.get(*entries), list):
             document = document.with_value(entries, [raw])
         else:
             document = document.with_item(entries, raw)

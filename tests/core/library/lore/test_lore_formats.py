@@ -176,6 +176,17 @@ def test_a_book_of_a_card_has_the_name_of_the_card_and_is_changed_within_it() ->
     assert book_of(again) == edited
 
 
+@pytest.mark.parametrize("entries", [5, None, "x", {}, []])
+def test_a_book_whose_entries_are_no_list_is_empty_and_takes_an_entry(entries: Any) -> None:
+    card = read_card(text_of({**V2, "data": {**V2["data"], "character_book": {"entries": entries}}}), "").card
+    book = book_of(card)
+    assert book is not None
+    assert book.entries == ()
+    added = book_of(with_book(card, replace(book, entries=(entry("1", "lamp"),))))
+    assert added is not None
+    assert [one.keys for one in added.entries] == [("lamp",)]
+
+
 def test_a_card_without_a_book_gets_one() -> None:
     card = read_card(text_of({**V2, "data": {**V2["data"], "character_book": None}}), "").card
     assert book_of(card) is None
