@@ -128,9 +128,10 @@ class ScanBuffer:
         if not expression.is_local:
             return self._find_anywhere(expression, entry, depth, with_recursion)
         parts = [*self._parts[:depth], *self._others(entry, depth)]
-        for part in parts + (self._recursion if with_recursion else []):
+        parts += self._recursion if with_recursion else []
+        for number, part in enumerate(parts, start=1):
             with self._limited() as seconds:
-                is_found = part.text.matches(expression, seconds)
+                is_found = part.text.matches(expression, seconds, is_last=number == len(parts))
             if is_found:
                 return part.hit
         return None

@@ -22,6 +22,7 @@ _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
 UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _UNSPACED = re.compile(UNSPACED)
+_LINE_END = re.compile(r"\\[snrvf]|\n")
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 _PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
 # What could match the mark between two messages, or tell the edge of a message from that of all.
@@ -39,16 +40,13 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A regular expression. `is_local` says that it can only match within one message."""
+    """A regular expression."""
 
     shown: str
     pattern: str
     flags: str
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it can match only within one message, so that messages can be looked at one by one."""
-        return "s" not in self.flags and _CROSSING.search(self.pattern) is None
+    is_local: bool = False
+    """Whether it can match only within one message, so that messages can be looked at one by one."""
 
 
 def read_key(
@@ -64,7 +62,7 @@ def read_key(
         return None
     expression = _slashed(key)
     if expression is None and uses_regex:
-        expression = Expression(key, key, "")
+        expression = Expression(key, key, "", _is_local(key, ""))
         return None if _compiled(expression) is None else expression
     if expression is not None and _compiled(expression) is not None:
         return expression
@@ -78,7 +76,15 @@ def _slashed(key: str) -> Expression | None:
     found = _SLASHED.match(key)
     if found is None or _BARE_SLASH.search(found.group(1)):
         return None
-    return Expression(key, found.group(1).replace("\\/", "/"), found.group(2))
+    pattern = found.group(1).replace("\\/", "/")
+    return Expression(key, pattern, found.group(2), _is_local(pattern, found.group(2)))
+
+
+def _is_local(pattern: str, flags: str) -> bool:
+    """Whether an expression cannot match the line end and the mark between two messages."""
+    if "s" in flags or _CROSSING.search(pattern) is not None:
+        return False
+    return not ("." in pattern and _LINE_END.search(pattern) is not None)
 
 
 @lru_cache(maxsize=4_096)

@@ -30,14 +30,18 @@ class SearchedText:
         self.lowered = raw.lower()
         self.hits: set[int] = set()
         self.found_up_to = 0
-        self._expressions: dict[Expression, bool] = {}
+        self._expressions: dict[tuple[Expression, bool], bool] = {}
 
-    def matches(self, expression: Expression, seconds: float) -> bool:
-        """Whether an expression that cannot reach beyond a message matches it; raise TimeoutError."""
-        known = self._expressions.get(expression)
+    def matches(self, expression: Expression, seconds: float, *, is_last: bool) -> bool:
+        """Whether an expression that cannot reach beyond a message matches it; raise TimeoutError.
+
+        Behind each text but the last there is a line end.
+        """
+        known = self._expressions.get((expression, is_last))
         if known is None:
-            known = place_of(expression, f"\x01{self.raw}\n", seconds) is not None
-            self._expressions[expression] = known
+            text = f"\x01{self.raw}" if is_last else f"\x01{self.raw}\n"
+            known = place_of(expression, text, seconds) is not None
+            self._expressions[expression, is_last] = known
         return known
 
 
