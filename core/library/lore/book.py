@@ -9,6 +9,9 @@ from core.library.json_document import JsonDocument, Path
 MOST_ENTRIES: Final = 50_000
 MOST_KEYS: Final = 1_000
 """Keys of one entry."""
+MOST_KEYS_OF_BOOK: Final = 200_000
+MOST_EXPRESSIONS: Final = 20_000
+"""Regular expressions of one book."""
 GREATEST_DEPTH: Final = 1_000
 """Messages that are scanned at most."""
 

@@ -6,6 +6,8 @@ from typing import Any, Final
 from core.library.json_document import JsonDocument, Path
 from core.library.lore.book import (
     MOST_ENTRIES,
+    MOST_EXPRESSIONS,
+    MOST_KEYS_OF_BOOK,
     Lorebook,
     LoreEntry,
     LoreFormat,
@@ -47,6 +49,7 @@ def book_at(document: JsonDocument, format_: LoreFormat, path: Path, what: str) 
     if len(places) > MOST_ENTRIES:
         raise FileRefusedError(f"{what} has more than {MOST_ENTRIES:,} entries of lore.")
     entries, kept = _entries(places, format_)
+    _check_keys(entries, what)
     said = root if isinstance(root, dict) else document.value
     return Lorebook(
         name=clean_line(text_of(said.get("name")) or ""),
@@ -90,6 +93,15 @@ def _places(root: Any, format_: LoreFormat) -> Iterator[tuple[str | int, Mapping
     entries = root if format_ is LoreFormat.RISU else root.get("entries")
     numbered = entries.items() if isinstance(entries, dict) else enumerate(_listed(entries))
     return ((place, entry) for place, entry in numbered if isinstance(entry, dict))
+
+
+def _check_keys(entries: tuple[LoreEntry, ...], what: str) -> None:
+    """Raise FileRefusedError for more keys than can be looked for."""
+    if sum(len(entry.keys) + len(entry.secondary) for entry in entries) > MOST_KEYS_OF_BOOK:
+        raise FileRefusedError(f"{what} has more than {MOST_KEYS_OF_BOOK:,} keys of lore.")
+    expressions = (key for entry in entries for key in entry.keys if entry.uses_regex or key[:1] == "/")
+    if sum(1 for _ in expressions) > MOST_EXPRESSIONS:
+        raise FileRefusedError(f"{what} has more than {MOST_EXPRESSIONS:,} expressions as keys of lore.")
 
 
 def _listed(value: Any) -> list[Any]:

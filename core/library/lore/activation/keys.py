@@ -6,8 +6,7 @@ boundaries, so in them every place is one, as there.
 """
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import regex
@@ -22,6 +21,7 @@ _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
 UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _UNSPACED = re.compile(UNSPACED)
+_LITERAL = re.compile(r"[^\\^$.|?*+()\[\]{}\x00-\x1f]+\Z")
 _LINE_END = re.compile(r"\\[snrvf]|\n")
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 _PARTS = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|\{\d+(?:,\d*)?\}|.", re.DOTALL)
@@ -45,8 +45,9 @@ class Expression:
     shown: str
     pattern: str
     flags: str
-    is_local: bool = False
+    is_local: bool
     """Whether it can match only within one message, so that messages can be looked at one by one."""
+    compiled: Any = field(compare=False, repr=False)
 
 
 def read_key(
@@ -55,29 +56,31 @@ def read_key(
     """Return how a key is looked for; None for a key that matches nothing.
 
     `uses_regex` takes a key for an expression also without slashes; an invalid one then matches nothing. A
-    key in slashes that is no valid expression is a plain text.
+    key in slashes that is no valid expression is a plain text, and an expression that is a plain text is
+    looked for as one.
     """
     key = key.strip()
     if not key:
         return None
-    expression = _slashed(key)
-    if expression is None and uses_regex:
-        expression = Expression(key, key, "", _is_local(key, ""))
-        return None if _compiled(expression) is None else expression
-    if expression is not None and _compiled(expression) is not None:
-        return expression
+    parts = _slashed(key) or ((key, "") if uses_regex else None)
+    if parts is not None and _LITERAL.match(parts[0]) and not (parts[1].strip("gimsuy")):
+        ignores_case = "i" in parts[1]
+        return Term(parts[0].lower() if ignores_case else parts[0], not ignores_case, False)
+    compiled = None if parts is None else _compiled(*parts)
+    if parts is not None and compiled is not None:
+        return Expression(key, *parts, _is_local(*parts), compiled)
     if uses_regex:
         return None
     text = key if is_case_sensitive else key.lower()
     return Term(text, is_case_sensitive, is_whole_word and len(text.split()) == 1)
 
 
-def _slashed(key: str) -> Expression | None:
+def _slashed(key: str) -> tuple[str, str] | None:
+    """Return the pattern and the flags of a key that is an expression by its form."""
     found = _SLASHED.match(key)
     if found is None or _BARE_SLASH.search(found.group(1)):
         return None
-    pattern = found.group(1).replace("\\/", "/")
-    return Expression(key, pattern, found.group(2), _is_local(pattern, found.group(2)))
+    return found.group(1).replace("\\/", "/"), found.group(2)
 
 
 def _is_local(pattern: str, flags: str) -> bool:
@@ -87,18 +90,16 @@ def _is_local(pattern: str, flags: str) -> bool:
     return not ("." in pattern and _LINE_END.search(pattern) is not None)
 
 
-@lru_cache(maxsize=4_096)
-def _compiled(expression: Expression) -> Any:
-    """Return the expression made ready; None when it cannot be read."""
-    if len(expression.pattern) > LONGEST_PATTERN or _size(expression.pattern) > LARGEST_PATTERN:
+def _compiled(pattern: str, flags: str) -> Any:
+    """Return the expression made ready; None when it cannot be read, or is made to fill the memory."""
+    if len(pattern) > LONGEST_PATTERN or _size(pattern) > LARGEST_PATTERN:
         return None
-    flags = 0
-    for flag in expression.flags:
-        flags |= _FLAGS.get(flag, 0)
-    # JavaScript has a class of everything.
-    pattern = expression.pattern.replace("[^]", "[\\s\\S]")
+    number = 0
+    for flag in flags:
+        number |= _FLAGS.get(flag, 0)
     try:
-        return regex.compile(pattern, flags)
+        # JavaScript has a class of everything. Each compiled expression is kept where it is used.
+        return regex.compile(pattern.replace("[^]", "[\\s\\S]"), number, cache_pattern=False)
     except (regex.error, ValueError, OverflowError, RecursionError, MemoryError, IndexError, KeyError):
         return None
 
@@ -122,10 +123,7 @@ def _size(pattern: str) -> int:
 
 def place_of(expression: Expression, text: str, seconds: float) -> int | None:
     """Return where the expression first matches; None where it does not. Raises TimeoutError."""
-    compiled = _compiled(expression)
-    if compiled is None:
-        return None
-    found = compiled.search(text, timeout=seconds)
+    found = expression.compiled.search(text, timeout=seconds)
     return None if found is None else int(found.start())
 
 

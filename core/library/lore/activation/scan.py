@@ -77,13 +77,13 @@ class Scan:
         levels = self._levels
         self._rules.state, self._rules.level = State.FIRST, levels.pop(0) if levels else 0
         for number in range(1, MOST_PASSES + 1):
-            fed = self._pass()
-            after = self._after(fed, number)
+            new = self._pass()
+            after = self._after(new)
             if after is _Next.END and levels and not self._budget.is_used_up:
                 after, self._rules.level = _Next.RECURSION, levels.pop(0)
             if after is _Next.END or number == settings.max_recursion_steps:
                 return
-            self._feed(fed)
+            self._feed(new)
             self._rules.state = State.RECURSION if after is _Next.RECURSION else State.MORE_MESSAGES
 
     def _open_for(self, terms: Iterable[int]) -> None:
@@ -177,7 +177,7 @@ class Scan:
         compiled = self._entries[rank]
         return compiled.is_recursive and not compiled.entry.prevents_recursion
 
-    def _after(self, new: list[int], number: int) -> _Next:
+    def _after(self, new: list[int]) -> _Next:
         settings = self._settings
         if self._budget.is_used_up:
             return _Next.END

@@ -180,6 +180,15 @@ EXPRESSIONS = (
     Case("a dot takes the mark behind it", ST, [entry("1", r"/new\s.old/")], ["old", "new"], {"1"}),
     Case("JavaScript's class of everything", ST, [entry("1", r"/a[^]b/")], ["a\nb"], {"1"}),
     Case("named groups as in JavaScript", ST, [entry("1", r"/(?<x>lamp)/")], LAMP, {"1"}),
+    Case(
+        "an expression that is plain text ignores the switch of words",
+        ST,
+        [entry("1", "/amp/i", whole_words=True)],
+        ["LAMP"],
+        {"1"},
+    ),
+    Case("a slash in such an expression", ST, [entry("1", r"/and\/or/")], ["this and/or that"], {"1"}),
+    Case("use_regex with plain text minds case", V3, [entry("1", "LAMP", uses_regex=True)], LAMP, set()),
     Case("use_regex needs no slashes", V3, [entry("1", "l.mp", uses_regex=True)], LAMP, {"1"}),
     Case("use_regex with slashes and flags", V3, [entry("1", "/L.MP/i", uses_regex=True)], LAMP, {"1"}),
     Case(

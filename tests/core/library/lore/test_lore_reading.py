@@ -190,10 +190,18 @@ def test_a_file_without_a_book_is_refused_in_one_sentence(content: bytes) -> Non
     assert refused.value.message.endswith(".")
 
 
-def test_too_many_entries_are_refused() -> None:
-    many = b'{"entries":[' + b",".join([b'{"keys":[]}'] * 50_001) + b"]}"
-    with pytest.raises(FileRefusedError, match="more than 50,000 entries"):
-        read_lore_file(many, "x")
+@pytest.mark.parametrize(
+    ("entry", "count", "sentence"),
+    [
+        (b'{"keys":[]}', 50_001, "more than 50,000 entries"),
+        (b'{"keys":["a"' + b',"b"' * 999 + b"]}", 201, "more than 200,000 keys"),
+        (b'{"keys":["/a/"]}', 20_001, "more than 20,000 expressions"),
+        (b'{"use_regex":true,"keys":["a"' + b',"b"' * 999 + b"]}", 21, "more than 20,000 expressions"),
+    ],
+)
+def test_too_much_is_refused(entry: bytes, count: int, sentence: str) -> None:
+    with pytest.raises(FileRefusedError, match=sentence):
+        read_lore_file(b'{"entries":[' + b",".join([entry] * count) + b"]}", "x")
 
 
 @pytest.mark.parametrize("value", [None, True, "x", -5, 1e308, 10**30, [], {}, "1e999", [None, {"a": 1}]])
