@@ -181,10 +181,16 @@ def is_card(value: object) -> bool:
         return False
     if _text(value.get("spec")).startswith("chara_card_"):
         return True
-    data = value.get("data")
-    if isinstance(data, dict) and "first_mes" in data:
-        return True
-    return any(name in value for name in _PERSONS) or {"name", "description", "personality"} <= value.keys()
+    return _is_person(value) or _is_person(value.get("data"))
+
+
+def _is_person(value: object) -> bool:
+    """Whether an object has the fields of a character."""
+    if not isinstance(value, dict):
+        return False
+    return any(name in value for name in _PERSONS) or (
+        "name" in value and any(name in value for name in ("personality", "scenario", "mes_example"))
+    )
 
 
 def card_of(document: JsonDocument, what: str) -> Card:
@@ -201,7 +207,7 @@ def version_of(value: Mapping[str, Any]) -> CardVersion:
     spec = _text(value.get("spec"))
     if spec == V2_SPEC:
         return CardVersion.V2
-    if spec.startswith("chara_card_") or "first_mes" in value["data"]:
+    if spec.startswith("chara_card_") or _is_person(value["data"]):
         return CardVersion.V3
     return CardVersion.V1
 

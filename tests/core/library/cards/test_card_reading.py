@@ -9,6 +9,8 @@ import pytest
 from core.library.cards.card import CardVersion, DepthPrompt
 from core.library.cards.card_file import CardFormat, read_card
 from core.library.cards.png import written
+from core.library.cards.writing import write_card
+from core.library.refusal import FileRefusedError
 from tests.core.library.cards.card_samples import (
     V1,
     V2,
@@ -171,6 +173,34 @@ def test_a_book_that_is_null_is_none_and_one_at_the_wrong_level_is_found() -> No
     file = read_card(text_of({**without, "character_book": book}), "")
     assert file.card.book_path == ("character_book",)
     assert file.notes == ("The lorebook of the card is not where it should be; it was read all the same.",)
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        {"name": "Kara", "personality": "dry"},
+        {"name": "Kara", "first_mes": ""},
+        {"char_name": "Kara"},
+        {"data": {"name": "Kara", "scenario": ""}},
+        {"spec": "chara_card_v2", "name": "Kara"},
+        {"spec": "chara_card_v2", "data": {}, "name": "Kara"},
+        {"spec": "chara_card_v3", "spec_version": 3.0, "data": {"name": "Kara"}},
+    ],
+    ids=str,
+)
+def test_cards_that_lack_fields_are_read_and_written(card: dict[str, Any]) -> None:
+    file = read_card(text_of(card), "")
+    assert file.card.name == "Kara"
+    for format_ in CardFormat:
+        assert read_card(write_card(file, file.card, format_).content, "").card.name == "Kara"
+
+
+@pytest.mark.parametrize(
+    "value", [{"name": "package", "description": "a program"}, {"data": 5}, {"spec": "other"}]
+)
+def test_what_only_has_a_name_is_no_card(value: dict[str, Any]) -> None:
+    with pytest.raises(FileRefusedError, match=r"holds no character card\.$"):
+        read_card(text_of(value), "It")
 
 
 def test_without_a_spec_the_fields_decide_and_data_goes_before_the_root() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.library.lore.book import LoreEntry
+from core.library.lore.book import Logic, LoreEntry
 from tests.core.library.lore.activation_case import OURS, ST, V2, V3, Case, entry
 
 LAMP = ["The lamp is lit."]
@@ -241,6 +241,36 @@ GROUPS = (
             entry("1", "lamp", group_weight=10**9, **GROUP),
             entry("2", "lamp", secondary=("lit",), group_weight=0, **GROUP),
         ],
+        LAMP,
+        {"2"},
+        {"group_scoring": True},
+    ),
+    Case(
+        "by score: AND ALL counts its secondary keys",
+        ST,
+        [
+            entry("1", "lamp", group_weight=10**9, **GROUP),
+            entry("2", "lamp", secondary=("lit", "the"), logic=Logic.AND_ALL, group_weight=0, **GROUP),
+        ],
+        LAMP,
+        {"2"},
+        {"group_scoring": True},
+    ),
+    Case(
+        "by score: other logics count primary keys alone",
+        ST,
+        [
+            entry("1", "lamp", "is", group_weight=0, **GROUP),
+            entry("2", "lamp", secondary=("lit", "no"), logic=Logic.NOT_ALL, group_weight=10**9, **GROUP),
+        ],
+        LAMP,
+        {"1"},
+        {"group_scoring": True},
+    ),
+    Case(
+        "by score: equal scores leave it to the weight",
+        ST,
+        [entry("1", "lamp", group_weight=0, **GROUP), entry("2", "lit", **GROUP)],
         LAMP,
         {"2"},
         {"group_scoring": True},

@@ -15,7 +15,7 @@ from core.library.lore.activation.keys import Term, is_in, read_key
 from core.library.lore.activation.result import Reason
 from core.library.lore.activation.scan import MOST_PASSES
 from core.library.lore.activation.scanner import LoreScanner
-from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene, budget_of
 from core.library.lore.book import Lorebook, Position, Role
 from core.library.lore.decorators import NO_DECORATORS, Decorators
 from core.library.macros import MacroNames
@@ -193,6 +193,14 @@ def test_an_expression_that_is_made_to_harm_is_taken_for_a_text(key: str) -> Non
     began = perf_counter()
     assert not activated(Case("", "", [entry("1", key)], ["aaaa"], set())).active
     assert perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("context", "percent", "most", "budget"),
+    [(4_096, 25, 0, 1_024), (10, 25, 0, 3), (4_096, 25, 500, 500), (400, 25, 500, 100), (1, 1, 0, 1)],
+)
+def test_a_budget_is_a_share_of_the_context(context: int, percent: float, most: int, budget: int) -> None:
+    assert budget_of(context, percent, most) == budget
 
 
 def test_a_long_chain_of_recursion_ends() -> None:
