@@ -71,7 +71,12 @@ def test_a_result_names_the_key_the_message_and_the_entry_whose_text_has_it() ->
     case = Case(
         "why",
         "ours",
-        [entry("1", "lamp", content="by the harbour"), entry("2", "harbour"), entry("3", "/L.T/i")],
+        [
+            entry("1", "lamp", content="by the harbour"),
+            entry("2", "harbour"),
+            entry("3", "/L.T/i"),
+            entry("4", r"/\x01lit/"),
+        ],
         ["lit", "a lamp"],
         set(),
         {"is_recursive": True},
@@ -82,6 +87,7 @@ def test_a_result_names_the_key_the_message_and_the_entry_whose_text_has_it() ->
         "1": ("lamp", 2, "", "“lamp” is in message 2."),
         "2": ("harbour", None, "1", "“harbour” is in the text of entry 1."),
         "3": ("/L.T/i", 1, "", "“/L.T/i” is in message 1."),
+        "4": (r"/\x01lit/", 1, "", r"“/\x01lit/” is in message 1."),
     }
 
 
