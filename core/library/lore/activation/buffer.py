@@ -129,9 +129,13 @@ class ScanBuffer:
             return self._find_anywhere(expression, entry, depth, with_recursion)
         parts = [*self._parts[:depth], *self._others(entry, depth)]
         parts += self._recursion if with_recursion else []
+        count = len(parts)
         for number, part in enumerate(parts, start=1):
-            with self._limited() as seconds:
-                is_found = part.text.matches(expression, seconds, is_last=number == len(parts))
+            is_last = number == count
+            is_found = part.text.expressions[is_last].get(expression.shown)
+            if is_found is None:
+                with self._limited() as seconds:
+                    is_found = part.text.matches(expression, seconds, is_last=is_last)
             if is_found:
                 return part.hit
         return None

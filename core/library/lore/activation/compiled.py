@@ -58,20 +58,12 @@ class CompiledEntry:
     from_start: int | None
     """The depth from the oldest message on, for an entry that is placed from there."""
 
-    @property
-    def is_always_considered(self) -> bool:
-        """Whether it can be activated without one of its terms in a text."""
-        flags = self.decorators.flags
-        return (
-            self.entry.is_constant
-            or "activate" in flags
-            or any(key.expression is not None for key in self.keys)
-        )
-
-    @property
-    def is_dropped_first(self) -> bool:
-        """Whether it goes last for the budget."""
-        return "ignore_on_max_context" in self.decorators.flags
+    is_always_considered: bool
+    """Whether it can be activated without one of its terms in a text."""
+    is_dropped_first: bool
+    """Whether it goes last for the budget."""
+    terms: tuple[int, ...]
+    """The terms of its keys and secondary keys."""
 
 
 class Compiler:
@@ -114,14 +106,16 @@ class Compiler:
             is_recursive = self._settings.is_recursive
         has_secondary = entry.is_selective and not entry.uses_regex
         excluded = () if entry.uses_regex else decorators.keys("exclude_keys")
+        keys = self._keys(entry.keys, entry)
+        secondary = self._keys(entry.secondary, entry) if has_secondary else ()
         return CompiledEntry(
             entry=entry,
             source=source,
             book=book,
             decorators=decorators,
             text=text,
-            keys=self._keys(entry.keys, entry),
-            secondary=self._keys(entry.secondary, entry) if has_secondary else (),
+            keys=keys,
+            secondary=secondary,
             additional=tuple(self._keys(line, entry) for line in decorators.lists.get("additional_keys", ())),
             excluded=self._keys(excluded, entry),
             excluded_together=self._keys(decorators.keys("exclude_keys_all"), entry),
@@ -129,6 +123,11 @@ class Compiler:
             is_recursive=is_recursive or "recursive" in decorators.flags,
             fields=tuple(name for name, attribute in FIELDS if getattr(entry, attribute)),
             from_start=decorators.numbers.get("reverse_depth"),
+            is_always_considered=entry.is_constant
+            or "activate" in decorators.flags
+            or any(key.expression is not None for key in keys),
+            is_dropped_first="ignore_on_max_context" in decorators.flags,
+            terms=tuple(key.term for key in (*keys, *secondary) if key.term is not None),
         )
 
     def _keys(self, keys: Iterable[str], entry: LoreEntry) -> tuple[CompiledKey, ...]:

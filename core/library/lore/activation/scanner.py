@@ -117,9 +117,8 @@ def _prepared(compiler: Compiler, books: Sequence[ScannedBook], settings: ScanSe
     entries = ranked(compiler.compiled(books), settings.strategy)
     users: dict[int, list[int]] = {}
     for rank, entry in enumerate(entries):
-        for key in (*entry.keys, *entry.secondary):
-            if key.term is not None:
-                users.setdefault(key.term, []).append(rank)
+        for term in entry.terms:
+            users.setdefault(term, []).append(rank)
     return Prepared(
         entries,
         users,

@@ -21,28 +21,29 @@ _FEW_NEW: Final = 64
 
 
 class SearchedText:
-    """A text and what was found in it. `hits` are the numbers of its terms."""
+    """A text and what was found in it.
 
-    __slots__ = ("_expressions", "found_up_to", "hits", "lowered", "raw")
+    `hits` are the numbers of its terms; `expressions` has what `matches` found, by whether the text is the
+    last one and by the expression as its author wrote it.
+    """
+
+    __slots__ = ("expressions", "found_up_to", "hits", "lowered", "raw")
 
     def __init__(self, raw: str) -> None:
         self.raw = raw
         self.lowered = raw.lower()
         self.hits: set[int] = set()
         self.found_up_to = 0
-        self._expressions: dict[tuple[Expression, bool], bool] = {}
+        self.expressions: tuple[dict[str, bool], dict[str, bool]] = ({}, {})
 
     def matches(self, expression: Expression, seconds: float, *, is_last: bool) -> bool:
         """Whether an expression that cannot reach beyond a message matches it; raise TimeoutError.
 
         Behind each text but the last there is a line end.
         """
-        known = self._expressions.get((expression, is_last))
-        if known is None:
-            text = f"\x01{self.raw}" if is_last else f"\x01{self.raw}\n"
-            known = place_of(expression, text, seconds) is not None
-            self._expressions[expression, is_last] = known
-        return known
+        text = f"\x01{self.raw}" if is_last else f"\x01{self.raw}\n"
+        found = self.expressions[is_last][expression.shown] = place_of(expression, text, seconds) is not None
+        return found
 
 
 class TermIndex:
