@@ -105,7 +105,7 @@ class ScanBuffer:
     def find(self, key: CompiledKey, entry: CompiledEntry, depth: int, *, with_recursion: bool) -> Hit | None:
         """Return where a key of an entry is; raise TimeoutError for an expression that takes too long."""
         if key.expression is not None:
-            return self._find_expression(key.expression, entry, depth, with_recursion)
+            return self._find_expression(key.expression, key.term, entry, depth, with_recursion)
         if key.term is None:
             return None
         at = self._term_at.get(key.term)
@@ -123,14 +123,23 @@ class ScanBuffer:
         return [*self._notes, *named]
 
     def _find_expression(
-        self, expression: Expression, entry: CompiledEntry, depth: int, with_recursion: bool
+        self,
+        expression: Expression,
+        term: int | None,
+        entry: CompiledEntry,
+        depth: int,
+        with_recursion: bool,
     ) -> Hit | None:
-        if not expression.is_local:
-            return self._find_anywhere(expression, entry, depth, with_recursion)
         parts = [*self._parts[:depth], *self._others(entry, depth)]
         parts += self._recursion if with_recursion else []
+        if term is not None and not any(term in part.text.hits for part in parts):
+            return None
+        if not expression.is_local:
+            return self._find_anywhere(expression, entry, depth, with_recursion)
         count = len(parts)
         for number, part in enumerate(parts, start=1):
+            if term is not None and term not in part.text.hits:
+                continue
             is_last = number == count
             is_found = part.text.expressions[is_last].get(expression.shown)
             if is_found is None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from core.library.lore.activation.keys import Expression, Term, read_key
+from core.library.lore.activation.keys import Expression, needed_term, read_key
 from core.library.lore.activation.scene import Origin, ScannedBook, ScanSettings, Strategy
 from core.library.lore.activation.term_index import TermIndex
 from core.library.lore.book import LoreEntry, Position, Role
@@ -29,7 +29,10 @@ _ORIGINS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CompiledKey:
-    """A key as its author wrote it, and the number of its term or its expression; neither matches nothing."""
+    """A key as its author wrote it, and the number of its term or its expression; neither matches nothing.
+
+    With both, the expression matches only where the term is.
+    """
 
     shown: str
     term: int | None
@@ -125,7 +128,7 @@ class Compiler:
             from_start=decorators.numbers.get("reverse_depth"),
             is_always_considered=entry.is_constant
             or "activate" in decorators.flags
-            or any(key.expression is not None for key in keys),
+            or any(key.term is None and key.expression is not None for key in keys),
             is_dropped_first="ignore_on_max_context" in decorators.flags,
             terms=tuple(key.term for key in (*keys, *secondary) if key.term is not None),
         )
@@ -144,7 +147,8 @@ class Compiler:
                 else is_case_sensitive,
                 is_whole_word=self._settings.whole_words if is_whole_word is None else is_whole_word,
             )
-            term = self._index.number_of(read) if isinstance(read, Term) else None
+            needed = needed_term(read) if isinstance(read, Expression) else read
+            term = None if needed is None else self._index.number_of(needed)
             found.append(CompiledKey(shown.strip(), term, read if isinstance(read, Expression) else None))
         return tuple(found)
 

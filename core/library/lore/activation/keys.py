@@ -21,6 +21,10 @@ _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
 UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _UNSPACED = re.compile(UNSPACED)
+# Choices, groups, classes; escapes that take what follows them; counts that are none of JavaScript.
+_UNCERTAIN = re.compile(r"[|(\[]|\\[xucpPNkgQELXR0-9]|\{(?!\d+(?:,\d*)?\})")
+LEAST_NEEDED: Final = 3
+"""Letters of a text that is looked for before an expression is tried."""
 _LITERAL = re.compile(r"[^\\^$.|?*+()\[\]{}\x00-\x1f]+\Z")
 _LINE_END = re.compile(r"\\[snrvf]|\n")
 _FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
@@ -102,6 +106,30 @@ def _compiled(pattern: str, flags: str) -> Any:
         return regex.compile(pattern.replace("[^]", "[\\s\\S]"), number, cache_pattern=False)
     except (regex.error, ValueError, OverflowError, RecursionError, MemoryError, IndexError, KeyError):
         return None
+
+
+def needed_term(expression: Expression) -> Term | None:
+    """Return a plain text that is in every match of an expression, so that others need not be tried.
+
+    None where none is certain: only expressions without choices, groups and classes are looked at.
+    """
+    if _UNCERTAIN.search(expression.pattern) is not None:
+        return None
+    runs = [""]
+    parts = _PARTS.findall(expression.pattern)
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        is_letter = len(part) == 1 and part.isascii() and (part.isalnum() or part in " -'_")
+        if not is_letter or following[:1] in ("?", "*", "{"):
+            runs.append("")
+            continue
+        runs[-1] += part
+        if following == "+":
+            runs.append("")
+    best = max(runs, key=len)
+    if len(best) < LEAST_NEEDED:
+        return None
+    ignores_case = "i" in expression.flags
+    return Term(best.lower() if ignores_case else best, not ignores_case, False)
 
 
 def _size(pattern: str) -> int:

@@ -166,11 +166,12 @@ class Scan:
 
     def _text(self, rank: int, *, shows_hidden: bool = False) -> str:
         compiled = self._entries[rank]
+        if rank in self._texts and not shows_hidden:
+            return self._texts[rank]
         draws = Draws("\x1f".join((self._seed[0], compiled.book.label, compiled.entry.uid)), self._seed[1])
         if shows_hidden:
             return expand(compiled.text, self._scene.names, draws, shows_hidden=True)
-        if rank not in self._texts:
-            self._texts[rank] = expand(compiled.text, self._scene.names, draws)
+        self._texts[rank] = expand(compiled.text, self._scene.names, draws)
         return self._texts[rank]
 
     def _feeds(self, rank: int) -> bool:
