@@ -21,7 +21,7 @@ _SLASHED = re.compile(r"/(.+?)/([gimsuy]*)\Z", re.DOTALL)
 _BARE_SLASH = re.compile(r"(?:^|[^\\])/")
 UNSPACED: Final = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _UNSPACED = re.compile(UNSPACED)
-# Choices, groups, classes; escapes that take what follows them; counts that are none of JavaScript.
+# Choices, groups, classes; escapes that consume what follows them; counts that JavaScript does not have.
 _UNCERTAIN = re.compile(r"[|(\[]|\\[xucpPNkgQELXR0-9]|\{(?!\d+(?:,\d*)?\})")
 LEAST_NEEDED: Final = 3
 """Letters of a text that is looked for before an expression is tried."""
