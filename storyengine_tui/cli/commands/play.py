@@ -14,8 +14,10 @@ from core.config.settings import ProviderName
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session import title_from
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
+from core.engine.scene.commands import notation_of
 from core.engine.script_branches import ScriptBranches
 from core.engine.script_player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
@@ -125,9 +127,9 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> N
     async for notification in listener:
         match notification:
             case EventsAppended(events):
-                words = sum(word_count(event.text) for event in events[1:])
-                repeated = f"; it repeats {repeats}" if (repeats := events[-1].repeats) else ""
-                reporter.say(f"{events[0].prompt_index}) stored, {words} words in reply{repeated}")
+                for event in events:
+                    if event.role is not Role.USER:
+                        reporter.say(_told(event))
             case CanonChanged(first):
                 reporter.say(f"{first}) taken back, or played in another take")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
@@ -140,6 +142,19 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> N
                 outage.end()
             case CallStarted(left_out=left_out) if left_out:
                 reporter.say("Left out of the input: " + "; ".join(left_out))
+
+
+def _told(event: Event) -> str:
+    """Return one line about a reply, or a line of the GM, that was stored."""
+    if notation_of(event):
+        return event.text
+    if event.reveals is not None:
+        return f"Secret {event.reveals} revealed"
+    words = word_count(event.text)
+    if event.role is Role.SYSTEM:
+        return f"Line stored, {words} words"
+    repeated = f"; it repeats {event.repeats}" if event.repeats else ""
+    return f"{event.prompt_index}) stored, {words} words in reply{repeated}"
 
 
 async def _write(session: SessionHandle, out: Path) -> Path:
