@@ -1,8 +1,10 @@
 """Chapter scripts in which not everyone knows everything: played, stopped anywhere, and played on."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from core.domain.story.event import Role
 from core.engine.script_branches import ScriptBranches
 from core.engine.script_player import ScriptMismatchError, ScriptPlayer
 from core.engine.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScript, parse_chapter_script
+from core.exchange.chapter_script import ChapterScript, load_chapter_script, parse_chapter_script
 from core.providers.base import ModelRequest
 from db.store import PostgresStore
 from tests.engine.windows import Recorder, engine_on, window
@@ -220,28 +222,71 @@ line = "The lamp is lit again."
 )
 
 
+async def play_lines(store: PostgresStore, made: ChapterScript, model: Recorder | None = None) -> SessionId:
+    """Play a script with its branches; return the session of the last one."""
+    engine = engine_on(store)
+    branches = ScriptBranches(engine, made)
+    at, session_id = await branches.furthest((await engine.find_or_create(made.key))[0])
+    while True:
+        is_last = at + 1 == len(branches.lines)
+        async with window(store, model, session_id) as session:
+            session.scene.draw = Dice()
+            await ScriptPlayer(session, branches.lines[at], lambda _: None, is_last=is_last).play()
+        if is_last:
+            return session_id
+        at += 1
+        session_id = await branches.branch(at, session_id)
+
+
 async def test_a_branch_has_the_lines_after_its_prompt_and_those_who_were_present_then(
     store: PostgresStore,
 ) -> None:
     for _ in range(2):  # the second time nothing is left to do
-        engine, made = engine_on(store), script(BRANCHING)
-        branches = ScriptBranches(engine, made)
-        at, session_id = await branches.furthest((await engine.find_or_create(made.key))[0])
-        while True:
-            async with window(store, session_id=session_id) as session:
-                session.scene.draw = Dice()
-                is_last = at + 1 == len(branches.lines)
-                await ScriptPlayer(session, branches.lines[at], lambda _: None, is_last=is_last).play()
-            if is_last:
-                break
-            at += 1
-            session_id = await branches.branch(at, session_id)
+        session_id = await play_lines(store, script(BRANCHING))
         assert shown(await store.canon(session_id)) == [
             *PLAYED[:5],
             ((2, 3), "The lamp is lit again.", EVERYONE),
             ((3, 0), "You are alone with it.", EVERYONE),
         ]
         assert (await store.load(session_id)).session.present == KARA | JOSS
+
+
+MYSTERY = Path(__file__).parents[2] / "examples" / "the_theft_at_the_royal.toml"
+
+
+async def test_in_the_mystery_of_the_examples_each_is_told_what_they_may_know_and_no_more(
+    store: PostgresStore,
+) -> None:
+    made, model = load_chapter_script(MYSTERY), Recorder()
+    session_id = await play_lines(store, made, model)
+    cast = {agent.name: Audience.of([agent.slot]) for agent in made.agents}
+    told = 0
+    for call in model.calls:
+        name = re.search("^Name: (.*)$", text_of(call), re.MULTILINE)
+        if name is None or call.schema is not None:
+            continue
+        asked = call.messages[-1].content.rpartition("=== USER_PROMPT ===")[2]
+        prompt = next(one for one in made.prompts if one.text in asked)
+        knows = cast[name[1]]
+        for secret in made.secrets:
+            label = secret.known_by
+            if secret.reveal_at is not None and secret.reveal_at <= prompt.index:
+                label |= secret.reveal_to or EVERYONE
+            assert (secret.text in text_of(call)) == label.includes(knows), (
+                name[1],
+                prompt.index,
+                secret.text,
+            )
+            told += label.includes(knows)
+        for other in made.prompts:
+            heard = other.audience is None or other.audience.includes(knows)
+            assert heard or other.text not in text_of(call), (name[1], prompt.index, other.text)
+    assert told > 20
+    shown_here = shown(await store.canon(session_id))
+    assert sum(text in [one.text for one in made.secrets] for _, text, _ in shown_here) == len(made.secrets)
+    assert ((9, 3), "[Roll d20: 20]", cast["Pip Marlow"]) in shown_here
+    written = text_of(model.calls[-1])
+    assert "Nobody looks at the prompter." not in written, "Pip tells it, who was not told"
 
 
 async def test_the_narrative_is_written_from_the_viewpoint_of_the_script(store: PostgresStore) -> None:
