@@ -12,8 +12,8 @@ from core.engine.queue.duration_history import find_last_duration
 from core.snapshot import Snapshot
 from core.store import SessionStore
 
-_ALL = 1 << 40
-"""Characters; no chapter has as many."""
+_ALL = 2**31 - 1
+"""Characters, as many as the store can be asked for; no chapter has as many."""
 
 
 class SessionReader:

@@ -61,7 +61,9 @@ async def export(
 ) -> None:
     """Write a session as text or as JSON of everything. An existing file is not written over."""
     if as_ and format is not ExportFormat.TRANSCRIPT:
-        raise typer.BadParameter("It goes with --format transcript.", param_hint="--as")
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, "Only a transcript has --as; add --format transcript to it."
+        )
     async with running_catalog(await unlocked()) as catalog:
         content = await _content(catalog, await find_session(catalog, session), format, as_)
     if out is None:

@@ -10,7 +10,7 @@ from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, Audience
 from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
-from core.domain.errors import StoryEngineError
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.session import Session
 from storyengine_tui.bootstrap import running_catalog, running_engine
@@ -69,7 +69,9 @@ async def roll(
     dice = read_dice(notation)
     rolled = roll_dice(dice) if seed is None else roll_dice(dice, Random(seed).randrange)
     if to and not session:
-        raise typer.BadParameter("It goes with a chapter.", param_hint="--to")
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, "--to says who hears it in a chapter; name the chapter as well."
+        )
     if session:
         async with running_catalog(await unlocked()) as catalog:
             session_id = await find_session(catalog, session)
