@@ -1,4 +1,4 @@
-"""Who knows what in a chapter script: lines and rolls before a prompt, its hearers, and `[[secret]]`."""
+"""The scene in a chapter script: the lines and rolls before a prompt, its hearers, and `[[secret]]`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _LONGEST_ROLL: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class ScriptLine:
-    """What stands before a prompt and calls nobody: narration, or dice to roll."""
+    """What comes before a prompt and calls no character: narration, or dice to roll."""
 
     text: str
     """The narration, or the notation of the dice."""

@@ -1,4 +1,4 @@
-"""`storyengine present`, `reveal`, `roll`, `write`: who knows what in a chapter."""
+"""`storyengine present`, `reveal`, `roll`, `write`: the scene of a chapter, and its secrets."""
 
 from collections.abc import Iterable
 from random import Random
