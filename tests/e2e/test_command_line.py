@@ -92,7 +92,7 @@ def test_a_session_is_exported_as_text_and_json_and_imported_as_a_new_one(played
     file = played.work / "session.json"
     played.lines("export", session, "--out", file)
     assert file.stat().st_mode & 0o077 == 0
-    assert json.loads(file.read_text())["version"] == 3
+    assert json.loads(file.read_text())["version"] == 4
     refused = played.call("export", session, "--out", file)
     assert refused.returncode == ExitCode.REFUSED, "an existing file is not written over"
     [line] = played.lines("import", file)

@@ -338,6 +338,16 @@ async def test_a_secret_that_the_gm_added_stays_and_one_of_the_script_may_be_pla
             await ScriptPlayer(session, other, lambda _: None).play()
 
 
+async def test_with_an_empty_scene_each_hears_alone_what_is_said_to_them(store: PostgresStore) -> None:
+    text = SETTING + '[[prompt]]\npresent = []\ntext = "One."\nline = "Dark."\n[[prompt]]\ntext = "Two."\n'
+    async with played(store, text) as session:
+        assert shown(await session.canon()) == [
+            ((0, 0), "Dark.", KARA),
+            ((1, 0), "One.", KARA),
+            ((2, 0), "Two.", JOSS),
+        ]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from core.config.password import in_words
 from core.config.settings import ProviderName
+from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session import title_from
@@ -115,7 +116,7 @@ async def play_and_report(
         player = ScriptPlayer(session, script, reporter.step, is_last=is_last)
         playing = asyncio.create_task(player.play())
         outage = Outage(playing, reporter.warn)
-        telling = asyncio.create_task(_tell(listener, reporter, outage))
+        telling = asyncio.create_task(_tell(listener, session, reporter, outage))
         try:
             await outage.bounded()
         finally:
@@ -123,7 +124,7 @@ async def play_and_report(
             await asyncio.wait({telling})
 
 
-async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> None:
+async def _tell(listener: Listener, session: SessionHandle, reporter: "Reporter", outage: "Outage") -> None:
     async for notification in listener:
         match notification:
             case EventsAppended(events):
@@ -133,7 +134,9 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> N
             case CanonChanged(first):
                 reporter.say(f"{first}) taken back, or played in another take")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
-                reporter.say(f"Memory: prompts {block.first}–{block.last} summarised")
+                audience, chapter = block.audience, session.snapshot.session
+                known = "" if audience.is_everyone else f" for {names_of(audience, chapter)}"
+                reporter.say(f"Memory: prompts {block.first}–{block.last} summarised{known}")
             case RequestFailed(_, error):
                 reporter.say(error.message)
             case StorageTrouble(error):
