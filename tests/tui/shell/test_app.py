@@ -16,10 +16,8 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import OptionList, Static, TextArea
 
-from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StorageError
 from core.domain.session import SessionState
-from core.domain.slot import Slot
 from core.engine.engine import Engine
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.cli.commands.open_app import MOST_BUGS, run_until_left
@@ -117,18 +115,6 @@ async def test_a_newcomer_opens_an_example_with_world_cast_and_definition(deskto
         assert len(snapshot.tab1.identities) == 3
         assert snapshot.session.definition
         assert len(await app.workspace.require_engine().sessions()) == 1
-        await app.close_everything()
-
-
-async def test_an_example_with_secrets_is_opened_with_them(desktop: Desktop) -> None:
-    async with desktop.app().run_test() as pilot:
-        app = await welcomed(pilot)
-        await pilot.press("down", "down", "down", "enter")
-        await until(pilot, lambda: app.session is not None and app.session.snapshot.session.definition)
-        assert app.session is not None
-        secrets = app.session.snapshot.secrets
-        assert [secret.number for secret in secrets] == [1, 2, 3, 4]
-        assert secrets[0].known_by == Audience.of([Slot.YELLOW, Slot.GREEN])
         await app.close_everything()
 
 
