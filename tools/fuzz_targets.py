@@ -21,15 +21,19 @@ from textual.message import Message
 from core.config.consent import Consent
 from core.config.models import defaults_for
 from core.config.paths import ENV_FILE
+from core.domain.clock import utc_now
+from core.domain.dice import read_dice
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.prompt_block import cleaned, problems_of
 from core.domain.requests.request import RequestState
-from core.domain.session import SessionState
+from core.domain.session import Session, SessionState
+from core.domain.slot import Slot
 from core.domain.story.transcript import render_all
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
-from core.exchange.chapter_script import ChapterScriptError, load_chapter_script
+from core.exchange.audience_integrity import problems_of_secrets
+from core.exchange.chapter_script import ChapterScript, ChapterScriptError, load_chapter_script
 from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from core.text.cleaning import clean
@@ -50,6 +54,7 @@ from tools.fuzz_texts import (
 )
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
+_ANY_SESSION = Session(id=SessionId(new_uuid()), created_at=utc_now(), updated_at=utc_now())
 _BODY = TypeAdapter(SessionBody)
 CHANGES = {("profiles", "local", "provider"): "scripted", ("model",): None}
 
@@ -86,15 +91,37 @@ def check_play_file(content: bytes) -> None:
     texts = [script.title, script.world, script.chapter, script.definition]
     texts += [text for agent in script.agents for text in (agent.name, agent.identity)]
     texts += [prompt.text for prompt in script.prompts]
+    texts += [secret.text for secret in script.secrets]
+    texts += [line.text for prompt in script.prompts for line in prompt.lines]
     assert all(clean(text) == text for text in texts), "a text that is not clean got in"
     assert cleaned(script.prompt_blocks) == script.prompt_blocks, "a prompt block that is not clean got in"
     assert not any(problems_of(script.prompt_blocks)), "a prompt block that cannot be stored got in"
     assert 1 <= len(script.agents) <= 7
-    assert {prompt.slot for prompt in script.prompts} <= {agent.slot for agent in script.agents}
+    cast = {agent.slot for agent in script.agents}
+    assert {prompt.slot for prompt in script.prompts} <= cast
+    check_scene_of_script(script, cast)
     assert script.key == script.key
     for line in script.lines:
         in_order = [prompt.index for prompt in line.prompts if not prompt.is_undone]
         assert in_order == list(range(1, line.length + 1)), "a line of prompts has a gap"
+
+
+def check_scene_of_script(script: ChapterScript, cast: set[Slot]) -> None:
+    """Those who know something play in the chapter, and dice and secrets have their bounds."""
+    audiences = [secret.known_by for secret in script.secrets]
+    audiences += [secret.reveal_to for secret in script.secrets if secret.reveal_to is not None]
+    for prompt in script.prompts:
+        known = (prompt.audience, prompt.present, *(line.audience for line in prompt.lines))
+        audiences += [audience for audience in known if audience is not None]
+        assert prompt.audience is None or prompt.slot in prompt.audience, "the one addressed does not hear it"
+        assert all(read_dice(line.text).notation == line.text for line in prompt.lines if line.is_roll)
+    assert all(audience.is_everyone or audience.slots <= cast for audience in audiences)
+    numbers = tuple(range(1, len(script.secrets) + 1))
+    assert tuple(secret.number for secret in script.secrets) == numbers
+    assert not list(problems_of_secrets(_ANY_SESSION, script.secrets)), (
+        "a secret that cannot be stored got in"
+    )
+    assert script.viewpoint is None or script.viewpoint in cast
 
 
 def check_session(content: bytes) -> None:

@@ -2,17 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from core.domain.clock import Clock
+from core.domain.dice import Roll
 from core.domain.errors import RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.session import SessionSummary
+from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.save_points.service import SavePoints
+from core.engine.scene import commands as scene
 from core.engine.session_reader import SessionReader
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
@@ -146,6 +149,26 @@ class SessionCatalog:
         index = prompt.prompt_index
         log = await self.store.log(session_id, first=index, last=index)
         return prompt.take, [tuple(take) for _, take in groupby(log, key=lambda event: event.take)]
+
+    async def set_present(self, session_id: SessionId, slots: Iterable[Slot]) -> None:
+        """Store who is in the scene of a session that is not open here."""
+        await self.change(
+            session_id, lambda snapshot: scene.set_present(snapshot, slots, self._clock()), "change it there"
+        )
+
+    async def add_roll(self, session_id: SessionId, rolled: Roll, hearers: Iterable[Slot] | None) -> None:
+        """Add a roll to a session that is not open here; those present witness it, or `hearers`."""
+        await self.change(
+            session_id,
+            lambda snapshot: scene.add_roll(snapshot, rolled, self._clock(), hearers=hearers),
+            "roll it there",
+        )
+
+    async def reveal(self, session_id: SessionId, number: int, to: Iterable[Slot]) -> None:
+        """Reveal a secret to these characters in a session that is not open here."""
+        await self.change(
+            session_id, lambda snapshot: scene.reveal(snapshot, number, to, self._clock()), "reveal it there"
+        )
 
     async def _change_canon(
         self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str

@@ -4,8 +4,9 @@ It uses only the GM's commands, so a second run after a crash continues where th
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
@@ -13,11 +14,13 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import Request, RequestState, SummaryRequest
 from core.domain.requests.retry_policy import TRANSIENT
 from core.domain.session import SessionState
-from core.domain.story.event import Role
+from core.domain.story.event import Event
 from core.engine.commands import Tab1Edit
+from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
 from core.exchange.script_prompts import ScriptPrompt
+from core.exchange.script_scene import ScriptLine
 
 RETRIES = 3
 """Retries of a call after a transient failure, before playing stops."""
@@ -84,6 +87,7 @@ class ScriptPlayer:
                 "Add a [[prompt]] to it and run it again, or play on in the screen.",
             )
         await self._check_played()
+        await self._use_secrets()
         if self._state is not SessionState.ENDED:
             await self._prompts()
             if self._is_last:
@@ -95,7 +99,7 @@ class ScriptPlayer:
         if self._session.snapshot.draft_count == 0:
             await self._define()
             self._step("Writing the chapter", len(self._script.prompts) + 2)
-            await self._complete(await self._session.build_narrative())
+            await self._complete(await self._session.build_narrative(viewpoint=self._script.viewpoint))
         self._step("The chapter is written", self._total)
 
     @property
@@ -119,6 +123,7 @@ class ScriptPlayer:
                 identities={agent.slot: agent.identity for agent in script.agents},
             )
         )
+        await self._use_secrets()
         await self._define()
         self._step("Locking world and cast into memory", 0)
         await self._complete(await self._session.lock())
@@ -138,6 +143,15 @@ class ScriptPlayer:
         if blocks and blocks != self._session.snapshot.prompt_blocks:
             await self._session.edit_prompt_blocks(blocks)
 
+    async def _use_secrets(self) -> None:
+        """Give the chapter the secrets of the script; those that the GM added after them stay."""
+        wanted, stored = self._script.secrets, self._session.snapshot.secrets
+        if stored[: len(wanted)] == wanted:
+            return
+        if self._state is SessionState.ENDED:
+            raise ScriptMismatchError("The secrets of the script are not those that the chapter ended with")
+        await self._session.scene.edit_secrets((*wanted, *stored[len(wanted) :]))
+
     async def _define(self) -> None:
         """Store the script's narrative definition and target, unless they are stored already."""
         session, script = self._session.snapshot.session, self._script
@@ -153,18 +167,35 @@ class ScriptPlayer:
             raise ScriptMismatchError(
                 f"The chapter was ended after prompt {played}, and the script has {length}"
             )
-        events = await self._session.canon(last=played) if played else ()
-        for event in events:
-            index = event.prompt_index
-            # The newest prompt may be one that the script undoes next.
-            at_index = [one for one in self._script.prompts if one.index == index]
-            wanted = [one for one in at_index if index == played or not one.is_undone]
-            if event.role is Role.USER and event.text not in {one.text.strip() for one in wanted}:
-                raise ScriptMismatchError(f"Prompt {index} of the script is not what was played before")
-            slots = {one.slot for one in wanted}
-            if event.role is Role.AGENT and event.slot is not None and event.slot not in slots:
-                name = session.name_of(event.slot)
-                raise ScriptMismatchError(f"Prompt {index} of the script was played to {name} before")
+        lines: list[Event] = []
+        """What the script has put before the prompt that is checked next."""
+        for _, at_index in groupby(await self._session.canon(last=played), key=lambda one: one.prompt_index):
+            events = list(at_index)
+            self._check_prompt(events, lines, played)
+            lines = [event for event in events if is_scripted(event)]
+        following = [prompt.lines for prompt in self._script.prompts if prompt.index == played + 1]
+        if not any(_are_lines(lines, wanted[: len(lines)]) for wanted in (*following, ())):
+            raise ScriptMismatchError(f"The lines after prompt {played} are not those of the script")
+
+    def _check_prompt(self, events: Sequence[Event], lines: Sequence[Event], played: int) -> None:
+        """Raise ScriptMismatchError unless canon has a prompt of the script, and its lines before it."""
+        index = events[0].prompt_index
+        if not index:
+            return
+        # The newest prompt may be one that the script undoes next.
+        wanted = [one for one in self._script.prompts if one.index == index]
+        wanted = [one for one in wanted if index == played or not one.is_undone]
+        text, slot = events[0].text, events[1].slot
+        wanted = [one for one in wanted if one.text.strip() == text]
+        if not wanted:
+            raise ScriptMismatchError(f"Prompt {index} of the script is not what was played before")
+        if slot is not None and slot not in {one.slot for one in wanted}:
+            name = self._session.snapshot.session.name_of(slot)
+            raise ScriptMismatchError(f"Prompt {index} of the script was played to {name} before")
+        if not any(one.audience in (None, events[0].audience) for one in wanted):
+            raise ScriptMismatchError(f"Prompt {index} of the script was heard by others before")
+        if not any(_are_lines(lines, one.lines) for one in wanted):
+            raise ScriptMismatchError(f"The lines before prompt {index} of the script were others before")
 
     async def _prompts(self) -> None:
         for number, prompt in enumerate(self._script.prompts, start=1):
@@ -174,8 +205,11 @@ class ScriptPlayer:
                     continue  # it was played and undone before
                 name = self._session.snapshot.session.name_of(prompt.slot)
                 self._step(f"Prompt {prompt.index} to {name}", number)
+                await self._set_the_scene(prompt)
                 await self._complete(
-                    await self._session.submit_prompt(prompt.slot, prompt.text, is_typed=False)
+                    await self._session.submit_prompt(
+                        prompt.slot, prompt.text, heard_by=prompt.audience, is_typed=False
+                    )
                 )
             if not await self._is_newest(prompt):
                 continue
@@ -184,6 +218,18 @@ class ScriptPlayer:
                 await self._complete(await self._session.takes.reroll())
             if prompt.is_undone:
                 await self._session.takes.undo()
+
+    async def _set_the_scene(self, prompt: ScriptPrompt) -> None:
+        """Store who is present, and those lines before a prompt that a stopped run had not stored."""
+        scene, session = self._session.scene, self._session.snapshot.session
+        if prompt.present is not None and prompt.present != session.present:
+            await scene.set_present(prompt.present)
+        recent = self._session.snapshot.recent
+        stored = [event for event in recent if event.prompt_index == session.prompt_index]
+        for line in prompt.lines[sum(map(is_scripted, stored)) :]:
+            hearers = session.hearers_of(prompt.slot, line.audience)
+            add = scene.roll if line.is_roll else scene.narrate
+            await add(line.text, hearers=hearers, metadata={SCRIPTED: True})
 
     async def _is_newest(self, prompt: ScriptPrompt) -> bool:
         """Whether a prompt is the newest of canon, and more than an ordinary step may be left of it."""
@@ -254,6 +300,16 @@ class ScriptPlayer:
         if requested > MAX_WAIT_SECONDS:
             raise _stopped(request)
         return max(self._retry_wait, requested)
+
+
+def _are_lines(events: Sequence[Event], lines: Sequence[ScriptLine]) -> bool:
+    """Whether these events are the lines of a script."""
+    return len(events) == len(lines) and all(map(_is_line, events, lines))
+
+
+def _is_line(event: Event, line: ScriptLine) -> bool:
+    text = notation_of(event) if line.is_roll else event.text
+    return text == line.text and line.audience in (None, event.audience)
 
 
 def _stopped(request: Request | None) -> StoryEngineError:

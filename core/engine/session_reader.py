@@ -4,12 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact, Request
+from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.queue.duration_history import find_last_duration
 from core.snapshot import Snapshot
 from core.store import SessionStore
+
+_ALL = 2**31 - 1
+"""Characters, as many as the store can be asked for; no chapter has as many."""
 
 
 class SessionReader:
@@ -26,6 +30,10 @@ class SessionReader:
     async def canon(self, *, first: int = 0, last: int | None = None) -> Sequence[Event]:
         """Return the events of prompts `first` to `last` that are the story."""
         return await self._store.canon(self.id, first=first, last=last)
+
+    async def witnessed_by(self, slot: Slot) -> Sequence[Event]:
+        """Return the events of the story that a character has witnessed."""
+        return await self._store.newest_canon(self.id, _ALL, known_to=slot)
 
     async def memory_blocks(self, *, after: int = -1) -> Sequence[MemoryBlock]:
         """Return the complete memory blocks that end after prompt `after`, in order; -1 means all."""

@@ -14,10 +14,12 @@ from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.limits import Limits
 from core.domain.prompt_block import PromptBlocks
+from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
 from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
+from core.exchange.script_scene import read_secrets
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 
@@ -25,7 +27,10 @@ MAX_FILE_BYTES = 5_000_000
 MAX_TITLE = 120
 _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
-_FILE_KEYS = ("title", "world", "chapter", "narrative", "target_words", "variant", "agent", "block", "prompt")
+_FILE_KEYS = (
+    *("title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant"),
+    *("agent", "secret", "block", "prompt"),
+)
 _AGENT_KEYS = ("name", "identity")
 
 
@@ -72,6 +77,9 @@ class ChapterScript:
     prompts: tuple[ScriptPrompt, ...]
     prompt_blocks: PromptBlocks
     """Those of the file (`[[block]]`), and its `variant`; where it has neither, those of the chapter stay."""
+    secrets: tuple[Secret, ...] = ()
+    viewpoint: Slot | None = None
+    """The character from whose viewpoint the narrative is written; None for all of the chapter."""
 
     @property
     def lines(self) -> tuple["ChapterScript", ...]:
@@ -97,8 +105,8 @@ class ChapterScript:
     def key(self) -> str:
         """SHA-256 of the set-up in hexadecimal, by which a second run finds its session.
 
-        It does not cover prompts, prompt blocks, narrative definition and target, which may change while the
-        chapter is played.
+        It does not cover prompts, secrets, prompt blocks and what the narrative is to be, which may change
+        while the chapter is played.
         """
         setup = {
             "title": self.title,
@@ -176,6 +184,10 @@ class _Reader(FieldReader):
         agents = self._agents(self.tables(document, "agent"))
         cast = {agent.slot: agent.name for agent in agents}
         prompt_blocks = read_prompt_blocks(self, document, cast)
+        viewpoint = (
+            self.slot_of(document["viewpoint"], cast, "viewpoint") if "viewpoint" in document else None
+        )
+        secrets = read_secrets(self, document, cast)
         prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
         if self.problems:
             raise ChapterScriptError(self.problems)
@@ -188,6 +200,8 @@ class _Reader(FieldReader):
             agents=agents,
             prompts=prompts,
             prompt_blocks=prompt_blocks,
+            secrets=secrets,
+            viewpoint=viewpoint,
         )
 
     def _target_words(self, value: object) -> int | None:

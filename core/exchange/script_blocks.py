@@ -59,13 +59,13 @@ def _block(
     text = reader.text(table, "text", f"{owner}text", LONGEST_PROMPT_BLOCK, is_required=True)
     variants = (
         clean_line(reader.text({"variants": one}, "variants", f"{owner}variants", LONGEST_VARIANT))
-        for one in _listed(reader, table, "variants", owner)
+        for one in reader.listed(table, "variants", owner)
     )
     slots = (
-        reader.slot_of(one, cast, f"{owner}characters") for one in _listed(reader, table, "characters", owner)
+        reader.slot_of(one, cast, f"{owner}characters") for one in reader.listed(table, "characters", owner)
     )
     roles = (
-        _one_of(reader, one, AgentRole, f"{owner}agents") for one in _listed(reader, table, "agents", owner)
+        _one_of(reader, one, AgentRole, f"{owner}agents") for one in reader.listed(table, "agents", owner)
     )
     place = _one_of(reader, table.get("place", BlockPlace.RULES.value), BlockPlace, f"{owner}place")
     return PromptBlock(
@@ -79,14 +79,6 @@ def _block(
         slots=tuple(sorted({slot for slot in slots if slot is not None})),
         roles=tuple(sorted({role for role in roles if role is not None}, key=list(AgentRole).index)),
     )
-
-
-def _listed(reader: FieldReader, table: Mapping[str, object], key: str, owner: str) -> list[object]:
-    value = table.get(key, [])
-    if isinstance(value, list):
-        return value
-    reader.report(f"{owner}{key}", f"must be a list in brackets, not {kind_of(value)}.")
-    return []
 
 
 def _one_of(reader: FieldReader, value: object, kind: type[Named], location: str) -> Named | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final
 
+from core.domain.audience import Audience, audience_of
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line, is_blank
 
@@ -93,6 +94,26 @@ class FieldReader:
             return value
         self.report(location, f"must be true or false, not {kind_of(value)}.")
         return is_on
+
+    def listed(self, table: Mapping[str, object], key: str, owner: str) -> list[object]:
+        """Return the entries of a list; none, reported, where it is something else."""
+        value = table.get(key, [])
+        if isinstance(value, list):
+            return value
+        self.report(f"{owner}{key}", f"must be a list in brackets, not {kind_of(value)}.")
+        return []
+
+    def characters(
+        self, table: Mapping[str, object], key: str, cast: Mapping[Slot, str], owner: str
+    ) -> Audience | None:
+        """Return the characters of a list of names and slot numbers; None where there is no such list.
+
+        All of the cast are everyone, as in a session.
+        """
+        if key not in table:
+            return None
+        slots = (self.slot_of(one, cast, f"{owner}{key}") for one in self.listed(table, key, owner))
+        return audience_of([slot for slot in slots if slot is not None], cast)
 
     def slot_of(self, to: object, cast: Mapping[Slot, str], location: str) -> Slot | None:
         """Return the character that a name or a slot number means; None, reported, where it means none."""

@@ -4,15 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from core.domain.audience import EVERYONE, Audience
 from core.domain.limits import LONGEST_TITLE, Limits
 from core.domain.slot import Slot, first_slots, slot_after
 from core.exchange.script_fields import FieldReader
+from core.exchange.script_scene import PROMPT_KEYS, ScriptLine, read_hearers, read_lines
 from core.text.cleaning import clean_line
 
 MOST_TAKES: Final = 20
 MOST_BRANCHES: Final = 20
 """Each is a session of its own, with the prompts before it."""
-_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title")
+_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title", *PROMPT_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +35,15 @@ class ScriptPrompt:
     """Before it is played, the chapter is branched at this prompt and goes on in the branch. 0: it is not."""
     branch_title: str = ""
     """The title of that branch; if empty, it is named after the chapter."""
+    present: Audience | None = None
+    """Those present from here on, as the script said last; None if it never did."""
+    audience: Audience | None = None
+    """Those who hear it; None if the script does not say who is present."""
+    lines: tuple[ScriptLine, ...] = ()
+    """Everything that the script puts between it and the prompt before it in the chapter, in order.
+
+    Lines of a prompt that was undone remain, as they follow the prompt before it; a branch has them too.
+    """
 
 
 def lines_of(prompts: Sequence[ScriptPrompt]) -> tuple[tuple[ScriptPrompt, ...], ...]:
@@ -58,6 +69,9 @@ def read_prompts(
     prompts: list[ScriptPrompt] = []
     line: list[ScriptPrompt] = []
     """The prompts that the chapter, or the branch in which it goes on, has so far."""
+    before: dict[int, tuple[ScriptLine, ...]] = {}
+    """The lines before each prompt, by the number of the prompt."""
+    present: Audience | None = None
     branches = 0
     for number, table in enumerate(tables, start=1):
         owner = f"prompt {number}: "
@@ -67,15 +81,25 @@ def read_prompts(
             branches += 1
             line = line[:branch_at]
             next_slot = slot_after(line[-1].slot, slots)
+            before = {index: lines for index, lines in before.items() if index <= branch_at + 1}
+            present = present and (line[-1].present or EVERYONE)
         slot = reader.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
+        slot, index = slot or next_slot, len(line) + 1
+        named = reader.characters(table, "present", cast, owner)
+        present = present if named is None else named
+        audience = read_hearers(reader, table, cast, owner, slot, present)
+        before[index] = (*before.get(index, ()), *read_lines(reader, table, owner, audience))
         prompt = ScriptPrompt(
-            slot=slot or next_slot,
+            slot=slot,
             text=reader.text(table, "text", f"{owner}text", Limits().prompt, is_required=True),
-            index=len(line) + 1,
+            index=index,
             takes=reader.number(table, "takes", f"{owner}takes", (1, MOST_TAKES), 1),
             is_undone=reader.switch(table, "undo", f"{owner}undo", is_on=False),
             branch_at=branch_at,
             branch_title=_branch_title(reader, table, owner),
+            present=present,
+            audience=audience,
+            lines=before[index],
         )
         prompts.append(prompt)
         if not prompt.is_undone:

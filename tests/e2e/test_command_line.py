@@ -73,7 +73,7 @@ def test_context_of_a_slot_that_does_not_play_is_refused(played: Machine) -> Non
     [session] = ids(played, "Played")
     refused = played.call("context", session, "--slot", "7")
     assert refused.returncode == ExitCode.REFUSED
-    assert "--slot is 1 to 2 here, not 7." in refused.stderr
+    assert "“7” names no character of this chapter; the cast is 1 Kara, 2 Joss." in refused.stderr
 
 
 def test_a_session_that_is_not_there_or_not_named_is_a_sentence(played: Machine) -> None:
@@ -92,7 +92,7 @@ def test_a_session_is_exported_as_text_and_json_and_imported_as_a_new_one(played
     file = played.work / "session.json"
     played.lines("export", session, "--out", file)
     assert file.stat().st_mode & 0o077 == 0
-    assert json.loads(file.read_text())["version"] == 3
+    assert json.loads(file.read_text())["version"] == 4
     refused = played.call("export", session, "--out", file)
     assert refused.returncode == ExitCode.REFUSED, "an existing file is not written over"
     [line] = played.lines("import", file)

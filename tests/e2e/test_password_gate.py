@@ -23,6 +23,7 @@ OPEN = {"doctor", "password", "db upgrade", "db url", "consent list", "consent g
     "model list",
     "model show",
     "model use",
+    "roll",
 }
 """What neither shows nor changes a chapter."""
 
@@ -79,6 +80,12 @@ def test_every_command_that_shows_or_changes_chapters_is_guarded(
     assert "protected by a password" in refused.stderr
     assert "STORYENGINE_PASSWORD" in refused.stderr
     assert refused.stdout == ""
+
+
+def test_a_roll_into_a_chapter_is_guarded(locked: Machine, config: Path) -> None:
+    refused = locked.call("roll", "d6", "last", STORYENGINE_CONFIG_DIR=str(config))
+    assert refused.returncode == ExitCode.REFUSED
+    assert "protected by a password" in refused.stderr
 
 
 def test_what_is_open_is_what_is_said_to_be() -> None:

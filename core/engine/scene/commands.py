@@ -22,7 +22,7 @@ from core.domain.secret import (
 from core.domain.session import Session
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
-from core.domain.story.event import SECRET, Event
+from core.domain.story.event import SECRET, Event, Role
 from core.engine.canon import NewTake
 from core.engine.commands import begin, require_cast, within
 from core.engine.moves import move
@@ -31,6 +31,9 @@ from core.text.cleaning import is_blank
 
 ROLL: Final = "roll"
 """Key in `metadata` of a line for what was rolled: notation, dice and total."""
+
+SCRIPTED: Final = "scripted"
+"""Key in `metadata` of a line that a chapter script has put there; a second run finds it by that."""
 
 
 def set_present(snapshot: Snapshot, slots: Iterable[Slot], now: datetime) -> Changes:
@@ -60,11 +63,28 @@ def add_line(
 
 
 def add_roll(
-    snapshot: Snapshot, roll: Roll, now: datetime, *, hearers: Iterable[Slot] | None = None
+    snapshot: Snapshot,
+    roll: Roll,
+    now: datetime,
+    *,
+    hearers: Iterable[Slot] | None = None,
+    metadata: Mapping[str, object] | None = None,
 ) -> Changes:
     """Store a roll as a line, with every die."""
     rolled = {"notation": roll.dice.notation, "dice": list(roll.values), "total": roll.total}
-    return add_line(snapshot, roll.text, now, hearers=hearers, metadata={ROLL: rolled})
+    metadata = {**(metadata or {}), ROLL: rolled}
+    return add_line(snapshot, roll.text, now, hearers=hearers, metadata=metadata)
+
+
+def is_scripted(event: Event) -> bool:
+    """Whether an event is a line that a chapter script has put there."""
+    return event.role is Role.SYSTEM and event.metadata.get(SCRIPTED) is True
+
+
+def notation_of(event: Event) -> str:
+    """Return the notation of the dice of a roll; empty for every other event."""
+    rolled = event.metadata.get(ROLL)
+    return str(rolled.get("notation", "")) if isinstance(rolled, Mapping) else ""
 
 
 def reveal(snapshot: Snapshot, number: int, to: Iterable[Slot], now: datetime) -> Changes:

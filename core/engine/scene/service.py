@@ -1,7 +1,7 @@
 """The scene of an open session: presence, lines of the GM, rolls and secrets (design 13)."""
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.clock import Clock
@@ -30,17 +30,33 @@ class Scene:
         """Store the characters that are in the scene from here on."""
         await self._writer.apply(lambda snapshot: commands.set_present(snapshot, slots, self._clock()))
 
-    async def narrate(self, text: str, *, hearers: Iterable[Slot] | None = None) -> None:
+    async def narrate(
+        self,
+        text: str,
+        *,
+        hearers: Iterable[Slot] | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
         """Add a line that is addressed to no character. Those present witness it, or those in `hearers`."""
         await self._writer.apply(
-            lambda snapshot: commands.add_line(snapshot, text, self._clock(), hearers=hearers)
+            lambda snapshot: commands.add_line(
+                snapshot, text, self._clock(), hearers=hearers, metadata=metadata
+            )
         )
 
-    async def roll(self, notation: str, *, hearers: Iterable[Slot] | None = None) -> Roll:
+    async def roll(
+        self,
+        notation: str,
+        *,
+        hearers: Iterable[Slot] | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> Roll:
         """Roll dice such as `2d6+1` and add the result as a line; return the roll."""
         rolled = roll(read_dice(notation), self.draw)
         await self._writer.apply(
-            lambda snapshot: commands.add_roll(snapshot, rolled, self._clock(), hearers=hearers)
+            lambda snapshot: commands.add_roll(
+                snapshot, rolled, self._clock(), hearers=hearers, metadata=metadata
+            )
         )
         return rolled
 

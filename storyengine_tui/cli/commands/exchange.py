@@ -15,7 +15,7 @@ from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
 from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
+from storyengine_tui.cli.commands.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, print_bytes, say
 
@@ -51,13 +51,21 @@ async def export(
             help="The transcript or the newest chapter as text, or everything.",
         ),
     ] = ExportFormat.JSON,
+    as_: Annotated[
+        str,
+        typer.Option("--as", metavar="NAME", help="Of the transcript, what this character has witnessed."),
+    ] = "",
     out: Annotated[
         Path | None, typer.Option(help="The file to write; the terminal's output if not given.")
     ] = None,
 ) -> None:
     """Write a session as text or as JSON of everything. An existing file is not written over."""
+    if as_ and format is not ExportFormat.TRANSCRIPT:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, "Only a transcript has --as; add --format transcript to it."
+        )
     async with running_catalog(await unlocked()) as catalog:
-        content = await _content(catalog, await find_session(catalog, session), format)
+        content = await _content(catalog, await find_session(catalog, session), format, as_)
     if out is None:
         print_bytes(content)
         return
@@ -65,14 +73,15 @@ async def export(
     say(f"Written to {out}")
 
 
-async def _content(catalog: SessionCatalog, session_id: SessionId, format_: ExportFormat) -> bytes:
+async def _content(catalog: SessionCatalog, session_id: SessionId, format_: ExportFormat, name: str) -> bytes:
     match format_:
         case ExportFormat.JSON:
             return await catalog.export(session_id)
         case ExportFormat.TRANSCRIPT:
-            snapshot = await catalog.reader(session_id).load()
-            events = await catalog.reader(session_id).canon()
-            return (render_all(events, snapshot.session).text + "\n").encode()
+            reader = catalog.reader(session_id)
+            chapter = (await reader.load()).session
+            known = reader.witnessed_by(find_character(chapter, name)) if name else reader.canon()
+            return (render_all(await known, chapter).text + "\n").encode()
         case ExportFormat.CHAPTER:
             drafts = await catalog.reader(session_id).drafts()
             if not drafts:

@@ -11,11 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from core.config.password import in_words
 from core.config.settings import ProviderName
+from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.session import title_from
+from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
+from core.engine.scene.commands import notation_of
 from core.engine.script_branches import ScriptBranches
 from core.engine.script_player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
@@ -113,7 +116,7 @@ async def play_and_report(
         player = ScriptPlayer(session, script, reporter.step, is_last=is_last)
         playing = asyncio.create_task(player.play())
         outage = Outage(playing, reporter.warn)
-        telling = asyncio.create_task(_tell(listener, reporter, outage))
+        telling = asyncio.create_task(_tell(listener, session, reporter, outage))
         try:
             await outage.bounded()
         finally:
@@ -121,17 +124,19 @@ async def play_and_report(
             await asyncio.wait({telling})
 
 
-async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> None:
+async def _tell(listener: Listener, session: SessionHandle, reporter: "Reporter", outage: "Outage") -> None:
     async for notification in listener:
         match notification:
             case EventsAppended(events):
-                words = sum(word_count(event.text) for event in events[1:])
-                repeated = f"; it repeats {repeats}" if (repeats := events[-1].repeats) else ""
-                reporter.say(f"{events[0].prompt_index}) stored, {words} words in reply{repeated}")
+                for event in events:
+                    if event.role is not Role.USER:
+                        reporter.say(_told(event))
             case CanonChanged(first):
                 reporter.say(f"{first}) taken back, or played in another take")
             case MemoryAppended(block) if block.type is BlockType.TURN_DELTA:
-                reporter.say(f"Memory: prompts {block.first}–{block.last} summarised")
+                audience, chapter = block.audience, session.snapshot.session
+                known = "" if audience.is_everyone else f" for {names_of(audience, chapter)}"
+                reporter.say(f"Memory: prompts {block.first}–{block.last} summarised{known}")
             case RequestFailed(_, error):
                 reporter.say(error.message)
             case StorageTrouble(error):
@@ -140,6 +145,19 @@ async def _tell(listener: Listener, reporter: "Reporter", outage: "Outage") -> N
                 outage.end()
             case CallStarted(left_out=left_out) if left_out:
                 reporter.say("Left out of the input: " + "; ".join(left_out))
+
+
+def _told(event: Event) -> str:
+    """Return one line about a reply, or a line of the GM, that was stored."""
+    if notation_of(event):
+        return event.text
+    if event.reveals is not None:
+        return f"Secret {event.reveals} revealed"
+    words = word_count(event.text)
+    if event.role is Role.SYSTEM:
+        return f"Line stored, {words} words"
+    repeated = f"; it repeats {event.repeats}" if event.repeats else ""
+    return f"{event.prompt_index}) stored, {words} words in reply{repeated}"
 
 
 async def _write(session: SessionHandle, out: Path) -> Path:

@@ -13,14 +13,17 @@ from rich.text import Text
 from core.agents.context_builder import Context
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
+from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.limits import LONGEST_CORRECTION
-from core.domain.session import SessionSummary
+from core.domain.secret import label_of
+from core.domain.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.transcript import render_all
 from core.engine.catalog import SessionCatalog
+from core.text.cleaning import clean_line
 from storyengine_tui.bootstrap import running_catalog, running_engine
 from storyengine_tui.cli.asking import confirm
 from storyengine_tui.cli.gate import unlocked
@@ -53,6 +56,18 @@ async def find_session(catalog: SessionCatalog, name: str, *, is_archived: bool 
         ErrorCode.ILLEGAL_COMMAND,
         f"Nothing was done: {reason} “{name}”.",
         f"List them with `storyengine sessions{' --archived' if is_archived else ''}`.",
+    )
+
+
+def find_character(session: Session, name: str) -> Slot:
+    """Return the character that a name or a slot number means; raise StoryEngineError for any other."""
+    wanted = clean_line(name).casefold()
+    for slot, called in (*session.roster, *((slot, str(slot.value)) for slot, _ in session.roster)):
+        if called.casefold() == wanted:
+            return slot
+    cast = ", ".join(f"{slot.value} {called}" for slot, called in session.roster)
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND, f"“{name}” names no character of this chapter; the cast is {cast}."
     )
 
 
@@ -123,7 +138,8 @@ async def show(session: SessionArgument) -> None:
     """Print a chapter: state, cast, memory and transcript."""
     async with running_catalog(await unlocked()) as catalog:
         reader = catalog.reader(await find_session(catalog, session))
-        chapter = (await reader.load()).session
+        snapshot = await reader.load()
+        chapter = snapshot.session
         events = await reader.canon()
         drafts = await reader.drafts()
         blocks = await reader.memory_blocks()
@@ -131,12 +147,18 @@ async def show(session: SessionArgument) -> None:
     said = f"{chapter.prompt_index} prompts, {chapter.boundary} of them in memory"
     say(f"State: {STATE_LABELS[chapter.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))
+    if not chapter.present.is_everyone:
+        say(f"Present: {names_of(chapter.present, chapter)}")
+    for secret in snapshot.secrets:
+        known = names_of(label_of(secret, snapshot.reveals), chapter)
+        say(f"Secret {secret.number} (known to: {known}): {secret.text}")
     for draft in drafts:
         say(f"Draft {draft.version}: {draft.words} words by {draft.model}, {draft.created_at:%Y-%m-%d %H:%M}")
     for block in blocks:
         is_delta = block.type is BlockType.TURN_DELTA
         span = f" of prompts {block.first}–{block.last}" if is_delta else ""
-        say(f"\nMemory block {block.type.value}{span}")
+        known = "" if block.audience.is_everyone else f", known to {names_of(block.audience, chapter)}"
+        say(f"\nMemory block {block.type.value}{span}{known}")
         say(json.dumps(block.payload, ensure_ascii=False, indent=2))
     if events:
         say("\n" + render_all(events, chapter).text)
@@ -144,7 +166,9 @@ async def show(session: SessionArgument) -> None:
 
 async def context(
     session: SessionArgument,
-    slot: Annotated[int, typer.Option(help="The number of the character, from 1.")],
+    character: Annotated[
+        str, typer.Option("--as", "--slot", metavar="NAME", help="The character's name or number.")
+    ],
     prompt: Annotated[str, typer.Option(help="The GM's prompt to put at the end.")] = "",
     with_system_prompt: Annotated[
         bool, typer.Option("--with-system-prompt", help="Print the text of the system prompt too.")
@@ -153,12 +177,8 @@ async def context(
     """Print exactly what would be sent to a character, segment by segment, with token counts."""
     async with running_engine(await unlocked()) as engine:
         session_id = await find_session(engine, session)
-        slots = (await engine.reader(session_id).load()).session.slots
-        if slot not in slots:
-            raise StoryEngineError(
-                ErrorCode.ILLEGAL_COMMAND, f"--slot is 1 to {max(slots)} here, not {slot}."
-            )
-        made = await engine.preview(session_id, Slot(slot), prompt)
+        slot = find_character((await engine.reader(session_id).load()).session, character)
+        made = await engine.preview(session_id, slot, prompt)
         choice = engine.choices.of(made.role, made.agent_id)
     _print_context(made, choice, is_whole=with_system_prompt)
 

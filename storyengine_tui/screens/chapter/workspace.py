@@ -137,6 +137,8 @@ class Workspace:
                 identities={agent.slot: agent.identity for agent in script.agents},
             )
         )
+        if script.secrets:
+            await session.scene.edit_secrets(script.secrets)
         await session.define_narrative(script.definition, script.target_words)
         await self._chapter.show_again(is_from_beginning=True)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 
 _HERE = Path(__file__).parents[2]
+_NAMED = 3
+"""A longer list of names would take two lines of the list on a narrow terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,11 @@ class ExampleChapter:
 
     @property
     def cast(self) -> str:
-        """The names of its characters."""
-        return ", ".join(agent.name for agent in self.script.agents)
+        """The names of its characters, or how many they are."""
+        agents = self.script.agents
+        if len(agents) > _NAMED:
+            return f"{len(agents)} characters"
+        return ", ".join(agent.name for agent in agents)
 
 
 def find_examples() -> list[ExampleChapter]:

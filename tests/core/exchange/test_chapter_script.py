@@ -117,7 +117,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text() -> None:
         (
             with_prompts('text = "Go."\nzzz = 1'),
             'prompt 1: "zzz" is not a known key; the keys here are to, text, takes, undo, branch_at, '
-            "branch_title.",
+            "branch_title, present, heard_by, whisper, line, roll.",
         ),
         (with_prompts('to = "Kara"'), "prompt 1: text is missing."),
         (with_prompts('text = "  "'), "prompt 1: text is blank."),
@@ -343,6 +343,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
         ("the_long_way_down", 1, 8),
         ("the_lamp_at_grey_point", 3, 15),
         ("the_salt_jury", 7, 22),
+        ("the_theft_at_the_royal", 7, 21),
     ],
 )
 def test_an_example_is_a_whole_chapter(name: str, agents: int, prompts: int) -> None:
@@ -356,7 +357,7 @@ def test_an_example_is_a_whole_chapter(name: str, agents: int, prompts: int) -> 
 
 
 def test_every_example_is_tested() -> None:
-    assert len(list(EXAMPLES.glob("*.toml"))) == 3
+    assert len(list(EXAMPLES.glob("*.toml"))) == 4
 
 
 @pytest.mark.parametrize(

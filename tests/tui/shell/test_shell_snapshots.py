@@ -131,7 +131,7 @@ def test_start_failed(desktop: Desktop, pictures_match: PicturesMatch) -> None:
 def test_welcome(shown: Shown) -> None:
     async def act(pilot: Pilot[Any], app: StoryEngineApp) -> None:
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
-        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 5)
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 6)
 
     assert shown(act, None)
 

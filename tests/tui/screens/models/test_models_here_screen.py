@@ -336,7 +336,7 @@ async def test_the_welcome_looks_for_nothing_where_a_service_answers(
     async with desktop.app().run_test() as pilot:
         app = await opened(pilot)
         await until(pilot, lambda: isinstance(app.screen, WelcomeModal))
-        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 5)
+        await until(pilot, lambda: app.screen.query_one(OptionList).option_count == 6)
         await settled(pilot)
         assert machine.looks == 0
         await app.close_everything()

@@ -1,0 +1,109 @@
+"""The scene in a chapter script: the lines and rolls before a prompt, its hearers, and `[[secret]]`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
+from core.domain.dice import read_dice
+from core.domain.errors import IllegalCommandError
+from core.domain.limits import Limits
+from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
+from core.domain.slot import Slot
+from core.exchange.script_fields import FieldReader
+from core.text.cleaning import clean_line
+
+PROMPT_KEYS: Final = ("present", "heard_by", "whisper", "line", "roll")
+"""The keys of `[[prompt]]` that are read here."""
+_SECRET_KEYS: Final = ("text", "known_by", "reveal_at", "reveal_to")
+_LONGEST_ROLL: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptLine:
+    """What comes before a prompt and calls no character: narration, or dice to roll."""
+
+    text: str
+    """The narration, or the notation of the dice."""
+    is_roll: bool
+    audience: Audience | None
+    """Those who witness it; None if the script does not say who is present."""
+
+
+def read_hearers(
+    reader: FieldReader,
+    table: Mapping[str, object],
+    cast: Mapping[Slot, str],
+    owner: str,
+    to: Slot,
+    present: Audience | None,
+) -> Audience | None:
+    """Return who hears a prompt and what is before it; None if the script does not say who is present."""
+    heard_by = reader.characters(table, "heard_by", cast, owner)
+    if reader.switch(table, "whisper", f"{owner}whisper", is_on=False):
+        if "heard_by" in table:
+            reader.report(f"{owner}whisper", "and heard_by exclude each other; keep one of them.")
+        heard_by = NOBODY
+    heard_by = present if heard_by is None else heard_by
+    return None if heard_by is None else audience_of((*heard_by, to), cast)
+
+
+def read_lines(
+    reader: FieldReader, table: Mapping[str, object], owner: str, audience: Audience | None
+) -> tuple[ScriptLine, ...]:
+    """Return the line and the roll before a prompt, in this order."""
+    lines: list[ScriptLine] = []
+    if "line" in table:
+        text = reader.text(table, "line", f"{owner}line", Limits().prompt, is_required=True)
+        lines.append(ScriptLine(text, is_roll=False, audience=audience))
+    if "roll" in table:
+        notation = reader.text(table, "roll", f"{owner}roll", _LONGEST_ROLL, is_required=True)
+        if 0 < len(notation) <= _LONGEST_ROLL:  # anything else is reported already
+            try:
+                notation = read_dice(clean_line(notation)).notation
+            except IllegalCommandError as error:
+                reader.report(f"{owner}roll:", error.message)
+        lines.append(ScriptLine(notation, is_roll=True, audience=audience))
+    return tuple(lines)
+
+
+def read_secrets(
+    reader: FieldReader, document: Mapping[str, object], cast: Mapping[Slot, str]
+) -> tuple[Secret, ...]:
+    """Return the secrets of a script; what is wrong with them is reported to `reader`."""
+    tables = reader.tables(document, "secret") or []
+    if len(tables) > MOST_SECRETS:
+        reader.report("[[secret]]", f"occurs {len(tables)} times; a chapter has at most {MOST_SECRETS}.")
+        return ()
+    made = tuple(_secret(reader, table, number, cast) for number, table in enumerate(tables, start=1))
+    length = sum(len(secret.text) for secret in made)
+    if length > LONGEST_SECRETS:
+        reader.report(
+            "[[secret]]", f"has {length:,} characters in all together, and {LONGEST_SECRETS:,} fit."
+        )
+    return made
+
+
+def _secret(
+    reader: FieldReader, table: Mapping[str, object], number: int, cast: Mapping[Slot, str]
+) -> Secret:
+    owner = f"secret {number}: "
+    reader.refuse_unknown(table, _SECRET_KEYS, owner)
+    text = reader.text(table, "text", f"{owner}text", LONGEST_SECRET, is_required=True)
+    known_by = reader.characters(table, "known_by", cast, owner)
+    if known_by is None:
+        reader.report(f"{owner}known_by", "is missing; [] is a secret that only the GM knows.")
+    reveal_to = reader.characters(table, "reveal_to", cast, owner)
+    if "reveal_to" in table and "reveal_at" not in table:
+        reader.report(f"{owner}reveal_to", "needs reveal_at beside it.")
+    if table.get("reveal_to") == []:
+        reader.report(f"{owner}reveal_to", "names no character; leave it out to reveal it to everyone.")
+    if "reveal_at" not in table:
+        return Secret(number=number, text=text, known_by=known_by or NOBODY)
+    return Secret(
+        number=number,
+        text=text,
+        known_by=known_by or NOBODY,
+        reveal_at=reader.number(table, "reveal_at", f"{owner}reveal_at", (1, LATEST_REVEAL), 1),
+        reveal_to=reveal_to or EVERYONE,
+    )

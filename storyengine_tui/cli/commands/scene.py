@@ -1,0 +1,107 @@
+"""`storyengine present`, `reveal`, `roll`, `write`: the scene of a chapter, and its secrets."""
+
+from collections.abc import Iterable
+from random import Random
+from typing import Annotated
+
+import typer
+
+from core.context.visibility import names_of
+from core.domain.audience import EVERYONE, Audience
+from core.domain.dice import read_dice
+from core.domain.dice import roll as roll_dice
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.requests.request import RequestState
+from core.domain.session import Session
+from storyengine_tui.bootstrap import running_catalog, running_engine
+from storyengine_tui.cli.commands.sessions import SessionArgument, find_character, find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import say
+
+To = Annotated[
+    list[str] | None,
+    typer.Option("--to", metavar="NAME", help="A character, by name or number; may be repeated."),
+]
+
+
+async def present(
+    session: SessionArgument,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Those in the scene from now on, by name or number."),
+    ] = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast is in the scene.")] = False,
+) -> None:
+    """Say who is in the scene of a chapter, or change it: those present hear what you send from now on."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        chapter = (await catalog.reader(session_id).load()).session
+        if everyone or names:
+            slots = EVERYONE if everyone else _audience(chapter, names or ())
+            await catalog.set_present(session_id, slots)
+            chapter = (await catalog.reader(session_id).load()).session
+    say(f"Present: {names_of(chapter.present, chapter)}")
+
+
+async def reveal(
+    session: SessionArgument,
+    number: Annotated[int, typer.Argument(metavar="NUMBER", help="The secret, as `show` numbers it.")],
+    to: To = None,
+) -> None:
+    """Reveal a secret of a chapter, to everyone or to those in --to."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        chapter = (await catalog.reader(session_id).load()).session
+        audience = _audience(chapter, to) if to else EVERYONE
+        await catalog.reveal(session_id, number, audience)
+    say(f"Secret {number} is revealed to: {names_of(audience, chapter)}")
+
+
+async def roll(
+    notation: Annotated[str, typer.Argument(metavar="DICE", help="What to roll, such as d20 or 2d6+1.")],
+    session: Annotated[
+        str, typer.Argument(metavar="SESSION", help="The chapter that gets the roll as a line.")
+    ] = "",
+    to: To = None,
+    seed: Annotated[int | None, typer.Option(help="The same number rolls the same dice again.")] = None,
+) -> None:
+    """Roll dice and print the result; with SESSION those present hear it, or those in --to."""
+    dice = read_dice(notation)
+    rolled = roll_dice(dice) if seed is None else roll_dice(dice, Random(seed).randrange)
+    if to and not session:
+        raise StoryEngineError(
+            ErrorCode.ILLEGAL_COMMAND, "--to says who hears it in a chapter; name the chapter as well."
+        )
+    if session:
+        async with running_catalog(await unlocked()) as catalog:
+            session_id = await find_session(catalog, session)
+            chapter = (await catalog.reader(session_id).load()).session
+            await catalog.add_roll(session_id, rolled, _audience(chapter, to) if to else None)
+    say(rolled.text)
+
+
+async def write(
+    session: SessionArgument,
+    as_: Annotated[
+        str, typer.Option("--as", metavar="NAME", help="Tell only what this character knows.")
+    ] = "",
+) -> None:
+    """Write another draft of a chapter that has ended, and print it; earlier drafts stay."""
+    async with running_engine(await unlocked()) as engine:
+        opened = await engine.open(await find_session(engine, session))
+        try:
+            viewpoint = find_character(opened.snapshot.session, as_) if as_ else None
+            request = await opened.wait(await opened.build_narrative(viewpoint=viewpoint))
+            if request.state is not RequestState.DONE and request.error_code is not None:
+                raise StoryEngineError(request.error_code, request.error_message)
+            draft = (await opened.drafts())[-1]
+        finally:
+            await opened.aclose()
+    say(draft.text)
+
+
+def _audience(session: Session, names: Iterable[str]) -> Audience:
+    return session.audience_of(find_character(session, name) for name in names)
+
+
+COMMANDS = (present, reveal, roll, write)
