@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TAB_ACTIONS: Final = (
     ("setup", "retry", "Retry the lock", "Try again to lock world and cast"),
+    ("setup", "add_secret", "Add a secret", "Write what only some characters know, until it is revealed"),
     ("setup", "reset", "Reset Chapter", "Archive this chapter and begin an empty one, after a question"),
     ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
     ("play", "retry", "Retry", "Send again what failed"),
