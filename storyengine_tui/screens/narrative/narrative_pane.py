@@ -17,6 +17,7 @@ from core.domain.ids import RequestId
 from core.domain.limits import LONGEST_CORRECTIONS, Limits
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session import SessionState, title_from
+from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
@@ -29,6 +30,7 @@ from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
+from storyengine_tui.screens.narrative.viewpoints import Viewpoints
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
@@ -56,6 +58,8 @@ class NarrativePane(SessionTab):
         Binding("f8", "build", "Build"),
         Binding("f9", "download", "Download"),
         Binding("escape", "cancel", "Cancel"),
+        Binding("f12", "view_as", "Memory as the next character sees it", show=False),
+        Binding("escape", "view_all", "All of memory", show=False),
         Binding("ctrl+r", "retry", "Retry"),
     ]
 
@@ -84,6 +88,7 @@ class NarrativePane(SessionTab):
         self.autosave = self._saver.autosave
         self.memory = MemoryLoader(self, self._go_on)
         self._revisions = MemoryRevisions(self)
+        self._viewpoints = Viewpoints(self, self.memory, self._build)
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
@@ -109,6 +114,7 @@ class NarrativePane(SessionTab):
         self._request_id = view.running.id if view.running else None
         drafts = await self.session.drafts()
         self._draft.show_drafts(drafts, is_being_written=view.running is not None)
+        self._viewpoints.show_stored(view.running, has_drafts=bool(drafts))
         self.view = None
         self.refresh_view()
         if self.is_in_view:
@@ -151,6 +157,8 @@ class NarrativePane(SessionTab):
                 self._draft.settle(draft)
                 self._banner.hide()
                 self._delivery.say(f"Version {draft.version} is stored.")
+            case notifications.RequestBegun(NarrativeRequest() as request):
+                self._viewpoints.name([request])
             case notifications.CallStarted(NarrativeRequest()):
                 self._begin_call(notification)
             case notifications.TextArrived(request_id, text) if request_id == self._request_id:
@@ -251,6 +259,8 @@ class NarrativePane(SessionTab):
         """Tell the footer what is possible."""
         if not self.has_session or self.view is None:
             return False
+        if action in ("view_as", "view_all", "build_as"):
+            return self._viewpoints.is_offered(action, self.view)
         if action == "revise":
             return self._revisions.is_offered(RevisionAct(str(parameters[0])))
         return (self.view.actions | {"download": self.can_download or None}).get(action, True)
@@ -288,7 +298,9 @@ class NarrativePane(SessionTab):
             return
         if self.memory.room > 0:
             kept = KeptText.correction_of(session.id, self.folder) if self.folder is not None else None
-            self.ask(CorrectionModal(session.correct_canon, self.memory.room, kept), self._show_correction)
+            roster = self._viewpoints.roster
+            dialog = CorrectionModal(session.correct_canon, self.memory.room, kept, roster)
+            self.ask(dialog, self._show_correction)
         else:
             self.notify(NO_ROOM, severity="warning", markup=False)
 
@@ -304,6 +316,20 @@ class NarrativePane(SessionTab):
         """Make memory again, edit or compare it, or pin or strike canon; `act` is a `RevisionAct`."""
         self._revisions.perform(RevisionAct(act))
 
+    # As one character sees it
+
+    def action_view_as(self) -> None:
+        """Show memory as the next character sees it; all of it follows the last one."""
+        self.memory.view_as_next()
+
+    def action_view_all(self) -> None:
+        """Show all of memory again."""
+        self.memory.view_as(None)
+
+    def action_build_as(self) -> None:
+        """Ask as which character the chapter is written, and build a new version."""
+        self._viewpoints.ask()
+
     # Building
 
     @on(Button.Pressed, "#build")
@@ -312,14 +338,14 @@ class NarrativePane(SessionTab):
         if self.has_session and narrative_view(self.session).can_build:
             self.do(self._build(self.session), group="build")
 
-    async def _build(self, session: "SessionHandle") -> None:
+    async def _build(self, session: "SessionHandle", viewpoint: Slot | None = None) -> None:
         if not self.shows(session):
             return
         if self._definition.typed.problem:
             self._definition.focus_target()
             return
         await self.flush()
-        await session.build_narrative()
+        await session.build_narrative(viewpoint=viewpoint)
         self._draft.view.focus(scroll_visible=False)
         self.call_after_refresh(self._scroll_to_draft)
 
@@ -329,8 +355,11 @@ class NarrativePane(SessionTab):
             self._draft.scroll_visible(animate=False)
 
     def action_retry(self) -> None:
-        """Build a version again that failed."""
-        self.action_build()
+        """Build a version again that failed, from the same viewpoint."""
+        view = narrative_view(self.session)
+        if view.can_build:
+            viewpoint = view.failed.viewpoint if view.failed is not None else None
+            self.do(self._build(self.session, viewpoint), group="build")
 
     @on(BusyLine.CancelRequested, "#building")
     def action_cancel(self) -> None:

@@ -76,10 +76,15 @@ class StoredTextModal(TextDialog):
             for note, is_above in self.notes:
                 if not is_above:
                     yield Static(note, classes="dialog--muted", markup=False)
+            yield from self.compose_choices()
             yield Static("", id="text-refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
                 yield Button(self.ADD, id="add", classes="action", disabled=True)
+
+    def compose_choices(self) -> ComposeResult:
+        """Compose what is chosen beside the text; usually nothing."""
+        yield from ()
 
     def on_mount(self) -> None:
         """Nothing has been refused yet."""
