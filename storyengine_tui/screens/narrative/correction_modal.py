@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
 
 from textual.app import ComposeResult
-from textual.widgets import Static
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError
@@ -19,7 +18,10 @@ EFFECT = (
     "From now on every character, summary and narrative is given this text, after what it corrects. "
     "What is already written stays."
 )
-WHO_GETS_IT = "Who is given it; the narrative always is:"
+EFFECT_FOR_SOME = (
+    "From now on those chosen below, their summaries and the narrative are given this text, after what it "
+    "corrects. What is already written stays."
+)
 NOBODY_GETS_IT = "Nobody would be given it: choose a character."
 BEGUN = "You wrote this before, and did not add it."
 
@@ -69,6 +71,11 @@ class CorrectionModal(StoredTextModal):
         return "Correct what is remembered"
 
     @property
+    def effect(self) -> str:
+        """What a correction does, for everyone or for those who are chosen."""
+        return EFFECT_FOR_SOME if self._roster else EFFECT
+
+    @property
     def has_changes(self) -> bool:
         """Whether anything is written."""
         return not is_blank(self._area.text)
@@ -85,7 +92,6 @@ class CorrectionModal(StoredTextModal):
     def compose_choices(self) -> ComposeResult:
         """Compose who is given it, in a chapter in which not everyone knows everything."""
         if self._roster:
-            yield Static(WHO_GETS_IT, classes="dialog--muted")
             yield AudienceList(self._roster, EVERYONE, id="given-to")
 
     async def _store_for_chosen(self, text: str) -> None:

@@ -34,7 +34,7 @@ class ViewpointModal(OverlayModal[Slot]):
 
     def compose(self) -> ComposeResult:
         """Compose what it does, and the characters."""
-        rows = [Content.styled(f"{slot.value} {name}", f"$slot-{slot.colour}") for slot, name in self._roster]
+        rows = [Content(f"{slot.value} {name}") for slot, name in self._roster]
         with Vertical(classes="dialog--box"):
             yield Static("From whose viewpoint is the chapter written?", classes="dialog--title")
             yield Static(EFFECT, classes="dialog--text")

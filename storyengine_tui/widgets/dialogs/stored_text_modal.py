@@ -52,6 +52,11 @@ class StoredTextModal(TextDialog):
         """The title of the dialog."""
 
     @property
+    def effect(self) -> str:
+        """What the text does once it is stored."""
+        return self.EFFECT
+
+    @property
     @abstractmethod
     def has_changes(self) -> bool:
         """Whether the GM wrote something: it can be stored, and would be lost."""
@@ -67,7 +72,7 @@ class StoredTextModal(TextDialog):
             with Horizontal(classes="dialog--line"):
                 yield Static(self.heading, classes="dialog--title", markup=False)
                 yield CharCounter(self._limit, id="text-counter")
-            yield Static(self.EFFECT, classes="dialog--text")
+            yield Static(self.effect, classes="dialog--text")
             for note, is_above in self.notes:
                 if is_above:
                     yield Static(note, classes="dialog--muted", markup=False)

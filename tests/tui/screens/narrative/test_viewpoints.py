@@ -115,7 +115,7 @@ async def test_as_one_character_memory_is_read_and_not_changed(desktop: Desktop)
     async with chapter_page(desktop, make_played) as page:
         page.memory.view.focus()
         assert page.pane.check_action("revise", ("rebuild",)) is True
-        await page.pilot.press("f12", "r")
+        await page.pilot.press("f12", "v", "r")
         await page.until(lambda: page.app._notifications)
         [note] = page.app._notifications
         assert str(note.message).startswith("This is what one character knows; Esc shows all of memory")
