@@ -36,7 +36,7 @@ TAB_ACTIONS: Final = (
     ),
     ("narrative", "build", "Build Narrative", "Write the chapter"),
     ("narrative", "build_as", "Write the chapter as one character saw it", "From what that one knows alone"),
-    ("narrative", "view_as", "Memory as the next character sees it", "Show what one character knows of it"),
+    ("narrative", "view_as", "Memory as the next character sees it", "Show what is known to one character"),
     ("narrative", "view_all", "All of memory again", "Show memory as you know it"),
     ("narrative", "correct", "Correct memory", "Say what is true instead of what is remembered"),
     ("narrative", "revise('rebuild')", "Rebuild memory", "Let a model write the block with the cursor again"),

@@ -22,7 +22,11 @@ EFFECT_FOR_SOME = (
     "From now on those chosen below, their summaries and the narrative are given this text, after what it "
     "corrects. What is already written stays."
 )
-NOBODY_GETS_IT = "Nobody would be given it: choose a character."
+NOBODY_GETS_IT = "No character would be given it: choose one."
+NO_ROOM = (
+    f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
+    "each of them is sent with every call."
+)
 BEGUN = "You wrote this before, and did not add it."
 
 
@@ -95,7 +99,10 @@ class CorrectionModal(StoredTextModal):
             yield AudienceList(self._roster, EVERYONE, id="given-to")
 
     async def _store_for_chosen(self, text: str) -> None:
-        audience = self.query_one(AudienceList).audience if self._roster else EVERYONE
+        if not self._roster:
+            await self._store_for(text)
+            return
+        audience = self.query_one(AudienceList).audience
         if not audience.slots:
             raise IllegalCommandError(NOBODY_GETS_IT)
         await self._store_for(text, audience=audience)

@@ -24,7 +24,7 @@ class MemoryLoader:
         self._on_loaded = on_loaded
         self._is_read = False
         self._blocks: list[MemoryBlock] = []
-        """Every block that was read, whoever knows it."""
+        """Every block that was read, known to everyone or not."""
         self._unseen: list[MemoryBlock] = []
         """Blocks that arrived while the page was hidden."""
         self.viewpoint: Slot | None = None

@@ -14,7 +14,7 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.limits import LONGEST_CORRECTIONS, Limits
+from core.domain.limits import Limits
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session import SessionState, title_from
 from core.domain.slot import Slot
@@ -22,7 +22,7 @@ from core.domain.state_machine import Command
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from core.ledger.words import dollars
-from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
+from storyengine_tui.screens.narrative.correction_modal import NO_ROOM, CorrectionModal
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
 
 _LIMITS = Limits()
-NO_ROOM = (
-    f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
-    "each of them is sent with every call."
-)
 
 
 class NarrativePane(SessionTab):
@@ -298,9 +294,8 @@ class NarrativePane(SessionTab):
             return
         if self.memory.room > 0:
             kept = KeptText.correction_of(session.id, self.folder) if self.folder is not None else None
-            roster = self._viewpoints.roster
-            dialog = CorrectionModal(session.correct_canon, self.memory.room, kept, roster)
-            self.ask(dialog, self._show_correction)
+            room, roster = self.memory.room, self._viewpoints.roster
+            self.ask(CorrectionModal(session.correct_canon, room, kept, roster), self._show_correction)
         else:
             self.notify(NO_ROOM, severity="warning", markup=False)
 
@@ -315,8 +310,6 @@ class NarrativePane(SessionTab):
     def action_revise(self, act: str) -> None:
         """Make memory again, edit or compare it, or pin or strike canon; `act` is a `RevisionAct`."""
         self._revisions.perform(RevisionAct(act))
-
-    # As one character sees it
 
     def action_view_as(self) -> None:
         """Show memory as the next character sees it; all of it follows the last one."""
@@ -335,10 +328,13 @@ class NarrativePane(SessionTab):
     @on(Button.Pressed, "#build")
     def action_build(self) -> None:
         """Build a new version."""
-        if self.has_session and narrative_view(self.session).can_build:
-            self.do(self._build(self.session), group="build")
+        self._begin_build(None)
 
-    async def _build(self, session: "SessionHandle", viewpoint: Slot | None = None) -> None:
+    def _begin_build(self, viewpoint: Slot | None) -> None:
+        if self.has_session and narrative_view(self.session).can_build:
+            self.do(self._build(self.session, viewpoint), group="build")
+
+    async def _build(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
         if not self.shows(session):
             return
         if self._definition.typed.problem:
@@ -356,10 +352,8 @@ class NarrativePane(SessionTab):
 
     def action_retry(self) -> None:
         """Build a version again that failed, from the same viewpoint."""
-        view = narrative_view(self.session)
-        if view.can_build:
-            viewpoint = view.failed.viewpoint if view.failed is not None else None
-            self.do(self._build(self.session, viewpoint), group="build")
+        failed = narrative_view(self.session).failed
+        self._begin_build(failed.viewpoint if failed is not None else None)
 
     @on(BusyLine.CancelRequested, "#building")
     def action_cancel(self) -> None:

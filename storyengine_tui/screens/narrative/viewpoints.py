@@ -64,7 +64,7 @@ class Viewpoints:
         """Say of the versions of another session from whose viewpoint each is written."""
         session = self._page.session
         self.name([running] if running is not None else [])
-        # Where nobody ever knew less than the others, this would read every request for nothing.
+        # Where everyone knows everything, this would read every request for nothing.
         if has_drafts and uses_audiences(session.snapshot):
             self._page.run_worker(self._read(session), group="viewpoints", exit_on_error=False)
 

@@ -61,7 +61,7 @@ class MemoryMarks:
     stale: frozenset[BlockId] = frozenset()
     """The blocks that were made from older memory."""
     names: Names = ()
-    """The cast, to name those who know a block that not everyone knows; empty to name nobody."""
+    """The cast, to name those who know a block that not everyone knows; without it no one is named."""
 
     def word_for(self, lock: str) -> str:
         """Return `pinned` or `struck`; nothing for a lock that is left to its block."""
@@ -76,7 +76,7 @@ class MemoryMarks:
         if block.audience.is_everyone or not self.names:
             return ""
         known = [clean_line(name) for slot, name in self.names if slot in block.audience]
-        return f"⟨{', '.join(known) or 'nobody'}⟩ "
+        return f"⟨{', '.join(known) or 'no one'}⟩ "
 
 
 NO_MARKS = MemoryMarks()

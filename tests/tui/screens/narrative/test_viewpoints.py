@@ -265,7 +265,7 @@ def test_a_mark_names_those_who_know_a_block_and_never_acts() -> None:
     assert text.startswith("⟨Jonas [/x], Kara⟩ Prompts 1–7\n")
     assert all_text([block], MemoryForm.READABLE).startswith("Prompts 1–7\n")
     nobody = replace(block, audience=Audience.of((Slot.VIOLET,)))
-    assert passages_of(nobody, MemoryForm.JSON, MemoryMarks(names=names))[0].text == "⟨nobody⟩"
+    assert passages_of(nobody, MemoryForm.JSON, MemoryMarks(names=names))[0].text == "⟨no one⟩"
 
 
 async def whispered_chapter_shown(pilot: Pilot[Any]) -> StoryEngineApp:
