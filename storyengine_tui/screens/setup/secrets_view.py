@@ -15,7 +15,7 @@ from core.domain.secret import (
     label_of,
 )
 from core.domain.session import Session
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.graphemes import head
 from core.text.numbers import read_count
