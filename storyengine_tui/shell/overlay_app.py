@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
     from storyengine_tui.screens.play.takes_tab import TakesTab
+    from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
 
 
@@ -149,6 +150,20 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         folder = self.configuration.paths.downloads
         path = await deliver_chapter(self, wanted.draft.text, wanted.title, folder)
         wanted.page.show_delivered(wanted.draft, path)
+
+    def on_secrets_cell_wanted(self, event: "SecretsCell.Wanted") -> None:
+        """Show a secret, or begin one. Bound by its name, as above."""
+        from storyengine_tui.screens.secrets.secret_screen import SecretScreen
+        from storyengine_tui.screens.setup.secrets_view import find, why_no_more
+
+        session = self.session
+        if session is None or self.screen is not self.chapter:
+            return
+        why = "" if find(session.snapshot, event.number) is not None else why_no_more(session.snapshot)
+        if why:
+            self.notify(why, severity="warning", markup=False)
+        else:
+            self.push_screen(SecretScreen(self.workspace, session, event.number))
 
     def on_takes_tab_branch_wanted(self, event: "TakesTab.BranchWanted") -> None:
         """Branch the open chapter. Bound by its name, as above."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 TAB_ACTIONS: Final = (
     ("setup", "retry", "Retry the lock", "Try again to lock world and cast"),
+    ("setup", "add_secret", "Add a secret", "Write what only some characters know, until it is revealed"),
     ("setup", "reset", "Reset Chapter", "Archive this chapter and begin an empty one, after a question"),
     ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
     ("play", "retry", "Retry", "Send again what failed"),
@@ -34,6 +35,9 @@ TAB_ACTIONS: Final = (
         "Summarise what is left and go on to tab 3, after a question",
     ),
     ("narrative", "build", "Build Narrative", "Write the chapter"),
+    ("narrative", "build_as", "Write the chapter as one character saw it", "From what that one knows alone"),
+    ("narrative", "view_as", "Memory as the next character sees it", "Show what is known to one character"),
+    ("narrative", "view_all", "All of memory again", "Show memory as you know it"),
     ("narrative", "correct", "Correct memory", "Say what is true instead of what is remembered"),
     ("narrative", "revise('rebuild')", "Rebuild memory", "Let a model write the block with the cursor again"),
     ("narrative", "revise('edit')", "Edit memory", "Change the block with the cursor by hand"),

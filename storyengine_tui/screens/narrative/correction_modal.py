@@ -1,17 +1,40 @@
 """Asks what is true instead of what memory says, and stores it as a correction of canon."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Protocol
 
+from textual.app import ComposeResult
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.errors import IllegalCommandError
 from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.slot import Slot
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
+from storyengine_tui.widgets.fields.audience_list import AudienceList
 
 EFFECT = (
     "From now on every character, summary and narrative is given this text, after what it corrects. "
     "What is already written stays."
 )
+EFFECT_FOR_SOME = (
+    "From now on those chosen below, their summaries and the narrative are given this text, after what it "
+    "corrects. What is already written stays."
+)
+NOBODY_GETS_IT = "No character would be given it: choose one."
+NO_ROOM = (
+    f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
+    "each of them is sent with every call."
+)
 BEGUN = "You wrote this before, and did not add it."
+
+
+class Store(Protocol):
+    """Stores a correction."""
+
+    def __call__(self, text: str, *, audience: Audience = EVERYONE) -> Awaitable[None]:
+        """Store it for those in `audience`; raise StoryEngineError if it is refused."""
 
 
 class CorrectionModal(StoredTextModal):
@@ -19,7 +42,8 @@ class CorrectionModal(StoredTextModal):
 
     `room` is how many characters are left of the total that all corrections of a chapter may have. `kept`
     holds the text until it is stored or discarded: if the program is killed in between, the text is shown
-    once more, for it must not be lost.
+    once more, for it must not be lost. `roster` is the cast from which the GM chooses who is given it;
+    without one everyone is.
     """
 
     HELP = f"A correction of canon. {EFFECT}"
@@ -32,15 +56,28 @@ class CorrectionModal(StoredTextModal):
     )
 
     def __init__(
-        self, store: Callable[[str], Awaitable[None]], room: int, kept: KeptText | None = None
+        self,
+        store: Store,
+        room: int,
+        kept: KeptText | None = None,
+        roster: Sequence[tuple[Slot, str]] = (),
     ) -> None:
-        super().__init__(store, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else "")
+        super().__init__(
+            self._store_for_chosen, min(LONGEST_CORRECTION, room), kept.read() if kept is not None else ""
+        )
+        self._store_for = store
         self._kept = kept
+        self._roster = roster
 
     @property
     def heading(self) -> str:
         """The title of the dialog."""
         return "Correct what is remembered"
+
+    @property
+    def effect(self) -> str:
+        """What a correction does, for everyone or for those who are chosen."""
+        return EFFECT_FOR_SOME if self._roster else EFFECT
 
     @property
     def has_changes(self) -> bool:
@@ -55,6 +92,20 @@ class CorrectionModal(StoredTextModal):
         if self._limit < LONGEST_CORRECTION:
             bound = f"All corrections of a chapter together have at most {LONGEST_CORRECTIONS:,} characters."
             yield bound, False
+
+    def compose_choices(self) -> ComposeResult:
+        """Compose who is given it, in a chapter in which not everyone knows everything."""
+        if self._roster:
+            yield AudienceList(self._roster, EVERYONE, id="given-to")
+
+    async def _store_for_chosen(self, text: str) -> None:
+        if not self._roster:
+            await self._store_for(text)
+            return
+        audience = self.query_one(AudienceList).audience
+        if not audience.slots:
+            raise IllegalCommandError(NOBODY_GETS_IT)
+        await self._store_for(text, audience=audience)
 
     def _keep(self, text: str) -> None:
         if self._kept is not None:

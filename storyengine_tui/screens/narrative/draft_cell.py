@@ -1,6 +1,6 @@
 """The third cell of tab 3: the chapter, its versions, and the text that streams in (design 10)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import getters, on
@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Button, Select, Static
 
+from core.domain.ids import RequestId
 from core.domain.story.draft import NarrativeDraft
 from core.text.cleaning import clean_line, word_count
 from storyengine_tui.screens.narrative.download_row import CopyRequested
@@ -48,6 +49,8 @@ class DraftCell(Vertical):
         """Every version, oldest first."""
         self.live: LiveDraft | None = None
         """The text that is not stored as a version."""
+        self._viewpoints: dict[RequestId, str] = {}
+        """From whose viewpoint a request writes, where it is not the GM's."""
         self._chosen: int | None = None
         self._target: int | None = None
 
@@ -88,9 +91,16 @@ class DraftCell(Vertical):
     def show_drafts(self, drafts: Sequence[NarrativeDraft], *, is_being_written: bool) -> None:
         """Show the versions of another session: the newest, or the one that is being written."""
         self.drafts = list(drafts)
+        self._viewpoints = {}
         self.live = LiveDraft() if is_being_written else None
         self._chosen = LIVE if is_being_written else self._newest
         self._show_choice(from_top=True)
+
+    def name_viewpoints(self, viewpoints: Mapping[RequestId, str]) -> None:
+        """Say from whose viewpoint versions are written: the characters by the requests of the versions."""
+        if viewpoints:
+            self._viewpoints.update(viewpoints)
+            self._show_choice(from_top=False)
 
     def set_target(self, words: int | None) -> None:
         """Set the target length of a text that is not stored as a version."""
@@ -169,12 +179,20 @@ class DraftCell(Vertical):
         self.post_message(self.Chosen())
 
     def _options(self) -> list[tuple[Content, int]]:
-        options = [(Content(_label(draft)), draft.version) for draft in reversed(self.drafts)]
+        options = [(Content(self._label(draft)), draft.version) for draft in reversed(self.drafts)]
         if self.live is not None:
             number = (self._newest or 0) + 1
             live = f"Version {number} · being written" if self.live.is_writing else "Unfinished · no version"
             options.insert(0, (Content(live), LIVE if self.live.is_writing else UNFINISHED))
         return options
+
+    def _label(self, draft: NarrativeDraft) -> str:
+        when = f"{draft.created_at.astimezone():%d %b %H:%M}"
+        name = self._viewpoints.get(draft.request_id) if draft.request_id is not None else None
+        whose = f" · as {clean_line(name)} sees it" if name else ""
+        # The model comes last: a long name is cut at the end of the line.
+        model = clean_line(draft.model)
+        return f"Version {draft.version}{whose} · {when} · {_words(draft.words)} · {model}"
 
     @property
     def _picked(self) -> int:
@@ -213,12 +231,6 @@ class DraftCell(Vertical):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         return bool(self._text) if action == "copy_all" else True
-
-
-def _label(draft: NarrativeDraft) -> str:
-    when = f"{draft.created_at.astimezone():%d %b %H:%M}"
-    # The model comes last: a long name is cut at the end of the line.
-    return f"Version {draft.version} · {when} · {_words(draft.words)} · {clean_line(draft.model)}"
 
 
 def _words(count: int) -> str:

@@ -1,6 +1,5 @@
 """The first cell of tab 3: structured memory, readable or raw, searched and copied (design 10)."""
 
-import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from textual.widgets import Button, Input, Static
 from core.domain.story.memory import MemoryBlock
 from core.engine.canon import stale_blocks
 from storyengine_tui.screens.narrative.download_row import CopyRequested
-from storyengine_tui.screens.narrative.memory_pages import MemoryPages, count_text, first_delta
+from storyengine_tui.screens.narrative.memory_pages import MemoryPages, count_text, first_delta, title_text
 from storyengine_tui.widgets.fields.one_line import EntryField
 from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 from storyengine_tui.widgets.reading.line_view import LineView
@@ -38,8 +37,6 @@ EMPTY_TEXT = (
     "Nothing yet. The first block comes when world, chapter and cast are locked; then one every {} prompts."
 )
 LOADING_TEXT = "Reading the memory …"
-SEARCH_STEP = 20
-"""Blocks that are searched between two yields to the event loop."""
 ENTRIES = (
     PanelEntry(MemoryForm.READABLE, 1, "Readable"),
     PanelEntry(MemoryForm.JSON, 2, "Raw JSON"),
@@ -101,6 +98,8 @@ class MemoryCell(Vertical):
         self._pinned: tuple[str, ...] = ()
         self._struck: tuple[str, ...] = ()
         self._marks = NO_MARKS
+        self.viewpoint = ""
+        """The number and name of the character as which memory is shown; empty for the GM."""
         self._work = ""
         """What is being done to memory now."""
         self._passages: list[Passage] = []
@@ -113,7 +112,7 @@ class MemoryCell(Vertical):
     def compose(self) -> ComposeResult:
         """Compose heading, view, and a footer with the two forms, the search and the copy button."""
         with Horizontal(classes="line"):
-            yield Static("Structured memory", classes="label")
+            yield Static(title_text(""), id="memory-title", classes="label", markup=False)
             yield Static(classes="gap")
             yield Button("← Earlier", id="earlier", compact=True)
             yield Button("Later →", id="later", compact=True)
@@ -144,8 +143,12 @@ class MemoryCell(Vertical):
         self._pages, self.is_known = MemoryPages(), False
         self._show_blocks()
 
-    def show_memory(self, blocks: Sequence[MemoryBlock], names: Names) -> None:
-        """Show these blocks, the newest from its beginning; a block that was in view stays in view."""
+    def show_memory(self, blocks: Sequence[MemoryBlock], names: Names, viewpoint: str = "") -> None:
+        """Show these blocks, the newest from its beginning; a block that was in view stays in view.
+
+        `viewpoint` is the character that knows them; without one they are shown as the GM knows them.
+        """
+        self.viewpoint = viewpoint
         top = self._top_block() if self.is_known else None
         self._pages, self._names, self.is_known = MemoryPages(blocks), names, True
         number = next(
@@ -201,7 +204,8 @@ class MemoryCell(Vertical):
     def _show_blocks(self) -> None:
         shown: list[Keyed] = []
         self._titles = []
-        self._marks = marks_of(self._pinned, self._struck, self.blocks, stale_blocks(self.blocks))
+        marks = marks_of(self._pinned, self._struck, self.blocks, stale_blocks(self.blocks), self._names)
+        self._marks = NO_MARKS if self.viewpoint else marks
         for block in self._pages.shown:
             self._titles.append(len(shown))
             passages = passages_of(block, self.form, self._marks)
@@ -214,6 +218,7 @@ class MemoryCell(Vertical):
         empty.display = not has_blocks
         empty.update(EMPTY_TEXT.format(self._chunk_size) if self.is_known else LOADING_TEXT)
         self.query_one("#memory-count", Static).update(Content(count_text(self.blocks, self._work)))
+        self.query_one("#memory-title", Static).update(Content(title_text(self.viewpoint)))
         earlier, later = self.query_one("#earlier"), self.query_one("#later")
         earlier.display = later.display = len(self._pages.shown) < len(self.blocks)
         earlier.disabled, later.disabled = not self._pages.has_earlier, not self._pages.has_later
@@ -275,22 +280,17 @@ class MemoryCell(Vertical):
 
     async def _search_on(self, step: int) -> None:
         """Search the blocks of other pages, wrap around at the ends, and search this page last."""
-        pattern = pattern_of(self._search.value)
-        pages = self._pages
+        pattern, pages = pattern_of(self._search.value), self._pages
         if pattern is None or not pages.blocks:
             return
-        count, edge = len(pages.blocks), pages.start if step < 0 else pages.start + len(pages.shown) - 1
-        for steps in range(1, count + 1):
-            number = (edge + step * steps) % count
-            if any(
-                pattern.search(one.text) for one in passages_of(pages.blocks[number], self.form, self._marks)
-            ):
-                pages.show(number)
-                self._show_blocks()
-                self._go_to_match_in(number - pages.start, step)
-                return
-            if steps % SEARCH_STEP == 0:
-                await asyncio.sleep(0)
+        marks = self._marks
+        number = await pages.find(
+            lambda block: any(pattern.search(one.text) for one in passages_of(block, self.form, marks)), step
+        )
+        if number is not None:
+            pages.show(number)
+            self._show_blocks()
+            self._go_to_match_in(number - pages.start, step)
 
     def _go_to_match_in(self, block: int, step: int) -> None:
         begin = self._titles[block]

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from core.context.visibility import known_to
 from core.domain.errors import StoryEngineError
 from core.domain.limits import LONGEST_CORRECTIONS
+from core.domain.slot import Slot, slot_after
 from core.domain.story.memory import MemoryBlock, corrections_length
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_pages import PAGE
@@ -21,8 +23,12 @@ class MemoryLoader:
         self._page = page
         self._on_loaded = on_loaded
         self._is_read = False
+        self._blocks: list[MemoryBlock] = []
+        """Every block that was read, known to everyone or not."""
         self._unseen: list[MemoryBlock] = []
         """Blocks that arrived while the page was hidden."""
+        self.viewpoint: Slot | None = None
+        """The character as which memory is shown; None for the GM, who knows all of it."""
 
     @property
     def _cell(self) -> MemoryCell:
@@ -31,11 +37,13 @@ class MemoryLoader:
     @property
     def room(self) -> int:
         """How many characters the next correction of canon may have."""
-        return LONGEST_CORRECTIONS - corrections_length((*self._cell.blocks, *self._unseen))
+        return LONGEST_CORRECTIONS - corrections_length((*self._blocks, *self._unseen))
 
     def forget(self) -> None:
         """Drop every block, before another session is shown."""
         self._is_read = False
+        self.viewpoint = None
+        self._blocks.clear()
         self._unseen.clear()
         self._cell.forget()
 
@@ -71,7 +79,8 @@ class MemoryLoader:
             self._page.post_message(SessionTab.CommandFailed(error))
             return
         if self._page.shows(session):
-            self._cell.show_memory(blocks, session.snapshot.session.roster)
+            self._blocks = list(blocks)
+            self._show()
             if self._page.is_in_view:
                 self._on_loaded()
 
@@ -83,6 +92,49 @@ class MemoryLoader:
                 self._show_unseen()
 
     def _show_unseen(self) -> None:
-        if self._unseen:
-            self._cell.append(*self._unseen)
-            self._unseen.clear()
+        if not self._unseen:
+            return
+        new, self._unseen = self._unseen, []
+        known = {block.id for block in self._blocks}
+        self._blocks += [block for block in new if block.id not in known]
+        if self.viewpoint is None:
+            self._cell.append(*new)
+        else:
+            self._show()
+
+    # As one character sees it
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether there is memory."""
+        return bool(self._blocks)
+
+    @property
+    def has_private(self) -> bool:
+        """Whether there is a block that not everyone knows."""
+        return any(not block.audience.is_everyone for block in self._blocks)
+
+    def view_as(self, viewpoint: Slot | None) -> None:
+        """Show what a character knows of memory; None shows all of it."""
+        self.viewpoint = viewpoint
+        self._show()
+
+    def view_as_next(self) -> None:
+        """Show memory as the next character sees it; all of it follows the last one."""
+        slots = sorted(self._page.session.snapshot.session.slots)
+        if self.viewpoint is None:
+            self.view_as(slots[0])
+        else:
+            following = slot_after(self.viewpoint, tuple(slots))
+            self.view_as(None if following is slots[0] else following)
+
+    def _show(self) -> None:
+        """Show the blocks that were read, or what the viewpoint knows of them: the gate says what."""
+        snapshot = self._page.session.snapshot
+        session, viewpoint = snapshot.session, self.viewpoint
+        if viewpoint is None:
+            self._cell.show_memory(self._blocks, session.roster)
+        else:
+            known = known_to(snapshot.cast[viewpoint], session, self._blocks, ())
+            name = f"{viewpoint.value} {session.name_of(viewpoint)}"
+            self._cell.show_memory(known.blocks, session.roster, name)

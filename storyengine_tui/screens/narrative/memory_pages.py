@@ -1,11 +1,14 @@
 """A long memory in pages, as the first cell of tab 3 shows it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 
 from core.domain.story.memory import BlockType, MemoryBlock
 
 PAGE = 100
 """How many blocks are shown at once: they cover 700 prompts, and wrapping them takes a few milliseconds."""
+SEARCH_STEP = 20
+"""Blocks that are searched between two yields to the event loop."""
 
 
 class MemoryPages:
@@ -54,6 +57,25 @@ class MemoryPages:
         number = min(max(0, number), len(self.blocks) - 1)
         later_pages = (len(self.blocks) - 1 - number) // self._size
         self._stop = len(self.blocks) - later_pages * self._size
+
+    async def find(self, is_wanted: Callable[[MemoryBlock], bool], step: int) -> int | None:
+        """Return the next wanted block beyond the shown ones, or before them if `step` is -1.
+
+        It wraps around at the ends and looks at the shown ones last; None if there is none.
+        """
+        count, edge = len(self.blocks), self.start if step < 0 else self.start + len(self.shown) - 1
+        for steps in range(1, count + 1):
+            number = (edge + step * steps) % count
+            if is_wanted(self.blocks[number]):
+                return number
+            if steps % SEARCH_STEP == 0:
+                await asyncio.sleep(0)
+        return None
+
+
+def title_text(viewpoint: str) -> str:
+    """Return the heading of memory, as the GM or the character `viewpoint` knows it."""
+    return f"Structured memory, as {viewpoint} sees it" if viewpoint else "Structured memory"
 
 
 def count_text(blocks: Sequence[MemoryBlock], work: str) -> str:

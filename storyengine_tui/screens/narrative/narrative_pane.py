@@ -14,14 +14,15 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.limits import LONGEST_CORRECTIONS, Limits
+from core.domain.limits import Limits
 from core.domain.requests.request import NarrativeRequest
 from core.domain.session import SessionState, title_from
+from core.domain.slot import Slot
 from core.domain.state_machine import Command
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from core.ledger.words import dollars
-from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
+from storyengine_tui.screens.narrative.correction_modal import NO_ROOM, CorrectionModal
 from storyengine_tui.screens.narrative.definition_cell import DefinitionCell, DefinitionSaver
 from storyengine_tui.screens.narrative.download_row import CopyRequested, DeliveryRow
 from storyengine_tui.screens.narrative.draft_cell import DraftCell
@@ -29,6 +30,7 @@ from storyengine_tui.screens.narrative.memory_cell import MemoryCell
 from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
 from storyengine_tui.screens.narrative.narrative_view import NarrativeView, failure_banner, narrative_view
 from storyengine_tui.screens.narrative.revisions.memory_revisions import MemoryRevisions, RevisionAct
+from storyengine_tui.screens.narrative.viewpoints import Viewpoints
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.banner import Banner
@@ -39,10 +41,6 @@ if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
 
 _LIMITS = Limits()
-NO_ROOM = (
-    f"The corrections of this chapter have {LONGEST_CORRECTIONS:,} characters together, and no more fit: "
-    "each of them is sent with every call."
-)
 
 
 class NarrativePane(SessionTab):
@@ -56,6 +54,8 @@ class NarrativePane(SessionTab):
         Binding("f8", "build", "Build"),
         Binding("f9", "download", "Download"),
         Binding("escape", "cancel", "Cancel"),
+        Binding("f12", "view_as", "Memory as the next character sees it", show=False),
+        Binding("escape", "view_all", "All of memory", show=False),
         Binding("ctrl+r", "retry", "Retry"),
     ]
 
@@ -84,6 +84,7 @@ class NarrativePane(SessionTab):
         self.autosave = self._saver.autosave
         self.memory = MemoryLoader(self, self._go_on)
         self._revisions = MemoryRevisions(self)
+        self._viewpoints = Viewpoints(self, self.memory, self._build)
         self._request_id: RequestId | None = None
         """The build whose text streams in."""
 
@@ -109,6 +110,7 @@ class NarrativePane(SessionTab):
         self._request_id = view.running.id if view.running else None
         drafts = await self.session.drafts()
         self._draft.show_drafts(drafts, is_being_written=view.running is not None)
+        self._viewpoints.show_stored(view.running, has_drafts=bool(drafts))
         self.view = None
         self.refresh_view()
         if self.is_in_view:
@@ -151,6 +153,8 @@ class NarrativePane(SessionTab):
                 self._draft.settle(draft)
                 self._banner.hide()
                 self._delivery.say(f"Version {draft.version} is stored.")
+            case notifications.RequestBegun(NarrativeRequest() as request):
+                self._viewpoints.name([request])
             case notifications.CallStarted(NarrativeRequest()):
                 self._begin_call(notification)
             case notifications.TextArrived(request_id, text) if request_id == self._request_id:
@@ -251,6 +255,8 @@ class NarrativePane(SessionTab):
         """Tell the footer what is possible."""
         if not self.has_session or self.view is None:
             return False
+        if action in ("view_as", "view_all", "build_as"):
+            return self._viewpoints.is_offered(action, self.view)
         if action == "revise":
             return self._revisions.is_offered(RevisionAct(str(parameters[0])))
         return (self.view.actions | {"download": self.can_download or None}).get(action, True)
@@ -288,7 +294,8 @@ class NarrativePane(SessionTab):
             return
         if self.memory.room > 0:
             kept = KeptText.correction_of(session.id, self.folder) if self.folder is not None else None
-            self.ask(CorrectionModal(session.correct_canon, self.memory.room, kept), self._show_correction)
+            room, roster = self.memory.room, self._viewpoints.roster
+            self.ask(CorrectionModal(session.correct_canon, room, kept, roster), self._show_correction)
         else:
             self.notify(NO_ROOM, severity="warning", markup=False)
 
@@ -304,22 +311,37 @@ class NarrativePane(SessionTab):
         """Make memory again, edit or compare it, or pin or strike canon; `act` is a `RevisionAct`."""
         self._revisions.perform(RevisionAct(act))
 
+    def action_view_as(self) -> None:
+        """Show memory as the next character sees it; all of it follows the last one."""
+        self.memory.view_as_next()
+
+    def action_view_all(self) -> None:
+        """Show all of memory again."""
+        self.memory.view_as(None)
+
+    def action_build_as(self) -> None:
+        """Ask as which character the chapter is written, and build a new version."""
+        self._viewpoints.ask()
+
     # Building
 
     @on(Button.Pressed, "#build")
     def action_build(self) -> None:
         """Build a new version."""
-        if self.has_session and narrative_view(self.session).can_build:
-            self.do(self._build(self.session), group="build")
+        self._begin_build(None)
 
-    async def _build(self, session: "SessionHandle") -> None:
+    def _begin_build(self, viewpoint: Slot | None) -> None:
+        if self.has_session and narrative_view(self.session).can_build:
+            self.do(self._build(self.session, viewpoint), group="build")
+
+    async def _build(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
         if not self.shows(session):
             return
         if self._definition.typed.problem:
             self._definition.focus_target()
             return
         await self.flush()
-        await session.build_narrative()
+        await session.build_narrative(viewpoint=viewpoint)
         self._draft.view.focus(scroll_visible=False)
         self.call_after_refresh(self._scroll_to_draft)
 
@@ -329,8 +351,9 @@ class NarrativePane(SessionTab):
             self._draft.scroll_visible(animate=False)
 
     def action_retry(self) -> None:
-        """Build a version again that failed."""
-        self.action_build()
+        """Build a version again that failed, from the same viewpoint."""
+        failed = narrative_view(self.session).failed
+        self._begin_build(failed.viewpoint if failed is not None else None)
 
     @on(BusyLine.CancelRequested, "#building")
     def action_cancel(self) -> None:

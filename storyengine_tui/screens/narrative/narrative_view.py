@@ -94,6 +94,14 @@ def narrative_view(handle: "SessionHandle") -> NarrativeView:
     )
 
 
+def uses_audiences(snapshot: Snapshot) -> bool:
+    """Whether somebody is absent, or something is known to some alone, as far as a snapshot tells."""
+    audiences = [snapshot.session.present]
+    audiences += [event.audience for event in snapshot.recent]
+    audiences += [block.audience for block in snapshot.blocks]
+    return bool(snapshot.secrets) or not all(audience.is_everyone for audience in audiences)
+
+
 def why_no_build(snapshot: Snapshot, *, is_read_only: bool) -> str:
     """Return why the narrative cannot be built now; empty when it can."""
     session = snapshot.session

@@ -24,6 +24,7 @@ from storyengine_tui.screens.models.model_labels import (
     models_named,
     services_called,
 )
+from storyengine_tui.screens.setup.secrets_view import locked_lines
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
@@ -81,6 +82,7 @@ class LockModal(TextDialog):
         ]
         if blank:
             lines += ["", f"Still without an identity: {', '.join(blank)}."]
+        lines += locked_lines(snapshot)
         reader = model_label_for(self._configuration, AgentRole.WORLD_LOCK)
         lines += ["", f"World and chapter are summarised once by {reader.model} {reader.where}."]
         lines += self._called(reader, dict(session.roster))

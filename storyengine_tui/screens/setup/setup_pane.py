@@ -19,6 +19,8 @@ from core.domain.requests.request import Request
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.state_machine import Command
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
+from storyengine_tui.screens.setup.secrets_cell import SecretsCell
+from storyengine_tui.screens.setup.secrets_view import find, first_words, without
 from storyengine_tui.screens.setup.setup_view import INTRO, RESET_WARNING, SetupView, TypedSetup, setup_view
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -92,6 +94,7 @@ class SetupPane(SessionTab):
                 yield Static("Number of agents ", classes="label")
                 yield self._count
             yield self._cast
+            yield SecretsCell(id="secrets")
         # Below what scrolls, so that the characters stay visible at every scroll position.
         yield SlotEntries(id="panels")
         with Horizontal(id="actions"):
@@ -134,6 +137,7 @@ class SetupPane(SessionTab):
         self.query_one("#intro", Static).update(view.intro)
         self.query_one("#saved").display = self.query_one("#go-on").display = is_editable
         self.query_one("#reset").display = view.is_locked and view.is_writer
+        self.query_one(SecretsCell).show(view)
         if before is None or before.failed != view.failed:
             self._show_failure(view.failed)
         if view.is_locked:
@@ -344,10 +348,32 @@ class SetupPane(SessionTab):
         if is_confirmed:
             self.do(session.reset(), group="reset")
 
+    def action_add_secret(self) -> None:
+        """Begin a secret."""
+        snapshot = self.session.snapshot
+        self.post_message(SecretsCell.Wanted(len(snapshot.secrets) + 1))
+
+    @on(SecretsCell.DropWanted)
+    def _ask_to_drop(self, event: SecretsCell.DropWanted) -> None:
+        event.stop()
+        secret = find(self.session.snapshot, event.number)
+        if secret is not None:
+            text = f"“{first_words(secret.text)}” is deleted from this chapter."
+            question = ConfirmModal(
+                f"Delete secret {secret.number}?", text, confirm="Delete", is_destructive=True
+            )
+            self.ask(question, partial(self._drop_secret, self.session, secret.number))
+
+    def _drop_secret(self, session: "SessionHandle", number: int, is_confirmed: bool | None) -> None:
+        if is_confirmed:
+            self.do(session.scene.edit_secrets(without(session.snapshot.secrets, number)))
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
         if action == "next_panel":
             return True if self.has_session and self._agent_count > 1 else None
+        if action == "add_secret":
+            return self.has_session and self.session.can(Command.EDIT_SECRETS)
         if action in ("retry", "reset"):
             view = setup_view(self.session) if self.has_session else None
             return view is not None and (view.can_reset if action == "reset" else view.failed is not None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
+from core.domain.secret import Reveal, Secret
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.state_machine import Command
@@ -41,11 +42,21 @@ class SetupView:
     """Whether this window may write."""
     is_editable: bool
     can_reset: bool
+    secrets: tuple[Secret, ...]
+    reveals: tuple[Reveal, ...]
+    """The reveals of secrets that are canon."""
+    can_edit_secrets: bool
 
     @property
     def is_locked(self) -> bool:
         """Whether world, chapter and cast are locked."""
         return self.session.state not in (SessionState.DRAFT_TAB1, SessionState.LOCKING)
+
+    @property
+    def secret_facts(self) -> object:
+        """Everything that the cell of secrets depends on."""
+        roster = self.session.roster if self.secrets else ()
+        return self.secrets, self.reveals, roster, self.can_edit_secrets, self.is_locked
 
     @property
     def intro(self) -> str:
@@ -66,6 +77,9 @@ def setup_view(handle: "SessionHandle") -> SetupView:
         is_writer=not handle.is_read_only,
         is_editable=handle.can(Command.EDIT_TAB1),
         can_reset=handle.can(Command.RESET),
+        secrets=snapshot.secrets,
+        reveals=snapshot.reveals,
+        can_edit_secrets=handle.can(Command.EDIT_SECRETS),
     )
 
 

@@ -27,6 +27,17 @@ class KeptText:
         """Return the file for a correction of this chapter's canon that is being written."""
         return cls(folder / f"correction-{session_id}")
 
+    @classmethod
+    def secret_of(cls, session_id: SessionId, folder: Path) -> Self:
+        """Return the file for a secret of a played chapter that is being written."""
+        return cls(folder / f"secret-{session_id}")
+
+    @classmethod
+    def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:
+        """Delete everything that is kept for a chapter."""
+        for kept in (cls.correction_of(session_id, folder), cls.secret_of(session_id, folder)):
+            kept.forget()
+
     def read(self) -> str:
         """Return the text; empty when there is no file or it cannot be read."""
         with suppress(OSError, UnicodeDecodeError):

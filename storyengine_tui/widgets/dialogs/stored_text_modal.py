@@ -52,6 +52,11 @@ class StoredTextModal(TextDialog):
         """The title of the dialog."""
 
     @property
+    def effect(self) -> str:
+        """What the text does once it is stored."""
+        return self.EFFECT
+
+    @property
     @abstractmethod
     def has_changes(self) -> bool:
         """Whether the GM wrote something: it can be stored, and would be lost."""
@@ -67,7 +72,7 @@ class StoredTextModal(TextDialog):
             with Horizontal(classes="dialog--line"):
                 yield Static(self.heading, classes="dialog--title", markup=False)
                 yield CharCounter(self._limit, id="text-counter")
-            yield Static(self.EFFECT, classes="dialog--text")
+            yield Static(self.effect, classes="dialog--text")
             for note, is_above in self.notes:
                 if is_above:
                     yield Static(note, classes="dialog--muted", markup=False)
@@ -76,10 +81,15 @@ class StoredTextModal(TextDialog):
             for note, is_above in self.notes:
                 if not is_above:
                     yield Static(note, classes="dialog--muted", markup=False)
+            yield from self.compose_choices()
             yield Static("", id="text-refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")
                 yield Button(self.ADD, id="add", classes="action", disabled=True)
+
+    def compose_choices(self) -> ComposeResult:
+        """Compose what is chosen beside the text; usually nothing."""
+        yield from ()
 
     def on_mount(self) -> None:
         """Nothing has been refused yet."""

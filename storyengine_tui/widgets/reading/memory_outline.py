@@ -60,6 +60,8 @@ class MemoryMarks:
     """The pinned locks that no block has."""
     stale: frozenset[BlockId] = frozenset()
     """The blocks that were made from older memory."""
+    names: Names = ()
+    """The cast, to name those who know a block that not everyone knows; without it no one is named."""
 
     def word_for(self, lock: str) -> str:
         """Return `pinned` or `struck`; nothing for a lock that is left to its block."""
@@ -68,6 +70,13 @@ class MemoryMarks:
             if any(lock_key(other) == key for other in locks):
                 return word
         return ""
+
+    def who_knows(self, block: MemoryBlock) -> str:
+        """Return a mark such as `⟨Kara, Joss⟩ ` for a block that not everyone knows."""
+        if block.audience.is_everyone or not self.names:
+            return ""
+        known = [clean_line(name) for slot, name in self.names if slot in block.audience]
+        return f"⟨{', '.join(known) or 'no one'}⟩ "
 
 
 NO_MARKS = MemoryMarks()
@@ -78,11 +87,12 @@ def marks_of(
     struck: tuple[str, ...],
     blocks: Sequence[MemoryBlock],
     stale: frozenset[BlockId],
+    names: Names = (),
 ) -> MemoryMarks:
-    """Return the marks of a memory that has these blocks, the oldest first."""
+    """Return the marks of a memory that has these blocks, the oldest first, of a cast with these names."""
     known = {lock_key(lock) for block in blocks for lock in _locks_of(block)} if pinned else set()
     lost = tuple(lock for lock in pinned if lock_key(lock) not in known)
-    return MemoryMarks(pinned, struck, blocks[0].id if blocks else None, lost, stale)
+    return MemoryMarks(pinned, struck, blocks[0].id if blocks else None, lost, stale, names)
 
 
 def _locks_of(block: MemoryBlock) -> list[str]:
@@ -92,9 +102,11 @@ def _locks_of(block: MemoryBlock) -> list[str]:
 
 def passages_of(block: MemoryBlock, form: MemoryForm, marks: MemoryMarks = NO_MARKS) -> list[Passage]:
     """Return the paragraphs of one block."""
+    mark = marks.who_knows(block)
     if form is MemoryForm.JSON:
-        return [Passage(clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))]
-    title = title_of(block) + "".join(f" · {word}" for word in _words_of(block, marks))
+        payload = Passage(clean(json.dumps(block.payload, indent=2, ensure_ascii=False)))
+        return [Passage(mark.strip(), len(mark) - 1, is_title=True), payload] if mark else [payload]
+    title = mark + title_of(block) + "".join(f" · {word}" for word in _words_of(block, marks))
     found = [
         passage
         for heading, lines in SECTIONS[block.type]

@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import DataTable
 
 from core.domain.limits import LONGEST_CORRECTION
+from core.domain.secret import LONGEST_SECRET
 from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
@@ -22,10 +23,13 @@ from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell
+from storyengine_tui.screens.secrets.secret_screen import SecretScreen
+from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from tests.bad_text import KINDS, BadText, acts
-from tests.tui.engine_app import Desktop, make_active, until
+from tests.tui.engine_app import Desktop, make_active, make_draft, until
 
 pytestmark = pytest.mark.anyio
 
@@ -85,6 +89,7 @@ class Pictures:
     def __init__(self, pilot: Pilot[Any]) -> None:
         self._pilot = pilot
         self.shown = ""
+        self.each: list[str] = []
 
     async def take(self) -> None:
         """Look at the screen as it is."""
@@ -94,6 +99,7 @@ class Pictures:
         text = " ".join(html.unescape(piece) for piece in TEXTS.findall(picture)).replace("\xa0", " ")
         assert "owned.example" not in picture or "owned.example" in text, "a link, and not a text"
         self.shown += text
+        self.each.append(text)
 
 
 async def tour(pilot: Pilot[Any], app: StoryEngineApp) -> str:
@@ -150,6 +156,32 @@ async def test_a_correction_of_canon_is_written_and_shown_as_text(desktop: Deskt
         await pictures.take()
         assert memory.blocks[-1].payload["correction"] == clean(text).strip()
         assert "Before it" in pictures.shown[pictures.shown.index("Correction by the GM") :]
+
+
+@EVERY
+async def test_a_secret_is_written_listed_and_locked_as_text(desktop: Desktop, kind: BadText) -> None:
+    text = kind.text[:LONGEST_SECRET]
+    async with desktop.window(make_draft, size=SIZE) as (pilot, app):
+        pictures = Pictures(pilot)
+        app.chapter.do_there("setup", "add_secret")
+        await until(pilot, lambda: isinstance(app.screen, SecretScreen))
+        app.post_message(events.Paste(text))
+        assert app.session is not None
+        session = app.session
+        await until(pilot, lambda: session.snapshot.secrets)
+        assert session.snapshot.secrets[0].text == clean(text).strip()
+        await pictures.take()
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chapter)
+        app.chapter.set_focus(app.chapter.query_one("#secret-list"), scroll_visible=True)
+        await pictures.take()
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        await pictures.take()
+        await pilot.press("escape", "f3")
+        await until(pilot, lambda: isinstance(app.screen, LockModal))
+        await pictures.take()
+        assert all("Before it" in picture for picture in pictures.each)
 
 
 @EVERY

@@ -46,6 +46,7 @@ NOT_A_BLOCK = (
     "Only a block of prompts can be rebuilt or edited: put the cursor on one (v, then the arrow keys). "
     "+ corrects what else is wrong."
 )
+NOT_ALL = "This is what one character knows; Esc shows all of memory, which can be changed."
 NOT_STALE = "No block was made from older memory; there is nothing to rebuild."
 NO_LOCKS = "No canon is in memory yet; there is nothing to pin or strike."
 NOT_READABLE = "A line of canon is chosen in the readable form: 1 shows it."
@@ -80,6 +81,8 @@ class MemoryRevisions:
 
     def _why_not(self, act: RevisionAct) -> str:
         """Return why it is refused now, whatever is chosen; empty when it is not."""
+        if self._cell.viewpoint:
+            return NOT_ALL
         command = COMMANDS.get(act)
         if command is None:
             return ""

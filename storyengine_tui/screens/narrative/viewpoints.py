@@ -1,0 +1,81 @@
+"""The part of tab 3 about viewpoints: memory, and the chapter, as one character knows it (design 13)."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from core.domain.requests.request import NarrativeRequest, Request
+from core.domain.slot import Slot
+from storyengine_tui.screens.narrative.draft_cell import DraftCell
+from storyengine_tui.screens.narrative.memory_loader import MemoryLoader
+from storyengine_tui.screens.narrative.narrative_view import NarrativeView, uses_audiences
+from storyengine_tui.screens.shared.session_tab import SessionTab
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import SessionHandle
+
+
+class Viewpoints:
+    """Asks as which character the chapter is written, and says so of its versions.
+
+    `build` builds a version from a character's viewpoint.
+    """
+
+    def __init__(
+        self,
+        page: SessionTab,
+        memory: MemoryLoader,
+        build: Callable[["SessionHandle", Slot], Awaitable[None]],
+    ) -> None:
+        self._page = page
+        self._memory = memory
+        self._build = build
+
+    def is_offered(self, action: str, view: NarrativeView) -> bool:
+        """Whether `view_as`, `view_all` or `build_as` is possible."""
+        has_several = len(view.session.slots) > 1
+        match action:
+            case "view_all":
+                return self._memory.viewpoint is not None
+            case "view_as":
+                return has_several and self._memory.has_blocks
+            case _:
+                return has_several and view.can_build
+
+    @property
+    def roster(self) -> tuple[tuple[Slot, str], ...]:
+        """The cast, in a chapter in which not everyone knows everything; else nothing."""
+        snapshot = self._page.session.snapshot
+        is_used = self._memory.has_private or uses_audiences(snapshot)
+        return snapshot.session.roster if is_used else ()
+
+    def ask(self) -> None:
+        """Ask as which character the chapter is written, and build that version."""
+        from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
+
+        session = self._page.session
+        self._page.ask(ViewpointModal(session.snapshot.session), partial(self._begin, session))
+
+    def _begin(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
+        if viewpoint is not None:
+            self._page.do(self._build(session, viewpoint), group="build")
+
+    def show_stored(self, running: NarrativeRequest | None, *, has_drafts: bool) -> None:
+        """Say of the versions of another session from whose viewpoint each is written."""
+        session = self._page.session
+        self.name([running] if running is not None else [])
+        # Where everyone knows everything, this would read every request for nothing.
+        if has_drafts and uses_audiences(session.snapshot):
+            self._page.run_worker(self._read(session), group="viewpoints", exit_on_error=False)
+
+    async def _read(self, session: "SessionHandle") -> None:
+        requests = await self._page.perform(session.requests())
+        if requests is not None and self._page.shows(session):
+            self.name(requests)
+
+    def name(self, requests: Iterable[Request]) -> None:
+        """Say from whose viewpoint the versions of these requests are written, where it is not the GM's."""
+        name_of = self._page.session.snapshot.session.name_of
+        asked = [one for one in requests if isinstance(one, NarrativeRequest)]
+        names = {one.id: name_of(one.viewpoint) for one in asked if one.viewpoint is not None}
+        self._page.query_one(DraftCell).name_viewpoints(names)

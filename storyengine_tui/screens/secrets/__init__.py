@@ -1,0 +1,1 @@
+"""What opens over the chapter for a secret."""

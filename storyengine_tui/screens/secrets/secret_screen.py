@@ -1,0 +1,235 @@
+"""One secret as it is edited: its text, who knows it, and its reveal (design 13)."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+
+from core.domain.errors import StoryEngineError
+from core.domain.state_machine import Command
+from core.engine.session_handle import SessionHandle
+from core.text.cleaning import is_blank
+from storyengine_tui.screens.chapter.workspace import Workspace
+from storyengine_tui.screens.setup.secrets_view import TypedSecret, find, room_for, typed_of
+from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.kept_text import KeptText
+from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
+from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
+from storyengine_tui.widgets.fields.audience_list import AudienceList
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.char_counter import CharCounter
+from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.key_line import KeyLine
+
+PLACEHOLDER = "What is true, and not known to all."
+BEGUN = "You wrote this before, and did not add it."
+FIXED = "Text and those who know it stay as they were locked; a reveal can be planned."
+NEW_WHEN_LOCKED = "The chapter is played: once added, the text stays as it is."
+
+
+class SecretScreen(OverlayScreen[None]):
+    """Edits the secret with a number; the number behind the last one begins a new secret.
+
+    What is typed is stored by itself, as on tab 1. A new secret of a chapter that is played is stored by its
+    button, for it cannot be changed any more; until then a file keeps its text: the program may be killed.
+    """
+
+    CSS_PATH = "secret_screen.tcss"
+    HELP = (
+        "A secret is given to those who know it, with every call, and to the narrative. Without anybody who "
+        "knows it, only you do. A planned reveal comes with that prompt: from then on those chosen know it."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Back")]
+
+    def __init__(self, workspace: Workspace, session: SessionHandle, number: int) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._session = session
+        self._number = number
+        self._kept = KeptText.secret_of(session.id, workspace.paths.data)
+        snapshot = session.snapshot
+        self._is_new = find(snapshot, number) is None
+        self._is_fixed = snapshot.session.tab1_locked and not self._is_new
+        self._waits_for_button = snapshot.session.tab1_locked and self._is_new
+        self._begun = self._kept.read() if self._waits_for_button else ""
+        self.autosave = Autosave(self._save, self._say_unsaved, self._say_saved)
+
+    def compose(self) -> ComposeResult:
+        """Compose the text, and below it who knows it and to whom it is revealed."""
+        snapshot = self._session.snapshot
+        typed, roster = typed_of(find(snapshot, self._number)), snapshot.session.roster
+        text = typed.text or self._begun
+        room = max(room_for(snapshot, self._number), len(text))
+        with Horizontal(classes="line"):
+            yield Static("New secret" if self._is_new else f"Secret {self._number}", classes="label")
+            yield Static("", id="saved", markup=False)
+            yield CharCounter(room, length=len(text), id="counter")
+        yield CappedTextArea(text, limit=room, placeholder=PLACEHOLDER, id="text")
+        yield Static(self._note, id="note", markup=False)
+        with Horizontal(id="characters"):
+            with Vertical():
+                yield Static("Who knows it", classes="line label")
+                yield AudienceList(roster, typed.known_by, id="known-by")
+            with Vertical():
+                with Horizontal(classes="line"):
+                    yield Static("Revealed at prompt ", classes="label")
+                    yield FormField(
+                        typed.reveal_at,
+                        compact=True,
+                        max_length=7,
+                        restrict=r"[0-9]*",
+                        placeholder="–",
+                        id="reveal-at",
+                    )
+                    yield Static(" to", classes="label")
+                yield AudienceList(roster, typed.reveal_to, id="reveal-to")
+        yield Static("", id="problem", markup=False)
+        yield Button("Add the secret", id="add", compact=True)
+        yield Banner(id="result")
+        yield KeyLine(offers_palette=False)
+
+    @property
+    def _note(self) -> str:
+        if self._waits_for_button:
+            return f"{BEGUN} {NEW_WHEN_LOCKED}" if self._begun else NEW_WHEN_LOCKED
+        return FIXED if self._is_fixed else ""
+
+    def on_mount(self) -> None:
+        """Begin to store what is typed; what cannot be changed is read."""
+        is_editable = self._is_editable
+        self._text.read_only = self._is_fixed or not is_editable
+        self.query_one("#known-by").disabled = self._is_fixed or not is_editable
+        for name in ("#reveal-at", "#reveal-to"):
+            self.query_one(name).disabled = not is_editable
+        self.query_one("#note").display = bool(self._note)
+        self.query_one("#add").display = self._waits_for_button
+        self._show_problem()
+        self.set_focus(self.query_one("#reveal-at") if self._is_fixed and is_editable else self._text)
+        self._workspace.store_editor = self.flush
+        self.autosave.start()
+
+    async def on_unmount(self) -> None:
+        """Stop storing."""
+        if self._workspace.store_editor == self.flush:
+            self._workspace.store_editor = None
+        await self.autosave.stop()
+
+    @property
+    def _is_editable(self) -> bool:
+        return self._session.can(Command.EDIT_SECRETS)
+
+    @property
+    def _text(self) -> CappedTextArea:
+        return self.query_one("#text", CappedTextArea)
+
+    @property
+    def _typed(self) -> TypedSecret:
+        return TypedSecret(
+            text=self._text.text,
+            known_by=self.query_one("#known-by", AudienceList).audience,
+            reveal_at=self.query_one("#reveal-at", Input).value,
+            reveal_to=self.query_one("#reveal-to", AudienceList).audience,
+        )
+
+    @property
+    def _problem(self) -> str:
+        return self._typed.put_into(self._session.snapshot, self._number)[1]
+
+    def _show_problem(self) -> None:
+        problem = self._problem
+        line = self.query_one("#problem", Static)
+        line.update(Content(problem))
+        line.display = bool(problem)
+        self.query_one("#add", Button).disabled = bool(problem) or is_blank(self._text.text)
+
+    # Storing what is typed
+
+    async def flush(self) -> None:
+        """Store what was typed, or keep a text that waits for the button; raises StoryEngineError."""
+        if self._waits_for_button:
+            self._kept.keep(self._text.text, is_flushed=True)
+        elif self._is_editable:
+            self.autosave.touch()  # The last keys may not have been told of yet.
+            await self.autosave.flush()
+
+    async def _save(self) -> None:
+        snapshot = self._session.snapshot
+        secrets, _ = self._typed.put_into(snapshot, self._number)
+        if secrets != snapshot.secrets:
+            await self._session.scene.edit_secrets(secrets)
+
+    def _say_saved(self) -> None:
+        self._say_state("not all stored" if self._problem else "stored")
+
+    def _say_unsaved(self, error: StoryEngineError) -> None:
+        self._say_state("not stored")
+        if self.is_attached:
+            dismiss = (BannerAction("dismiss", "Dismiss"),)
+            self.query_one(Banner).show(error.message, hint=error.hint, tone=Tone.ERROR, actions=dismiss)
+
+    def _say_state(self, state: str) -> None:
+        if self.is_attached:
+            self.query_one("#saved", Static).update(Content(state), layout=False)
+
+    @on(CappedTextArea.Edited)
+    @on(Input.Changed)
+    @on(AudienceList.Changed)
+    def _touch(self, event: CappedTextArea.Edited | Input.Changed | AudienceList.Changed) -> None:
+        event.stop()
+        self.query_one(CharCounter).show(self._text.length)
+        self._show_problem()
+        if self._waits_for_button:
+            self._kept.keep(self._text.text)
+        elif self._is_editable:
+            self._say_state("storing …")
+            self.autosave.touch()
+
+    @on(Button.Pressed, "#add")
+    def _add(self) -> None:
+        self.run_worker(self._store_and_close(), group="close", exclusive=True, exit_on_error=False)
+
+    async def _store_and_close(self) -> None:
+        try:
+            await self._save()
+        except StoryEngineError as error:
+            self._say_unsaved(error)
+            return
+        self._kept.forget()
+        self.dismiss()
+
+    # Leaving
+
+    def action_close(self) -> None:
+        """Go back once everything is stored; ask before something typed is discarded."""
+        self.run_worker(self._close(), group="close", exclusive=True, exit_on_error=False)
+
+    async def _close(self) -> None:
+        loss = self._problem
+        try:
+            await self.flush()
+        except StoryEngineError as error:
+            self._say_unsaved(error)
+            loss = error.message
+        if self._waits_for_button and not is_blank(self._text.text):
+            loss = "It is not part of the chapter yet, and what you wrote will be deleted."
+        if not loss:
+            self._leave(is_sure=True)
+            return
+        question = ConfirmModal("Leave without storing it?", loss, confirm="Leave", cancel="Keep writing")
+        self.app.push_screen(question, self._leave)
+
+    def _leave(self, is_sure: bool | None) -> None:
+        if is_sure:
+            if self._waits_for_button:
+                self._kept.forget()
+            self.dismiss()
+
+    @on(Banner.ActionChosen)
+    def _dismiss_banner(self, event: Banner.ActionChosen) -> None:
+        event.stop()
+        event.sender.hide()

@@ -1,0 +1,148 @@
+"""What tab 1 says about secrets, and a typed one as secrets to store; without widgets (design 13)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.context.visibility import names_of
+from core.domain.audience import NOBODY, Audience
+from core.domain.secret import (
+    LATEST_REVEAL,
+    LONGEST_SECRET,
+    LONGEST_SECRETS,
+    MOST_SECRETS,
+    Reveal,
+    Secret,
+    label_of,
+)
+from core.domain.session import Session
+from core.snapshot import Snapshot
+from core.text.cleaning import clean, clean_line, is_blank
+from core.text.graphemes import head
+from core.text.numbers import read_count
+
+FIRST_WORDS = 40
+"""Characters of a secret by which a question names it."""
+NO_TEXT = "A secret without a text is not stored; delete it on tab 1 with d."
+NO_NUMBER = "A reveal is planned at prompt 1 or a later one."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedSecret:
+    """One secret as it was typed."""
+
+    text: str
+    known_by: Audience
+    reveal_at: str
+    reveal_to: Audience
+
+    def put_into(self, snapshot: Snapshot, number: int) -> tuple[tuple[Secret, ...], str]:
+        """Return the secrets with what can be stored of this one, and what is wrong with the rest.
+
+        `number` is its place; the one behind the last adds it.
+        """
+        before = find(snapshot, number)
+        text, problems = clean(self.text).strip(), []
+        if is_blank(text) and before is None:
+            return snapshot.secrets, ""
+        if is_blank(text) and before is not None:
+            text = before.text
+            problems.append(NO_TEXT)
+        at, to = (before.reveal_at, before.reveal_to) if before is not None else (None, None)
+        problem = self._plan_problem(snapshot.session)
+        if problem:
+            problems.append(problem)
+        else:
+            at, to = read_count(self.reveal_at), self.reveal_to if self.reveal_to.slots else None
+        made = Secret(number=number, text=text, known_by=self.known_by, reveal_at=at, reveal_to=to)
+        secrets = (*snapshot.secrets[: number - 1], made, *snapshot.secrets[number:])
+        return secrets, "".join(problems[:1])
+
+    def _plan_problem(self, session: Session) -> str:
+        at, is_planned = read_count(self.reveal_at), bool(self.reveal_to.slots)
+        if not self.reveal_at.strip():
+            names = names_of(self.reveal_to, session)
+            return f"Type the prompt at which it is revealed to {names}." if is_planned else ""
+        if at is None or not 1 <= at <= LATEST_REVEAL:
+            return NO_NUMBER
+        return "" if is_planned else f"Choose to whom it is revealed at prompt {at:,}."
+
+
+def typed_of(secret: Secret | None) -> TypedSecret:
+    """Return the fields that show a secret; without one, those of a new one."""
+    if secret is None:
+        return TypedSecret(text="", known_by=NOBODY, reveal_at="", reveal_to=NOBODY)
+    return TypedSecret(
+        text=secret.text,
+        known_by=secret.known_by,
+        reveal_at=str(secret.reveal_at or ""),
+        reveal_to=secret.reveal_to or NOBODY,
+    )
+
+
+def find(snapshot: Snapshot, number: int) -> Secret | None:
+    """Return a secret by its number; None if there is none."""
+    return snapshot.secrets[number - 1] if 0 < number <= len(snapshot.secrets) else None
+
+
+def without(secrets: Sequence[Secret], number: int) -> list[Secret]:
+    """Return the secrets without one; those behind it move up."""
+    return [secret for secret in secrets if secret.number != number]
+
+
+def room_for(snapshot: Snapshot, number: int) -> int:
+    """Return how many characters a secret can have."""
+    others = sum(len(secret.text) for secret in snapshot.secrets if secret.number != number)
+    return max(0, min(LONGEST_SECRET, LONGEST_SECRETS - others))
+
+
+def why_no_more(snapshot: Snapshot) -> str:
+    """Return why no secret can be added; empty if one can."""
+    if len(snapshot.secrets) >= MOST_SECRETS:
+        return f"A chapter has at most {MOST_SECRETS} secrets."
+    if not room_for(snapshot, len(snapshot.secrets) + 1):
+        return f"All secrets of a chapter together have at most {LONGEST_SECRETS:,} characters."
+    return ""
+
+
+def rows_of(
+    secrets: Sequence[Secret], reveals: Sequence[Reveal], session: Session
+) -> Iterator[tuple[str, str]]:
+    """Yield the text of each secret on one line, and below it who knows it and what is planned."""
+    for secret in secrets:
+        yield f"{secret.number} {clean_line(secret.text)}", "; ".join(_knowledge(secret, reveals, session))
+
+
+def _knowledge(secret: Secret, reveals: Sequence[Reveal], session: Session) -> Iterator[str]:
+    label = label_of(secret, reveals)
+    yield f"known to {names_of(label, session)}"
+    for reveal in reveals:
+        if reveal.number == secret.number:
+            after = f"after prompt {reveal.prompt_index:,}" if reveal.prompt_index else "before prompt 1"
+            yield f"revealed {after}"
+    if plan := plan_of(secret, label, session):
+        yield plan
+
+
+def plan_of(secret: Secret, label: Audience, session: Session) -> str:
+    """Return the planned reveal in words; empty if there is none, or those of `label` know it already."""
+    if secret.reveal_at is None or secret.reveal_to is None or label.includes(secret.reveal_to):
+        return ""
+    return f"revealed to {names_of(secret.reveal_to, session)} at prompt {secret.reveal_at:,}"
+
+
+def locked_lines(snapshot: Snapshot) -> list[str]:
+    """Return what the lock dialog says about the secrets: who will know which, and when."""
+    if not snapshot.secrets:
+        return []
+    lines = ["", "Who knows which secret; more can be added later, and these stay as they are:"]
+    for secret in snapshot.secrets:
+        known = names_of(secret.known_by, snapshot.session)
+        plan = plan_of(secret, secret.known_by, snapshot.session)
+        lines.append(f"  • “{first_words(secret.text)}” – {'; '.join(filter(None, (known, plan)))}")
+    return lines
+
+
+def first_words(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    line = clean_line(text)
+    return line if len(line) <= FIRST_WORDS else head(line, FIRST_WORDS).rstrip() + "…"

@@ -1,0 +1,327 @@
+"""Tab 3 as one character sees it: memory, the chapter that is written, and corrections for some alone."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import OptionList, Static
+
+from core.domain.audience import EVERYONE, Audience
+from core.domain.ids import SessionId
+from core.domain.requests.request import NarrativeRequest
+from core.domain.slot import Slot
+from core.domain.story.memory import BlockType
+from core.engine.engine import Engine
+from core.engine.takes.commands import LockMark
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from storyengine_tui.screens.narrative.correction_modal import NOBODY_GETS_IT, CorrectionModal
+from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
+from storyengine_tui.shell.app import StoryEngineApp
+from storyengine_tui.widgets.fields.audience_list import AudienceList
+from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
+from tests.core.samples import delta_block, delta_payload
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, make_draft, opened
+from tests.tui.narrative_desk import (
+    NARRATIVE,
+    PROSE,
+    SCRIPT,
+    ChapterPage,
+    chapter_page,
+    make_ended,
+    session_page,
+)
+from tests.tui.narrative_desk import gate as gate
+
+pytestmark = pytest.mark.anyio
+
+MIRA = Audience.of((Slot.RED,))
+WHISPER = "The key is in the clock."
+KNOWN_TO_MIRA = {**delta_payload(), "canon_locks": ["Mira has the key."]}
+PRIVATE = Entry(match=ScriptMatch(schema="turn_delta", anywhere=WHISPER), payload=KNOWN_TO_MIRA)
+WHISPERED = Script(reply=(PRIVATE, *SCRIPT.reply))
+MARK = "⟨Mira⟩ "
+
+
+async def make_whispered(engine: Engine) -> SessionId:
+    """Store a chapter that has ended, in which something was said to Mira alone."""
+    session_id = await make_active(engine, 1)
+    session = await engine.open(session_id)
+    await session.wait(await session.submit_prompt(Slot.RED, WHISPER, heard_by=MIRA))
+    await session.end_chapter()
+    await session.wait_idle()
+    assert [block.audience for block in await session.memory_blocks()][1:] == [EVERYONE, MIRA]
+    await session.aclose()
+    return session_id
+
+
+@asynccontextmanager
+async def whispered_page(desktop: Desktop) -> AsyncIterator[ChapterPage]:
+    desktop.script = WHISPERED
+    async with chapter_page(desktop, make_whispered) as page:
+        yield page
+
+
+def title(page: ChapterPage) -> str:
+    return page.said("memory-title")
+
+
+async def test_the_gm_reads_all_of_memory_and_who_knows_what_not_everyone_does(desktop: Desktop) -> None:
+    async with whispered_page(desktop) as page:
+        assert title(page) == "Structured memory"
+        titles = [line for line in page.memory_text.split("\n") if "Prompts 1" in line]
+        assert titles == ["Prompts 1–2", f"{MARK}Prompts 1–2"]
+        page.memory.view.focus()
+        await page.pilot.press("2")
+        await page.until(lambda: '"canon_locks"' in page.memory_text)
+        assert page.memory_text.count("⟨Mira⟩") == 1
+
+
+async def test_one_key_goes_from_character_to_character_and_back_to_all_of_memory(desktop: Desktop) -> None:
+    async with whispered_page(desktop) as page:
+        page.memory.view.focus()
+        await page.pilot.press("f12")
+        await page.until(lambda: title(page) == "Structured memory, as 1 Mira sees it")
+        assert "Mira has the key." in page.memory_text
+        assert "⟨" not in page.memory_text
+        await page.pilot.press("f12")
+        await page.until(lambda: title(page) == "Structured memory, as 2 Jonas [/x] sees it")
+        assert "key" not in page.memory_text
+        assert page.memory_text.count("Prompts 1–2") == 1
+        await page.pilot.press("f12", "f12")
+        await page.until(lambda: title(page) == "Structured memory")
+        assert MARK in page.memory_text
+        await page.pilot.press("f12", "f12", "escape")
+        await page.until(lambda: title(page) == "Structured memory")
+
+
+async def make_played(engine: Engine) -> SessionId:
+    """Store a chapter that is played, with a chunk in which something was said to Mira alone."""
+    session_id = await make_active(engine, 6)
+    session = await engine.open(session_id)
+    await session.wait(await session.submit_prompt(Slot.RED, WHISPER, heard_by=MIRA))
+    await session.wait_idle()
+    await session.aclose()
+    return session_id
+
+
+async def test_as_one_character_memory_is_read_and_not_changed(desktop: Desktop) -> None:
+    desktop.script = WHISPERED
+    async with chapter_page(desktop, make_played) as page:
+        page.memory.view.focus()
+        assert page.pane.check_action("revise", ("rebuild",)) is True
+        await page.pilot.press("f12", "v", "r")
+        await page.until(lambda: page.app._notifications)
+        [note] = page.app._notifications
+        assert str(note.message).startswith("This is what one character knows; Esc shows all of memory")
+        assert page.pane.check_action("revise", ("rebuild",)) is False
+
+
+async def test_a_pin_that_only_one_character_may_know_is_not_shown_as_another_sees_it(
+    desktop: Desktop,
+) -> None:
+    desktop.script = WHISPERED
+    async with chapter_page(desktop, make_played) as page:
+        takes = page.session.takes
+        await takes.mark_lock("Mira has the key.", LockMark.PINNED)
+        await takes.edit_block(7, json.dumps(KNOWN_TO_MIRA | {"canon_locks": []}), ordinal=1)
+        await page.until(lambda: "Mira has the key. (pinned)" in page.memory_text)
+        page.pane.memory.view_as(Slot.RED)
+        assert "• Mira has the key.\n" in page.memory_text + "\n"
+        page.pane.memory.view_as(Slot.ORANGE)
+        assert "key" not in page.memory_text
+
+
+async def test_new_memory_is_shown_only_to_who_may_know_it(desktop: Desktop) -> None:
+    async with whispered_page(desktop) as page:
+        page.pane.memory.view_as(Slot.ORANGE)
+        await page.session.correct_canon("Only Mira: the clock is wrong.", audience=MIRA)
+        await page.session.correct_canon("All: it is noon.")
+        await page.until(lambda: "All: it is noon." in page.memory_text)
+        assert "the clock is wrong" not in page.memory_text
+        page.pane.memory.view_as(None)
+        assert f"{MARK}Correction by the GM" in page.memory_text
+        assert page.memory_text.count("All: it is noon.") == 1
+
+
+async def build_as(page: ChapterPage, *keys: str) -> None:
+    """Ask for a version from the viewpoint that `keys` choose."""
+    page.pane.action_build_as()
+    await page.until(lambda: isinstance(page.app.screen, ViewpointModal) and page.app.screen.focused)
+    await page.pilot.press(*keys, "enter")
+
+
+async def test_the_chapter_is_written_from_one_viewpoint_and_says_so_also_later(desktop: Desktop) -> None:
+    async with whispered_page(desktop) as page:
+        await page.write()
+        await build_as(page, "down")
+        await page.until(lambda: len(page.draft.drafts) == 2)
+        requests = [one for one in await page.session.requests() if isinstance(one, NarrativeRequest)]
+        assert [one.viewpoint for one in requests] == [None, Slot.ORANGE]
+        newer, older = page.versions
+        assert newer.startswith("Version 2 · as Jonas [/x] sees it · ")
+        assert "sees it" not in older
+        session_id = page.session.id
+    async with desktop.engine("again") as engine:
+        session = await engine.open(session_id)
+        async with session_page(desktop, session) as page:
+            await page.until(lambda: page.versions[0].startswith("Version 2 · as Jonas [/x] sees it · "))
+        await session.aclose()
+
+
+async def test_a_build_from_a_viewpoint_that_failed_is_retried_from_there(desktop: Desktop) -> None:
+    bad = Entry(match=NARRATIVE, fault=Fault.AUTH, text=PROSE, times=1)
+    desktop.script = Script(reply=(PRIVATE, bad, *SCRIPT.reply))
+    async with chapter_page(desktop, make_whispered) as page:
+        await build_as(page)
+        await page.until(lambda: page.banner)
+        await page.pilot.press("ctrl+r")
+        await page.until(lambda: page.draft.drafts)
+        requests = [one for one in await page.session.requests() if isinstance(one, NarrativeRequest)]
+        assert {one.viewpoint for one in requests} == {Slot.RED}
+
+
+async def test_escape_chooses_no_viewpoint_and_builds_nothing(desktop: Desktop) -> None:
+    async with whispered_page(desktop) as page:
+        page.pane.action_build_as()
+        await page.until(lambda: isinstance(page.app.screen, ViewpointModal))
+        await page.pilot.press("escape")
+        await page.until(lambda: not isinstance(page.app.screen, ViewpointModal))
+        assert page.session.snapshot.session.state.value == "ENDED"
+        assert not page.draft.drafts
+
+
+async def test_a_chapter_without_audiences_reads_no_requests_for_its_versions(
+    desktop: Desktop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, lambda engine: make_ended(engine, 1, 1)) as page:
+        session = page.session
+
+        async def never() -> None:
+            raise AssertionError("every request is read for nothing")
+
+        monkeypatch.setattr(session, "requests", never)
+        await page.pane.attach(session)
+        await page.until(lambda: page.versions and page.memory.is_known)
+        assert "sees it" not in page.versions[0]
+
+
+async def correction_begun(page: ChapterPage) -> CorrectionModal:
+    page.pane.action_correct()
+    await page.until(lambda: isinstance(page.app.screen, CorrectionModal) and page.app.focused)
+    screen = page.app.screen
+    assert isinstance(screen, CorrectionModal)
+    return screen
+
+
+async def test_a_correction_is_given_to_everyone_or_to_those_who_are_chosen(desktop: Desktop) -> None:
+    async with whispered_page(desktop) as page:
+        dialog = await correction_begun(page)
+        given_to = dialog.query_one(AudienceList)
+        assert given_to.audience == EVERYONE
+        await page.pilot.press(*"The clock is wrong.")
+        given_to.focus()
+        await page.pilot.press("1", "2", "3", "tab", "tab", "enter")
+        await page.until(lambda: NOBODY_GETS_IT in str(dialog.query_one("#text-refused", Static).content))
+        given_to.focus()
+        await page.pilot.press("1", "tab", "tab", "enter")
+        await page.until(lambda: page.app.screen is not dialog)
+        await page.until(lambda: f"{MARK}Correction by the GM" in page.memory_text)
+        block = (await page.session.memory_blocks())[-1]
+        assert (block.type, block.audience) == (BlockType.CANON_CORRECTION, MIRA)
+
+
+async def test_a_chapter_without_audiences_asks_nothing_more_of_a_correction(desktop: Desktop) -> None:
+    desktop.script = SCRIPT
+    async with chapter_page(desktop, make_ended) as page:
+        dialog = await correction_begun(page)
+        assert not dialog.query(AudienceList)
+        await page.pilot.press("escape")
+
+
+async def test_the_palette_offers_what_is_possible(desktop: Desktop) -> None:
+    desktop.script = WHISPERED
+    actions = ("view_as", "view_all", "build_as")
+    async with desktop.window(make_draft) as (_, app):
+        assert not [one for one in actions if app.chapter.may_do("narrative", one)]
+    desktop.script = WHISPERED
+    async with chapter_page(desktop, make_whispered) as page:
+        offered = [one for one in actions if page.pane.check_action(one, ())]
+        assert offered == ["view_as", "build_as"]
+        page.pane.action_view_as()
+        assert page.pane.check_action("view_all", ()) is True
+
+
+def test_a_mark_names_those_who_know_a_block_and_never_acts() -> None:
+    block = replace(delta_block(1), first=1, last=7, audience=Audience.of((Slot.ORANGE, Slot.BLUE)))
+    names = ((Slot.RED, "Mira"), (Slot.ORANGE, "Jonas [/x]\x1b[2J"), (Slot.BLUE, "Kara"))
+    text = all_text([block], MemoryForm.READABLE, MemoryMarks(names=names))
+    assert text.startswith("⟨Jonas [/x], Kara⟩ Prompts 1–7\n")
+    assert all_text([block], MemoryForm.READABLE).startswith("Prompts 1–7\n")
+    nobody = replace(block, audience=Audience.of((Slot.VIOLET,)))
+    assert passages_of(nobody, MemoryForm.JSON, MemoryMarks(names=names))[0].text == "⟨no one⟩"
+
+
+async def whispered_chapter_shown(pilot: Pilot[Any]) -> StoryEngineApp:
+    app = await opened(pilot)
+    await pilot.press("f4")
+    page = ChapterPage(pilot, app)
+    await page.until(lambda: app.chapter.query(NarrativePane) and page.memory.is_known)
+    app.chapter.set_focus(page.memory.view)
+    return app
+
+
+def test_private_memory_as_the_gm_sees_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = WHISPERED
+    desktop.prepare_now(make_whispered)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await whispered_chapter_shown(pilot)
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+def test_memory_as_one_character_sees_it(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = WHISPERED
+    desktop.prepare_now(make_whispered)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        await whispered_chapter_shown(pilot)
+        await pilot.press("f12", "f12")
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+def test_the_question_from_whose_viewpoint(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = WHISPERED
+    desktop.prepare_now(make_whispered)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await whispered_chapter_shown(pilot)
+        app.chapter.do_there("narrative", "build_as")
+        page = ChapterPage(pilot, app)
+        await page.until(lambda: isinstance(app.screen, ViewpointModal) and app.screen.focused)
+        assert app.screen.query_one(OptionList).option_count == 3
+
+    assert pictures_match(desktop.app(), run_before)
+
+
+def test_a_correction_for_some_alone(desktop: Desktop, pictures_match: PicturesMatch) -> None:
+    desktop.script = WHISPERED
+    desktop.prepare_now(make_whispered)
+
+    async def run_before(pilot: Pilot[Any]) -> None:
+        app = await whispered_chapter_shown(pilot)
+        await pilot.press("plus")
+        page = ChapterPage(pilot, app)
+        await page.until(lambda: isinstance(app.screen, CorrectionModal))
+        app.screen.query_one(AudienceList).focus()
+        await pilot.press("2")
+
+    assert pictures_match(desktop.app(), run_before)
