@@ -27,7 +27,12 @@ TAB_ACTIONS: Final = (
     ("play", "undo", "Undo the newest prompt", "Take it back; its text returns to its panel"),
     ("play", "redo", "Redo the prompt", "Bring back the prompt that was undone last"),
     ("play", "branch", "Branch", "Begin a new chapter with this one up to a prompt"),
-    ("play", "choose_hearers", "Who hears it", "Whisper, choose who hears a prompt, or who is in the scene"),
+    (
+        "play",
+        "choose_hearers",
+        "Choose who hears it",
+        "Whisper, choose who hears a prompt, or who is in the scene",
+    ),
     ("play", "add_line", "Add a line", "Tell what happens, without a prompt; those you choose witness it"),
     ("play", "roll_dice", "Roll dice", "Roll d20 or any others; the result is part of the story"),
     ("play", "reveal", "Reveal a secret", "Tell a secret to those you choose"),

@@ -48,7 +48,7 @@ class PromptArea(ComposerTextArea):
         slot: Slot
         text: str
         heard_by: Audience | None
-        """Who hears it besides that character; None for those present."""
+        """The others that hear it; None for those present."""
 
     @dataclass
     class TakeRequested(Message):
@@ -74,7 +74,7 @@ class PromptArea(ComposerTextArea):
         self.sending: list[str] = []
         """Texts that were sent and are neither accepted nor refused yet."""
         self.heard_by: Audience | None = None
-        """Who hears the next text that is sent from here, besides the character; None for those present."""
+        """The others that hear the next text that is sent from here; None for those present."""
         self._max_length = limits.prompt
         self._leave = leave
         self.character = name

@@ -108,7 +108,7 @@ class PromptSender:
     def send_again(self, request: ReplyRequest) -> None:
         """Send a failed prompt again, with the edits made in its panel; a take has no text there.
 
-        Where its text stands alone in the panel, those hear it that the panel says; else those of before.
+        If the panel has no other text, those hear it that the panel says; else those of before.
         """
         if is_take(request):
             self._page.do(self._session.retry(request.id))

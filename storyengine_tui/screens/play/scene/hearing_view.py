@@ -11,7 +11,7 @@ from core.domain.secret import label_of
 from core.domain.session import Session
 from core.domain.slot import Slot
 from core.domain.state_machine import Command
-from core.store import Snapshot
+from core.snapshot import Snapshot
 from core.text.cleaning import clean_line
 
 COMMANDS: Final = {
