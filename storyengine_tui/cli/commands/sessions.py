@@ -244,7 +244,7 @@ async def purge(
             say("Nothing was deleted.")
             return
         await catalog.purge(session_id)
-        KeptText.correction_of(session_id, configuration.paths.data).forget()
+        KeptText.forget_all_of(session_id, configuration.paths.data)
     say(f"Deleted {session_id}.")
 
 

@@ -107,9 +107,9 @@ class Workspace:
         await session.aclose()
 
     async def purge(self, session_id: SessionId) -> None:
-        """Delete an archived chapter for good, with its correction that was not stored."""
+        """Delete an archived chapter for good, with what is kept of it outside of the store."""
         await self.require_engine().purge(session_id)
-        KeptText.correction_of(session_id, self.paths.data).forget()
+        KeptText.forget_all_of(session_id, self.paths.data)
 
     async def open_new(self) -> None:
         """Continue with an empty chapter: the open one if it is empty, else a new one."""

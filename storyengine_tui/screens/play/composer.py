@@ -15,6 +15,8 @@ from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.scene.hearing_view import hearers_text, narrower
+from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
@@ -34,6 +36,9 @@ class Composer(Vertical):
         self._areas: dict[Slot, PromptArea] = {}
         self._roster: tuple[tuple[Slot, str], ...] = ()
         self._sending_changed = asyncio.Event()
+        self._kept: KeptText | None = None
+        """Where the choices of who hears the panels' texts are kept; they are no part of the story."""
+        self._chosen: dict[Slot, Audience] = {}
         self.slot = Slot.RED
         """The character whose panel shows."""
 
@@ -76,6 +81,7 @@ class Composer(Vertical):
         for area in self._areas.values():
             await area.remove()
         self._areas, self._roster = {}, ()
+        self._kept, self._chosen = None, {}
 
     def is_cast_of(self, session: Session) -> bool:
         """Whether the panels are those of the characters of `session`, under their names."""
@@ -130,11 +136,24 @@ class Composer(Vertical):
         self._areas[slot].heard_by = heard_by
         self._show_hearers()
 
+    def keep_hearers(self, kept: KeptText) -> None:
+        """Choose who hears the texts in the panels as it was kept, and keep every choice from now on."""
+        for slot, heard_by in read_hearers(kept.read()).items():
+            area = self._areas.get(slot)
+            if area is not None and area.heard_by is None and not area.is_blank:
+                area.heard_by = heard_by
+        self._kept = kept
+        self._show_hearers()
+
     def _show_hearers(self) -> None:
+        chosen = {slot: area.heard_by for slot, area in self._areas.items() if area.heard_by is not None}
+        if self._kept is not None and chosen != self._chosen:
+            self._chosen = chosen
+            self._kept.keep(as_text(chosen))
         view = self.view
         if view is None:
             return
-        is_used = view.hearing.is_used or any(area.heard_by is not None for area in self._areas.values())
+        is_used = view.hearing.is_used or bool(chosen)
         for slot, area in self._areas.items():
             area.show_hearers(hearers_text(view.session, slot, area.heard_by) if is_used else "")
 

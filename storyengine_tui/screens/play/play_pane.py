@@ -113,10 +113,11 @@ class PlayPane(SceneTab):
             await self.composer.dismiss_cast()
         self._banners.show_left_out(())
         session = self.session
-        played = await self.perform(session.newest_canon())
+        viewpoint = None if is_new else self._reading.viewpoint
+        played = await self.perform(session.newest_canon(known_to=viewpoint))
         if not self.shows(session):
             return
-        self._reading.load(played or (), session.snapshot.session)
+        self._reading.load(played or (), session.snapshot.session, viewpoint)
         self.refresh_view()
         if not is_new:
             self._go_on()

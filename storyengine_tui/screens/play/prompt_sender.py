@@ -13,6 +13,7 @@ from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_view import is_take
 from storyengine_tui.screens.play.scene.hearing_view import choice_of
 from storyengine_tui.screens.shared.autosave import Autosave
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class PromptSender:
                 text = composer.area(request.slot).text
                 if request.id in self._returned and without(text, request.text) is not None:
                     composer.choose_hearers(request.slot, self._choice(request.slot, request.audience))
+            if self._page.folder is not None and not self._session.is_read_only:
+                composer.keep_hearers(KeptText.hearers_of(self._session.id, self._page.folder))
             composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
         if not all(area.is_stored for area in composer):
             self.autosave.touch()

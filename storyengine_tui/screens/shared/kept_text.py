@@ -27,6 +27,17 @@ class KeptText:
         """Return the file for a correction of this chapter's canon that is being written."""
         return cls(folder / f"correction-{session_id}")
 
+    @classmethod
+    def hearers_of(cls, session_id: SessionId, folder: Path) -> Self:
+        """Return the file for who hears the texts of this chapter that are not sent yet."""
+        return cls(folder / f"hearers-{session_id}")
+
+    @classmethod
+    def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:
+        """Delete everything that is kept of a chapter that is deleted."""
+        for kept in (cls.correction_of(session_id, folder), cls.hearers_of(session_id, folder)):
+            kept.forget()
+
     def read(self) -> str:
         """Return the text; empty when there is no file or it cannot be read."""
         with suppress(OSError, UnicodeDecodeError):

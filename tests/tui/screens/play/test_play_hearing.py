@@ -12,11 +12,12 @@ from core.domain.slot import Slot
 from storyengine_tui.screens.calls.call_rows import segments_of
 from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
 from storyengine_tui.screens.play.scene.hearing_view import choice_of, hearers_text, mark_of, narrower
+from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.store.memory_store import MemoryStore
 from tests.tui import chapter
-from tests.tui.engine_app import Desktop
-from tests.tui.play_table import Gate, Table, at_table
+from tests.tui.engine_app import Desktop, opened
+from tests.tui.play_table import Gate, Table, at_table, at_window
 from tests.tui.play_table import gate as gate
 
 pytestmark = pytest.mark.anyio
@@ -208,6 +209,38 @@ async def test_a_whisper_that_was_stopped_is_a_whisper_when_the_chapter_opens_ag
     async with at_table(desktop, prompts=None) as table:
         assert table.text(RED) == "HOLD me"
         assert title(table, RED) == "To 1 Mira · whisper"
+
+
+async def test_a_whisper_that_was_not_sent_is_one_after_a_restart(desktop: Desktop) -> None:
+    async with at_window(desktop) as table:
+        await table.type("psst")
+        await choose(table, "w")
+        await table.pilot.press("alt+2")
+        await choose(table, "down", "space", "p")
+    app = desktop.app()
+    async with app.run_test(size=(100, 30)) as pilot:
+        again = Table(pilot, await opened(pilot))
+        await again.until(lambda: again.text(RED) == "psst")
+        await again.until(lambda: title(again, RED) == "To 1 Mira · whisper")
+        assert again.area(ORANGE).heard_by is None, "without a text there is nothing to keep it for"
+        await again.pilot.press("alt+1", "enter")
+        await again.until(lambda: again.played(1))
+        assert await audience_of_prompt(again, 1) == Audience.of({RED})
+        assert not list(desktop.paths.data.glob("hearers-*"))
+        await app.close_everything()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"9": [1]}', '{"1": 2}', '{"1": [true, null]}', "[" * 100_000]
+)
+def test_kept_choices_that_cannot_be_read_are_none(text: str) -> None:
+    assert read_hearers(text) == {}
+
+
+def test_kept_choices_are_read_as_they_were() -> None:
+    chosen = {RED: NOBODY, ORANGE: RED_AND_YELLOW, YELLOW: EVERYONE}
+    assert read_hearers(as_text(chosen)) == chosen
+    assert as_text({}) == ""
 
 
 async def test_a_queued_whisper_that_is_taken_back_is_one_again(desktop: Desktop, gate: Gate) -> None:
