@@ -196,6 +196,21 @@ async def test_a_whisper_that_returns_to_a_panel_with_text_makes_all_of_it_a_whi
         assert title(table, RED) == "To 1 Mira · whisper"
 
 
+async def test_a_prompt_for_all_that_returns_to_a_panel_with_a_whisper_makes_all_of_it_a_whisper(
+    desktop: Desktop, gate: Gate
+) -> None:
+    async with at_table(desktop) as table:
+        await table.send("HOLD me")
+        await table.pilot.press("alt+1")
+        await table.until(lambda: table.transcript.is_streaming)
+        await table.type("psst")
+        await choose(table, "w")
+        await table.pilot.press("escape")
+        await table.until(table.banner)
+        assert table.text(RED) == "HOLD me\n\npsst"
+        assert title(table, RED) == "To 1 Mira · whisper"
+
+
 async def test_a_whisper_that_was_stopped_is_a_whisper_when_the_chapter_opens_again(
     desktop: Desktop, gate: Gate
 ) -> None:

@@ -255,7 +255,10 @@ async def test_seven_characters_leave_the_answers_on_the_smallest_screen(desktop
         table.session._writer.snapshot = replace(table.snapshot, session=cast)
         for kind, action in ((NarrationModal, "add_line"), (DiceModal, "roll_dice")):
             opened = await dialog(table, kind, action)
-            opened.query_one("#refused").display = True
+            refused = opened.query_one("#refused", Static)
+            refused.update("a reason of two lines " * 5)
+            refused.display = True
+            await table.until(lambda refused=refused: refused.region.height == 2)
             await table.until(lambda opened=opened: opened.query_one("#store").region.height)
             assert opened.region.contains_region(opened.query_one("#store").region)
             await table.pilot.press("escape")
