@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from weakref import finalize
 
@@ -10,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.worker import Worker
 
+from core.domain.agent_role import AgentRole
 from core.domain.errors import StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
     from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
+    from storyengine_tui.screens.play.scene_tab import SceneTab
     from storyengine_tui.screens.play.takes_tab import TakesTab
     from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
@@ -174,6 +177,18 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         self.notify(
             f"This is the branch at prompt {at:,}. The other chapter is in the list (F5).", markup=False
         )
+
+    def on_scene_tab_next_input_wanted(self, event: "SceneTab.NextInputWanted") -> None:
+        """Show what a character is given next. Bound by its name, as above."""
+        from storyengine_tui.screens.calls.next_input_screen import NextInputScreen
+
+        engine, session = self.engine, self.session
+        if engine is None or session is None or session.id != event.session_id or not self._is_on_chapter:
+            return
+        choice = engine.choices.of(AgentRole.CHARACTER, int(event.slot))
+        make = partial(engine.preview, session.id, event.slot, event.text.strip())
+        screen = NextInputScreen(session.snapshot.session.name_of(event.slot), make, choice)
+        self.push_screen(screen)
 
     def pass_gate(self, begin: Callable[[], object]) -> None:
         """Call `begin` after the first paint, and after the password where one is set."""

@@ -30,6 +30,18 @@ TAB_ACTIONS: Final = (
     ("play", "branch", "Branch", "Begin a new chapter with this one up to a prompt"),
     (
         "play",
+        "choose_hearers",
+        "Choose who hears it",
+        "Whisper, choose who hears a prompt, or who is in the scene",
+    ),
+    ("play", "add_line", "Add a line", "Tell what happens, without a prompt; those you choose witness it"),
+    ("play", "roll_dice", "Roll dice", "Roll d20 or any others; the result is part of the story"),
+    ("play", "reveal", "Reveal a secret", "Tell a secret to those you choose"),
+    ("play", "view_as", "As the next character sees it", "Show only what one character has witnessed"),
+    ("play", "view_all", "See everything again", "Show the whole story, as you know it"),
+    ("play", "next_input", "What is given next", "Read the exact next input of the panel's character"),
+    (
+        "play",
         "end_chapter",
         "End Chapter",
         "Summarise what is left and go on to tab 3, after a question",

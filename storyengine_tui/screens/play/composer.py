@@ -9,10 +9,14 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.reactive import var
 
+from core.domain.audience import Audience
 from core.domain.session import Session
 from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea
+from storyengine_tui.screens.play.scene.hearing_view import hearers_text, narrower
+from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
+from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
@@ -32,6 +36,9 @@ class Composer(Vertical):
         self._areas: dict[Slot, PromptArea] = {}
         self._roster: tuple[tuple[Slot, str], ...] = ()
         self._sending_changed = asyncio.Event()
+        self._kept: KeptText | None = None
+        """Where the choices of who hears the panels' texts are kept; they are no part of the story."""
+        self._chosen: dict[Slot, Audience] = {}
         self.slot = Slot.RED
         """The character whose panel shows."""
 
@@ -57,7 +64,7 @@ class Composer(Vertical):
             await self.dismiss_cast()
             self._roster = session.roster
             self._areas = {
-                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""), leave=self.show_next)
+                slot: PromptArea(slot, session.limits, name, unsent.get(slot, ""), leave=self._leave)
                 for slot, name in self._roster
             }
             for area in self._areas.values():
@@ -74,6 +81,7 @@ class Composer(Vertical):
         for area in self._areas.values():
             await area.remove()
         self._areas, self._roster = {}, ()
+        self._kept, self._chosen = None, {}
 
     def is_cast_of(self, session: Session) -> bool:
         """Whether the panels are those of the characters of `session`, under their names."""
@@ -104,10 +112,72 @@ class Composer(Vertical):
         """Show the next character's panel; the first follows the last."""
         self.show(slot_after(after, tuple(self._areas)))
 
+    def show_next_present(self, after: Slot) -> None:
+        """Show the panel of the next character that is in the scene."""
+        self.show(
+            self.view.session.speaker_after(after) if self.view else slot_after(after, tuple(self._areas))
+        )
+
+    def _leave(self, slot: Slot) -> None:
+        """Go on to the next panel: the text of this one is being sent."""
+        self._show_hearers()
+        self.show_next_present(slot)
+
     def watch_view(self) -> None:
         """Make the panels writable, or say in the empty ones why they are not."""
         for area in self._areas.values():
             area.set_writable(self.view.why_read_only if self.view else "")
+        self._show_hearers()
+
+    # Who hears what is sent
+
+    def choose_hearers(self, slot: Slot, heard_by: Audience | None) -> None:
+        """Keep with a panel who hears the next text that is sent from it; None for those present."""
+        self._areas[slot].heard_by = heard_by
+        self._show_hearers()
+
+    def keep_hearers(self, kept: KeptText) -> None:
+        """Choose who hears the texts in the panels as it was kept, and keep every choice from now on."""
+        for slot, heard_by in read_hearers(kept.read()).items():
+            area = self._areas.get(slot)
+            if area is not None and area.heard_by is None and not area.is_blank:
+                area.heard_by = heard_by
+        self._kept = kept
+        self._show_hearers()
+
+    def _show_hearers(self) -> None:
+        chosen = {slot: area.heard_by for slot, area in self._areas.items() if area.heard_by is not None}
+        if self._kept is not None and chosen != self._chosen:
+            self._chosen = chosen
+            self._kept.keep(as_text(chosen))
+        view = self.view
+        if view is None:
+            return
+        is_used = view.hearing.is_used or bool(chosen)
+        for slot, area in self._areas.items():
+            area.show_hearers(hearers_text(view.session, slot, area.heard_by) if is_used else "")
+
+    def put_back(self, slot: Slot, text: str, heard_by: Audience | None) -> None:
+        """Put a text that was sent back into its panel, with who hears it.
+
+        With text that is there already, who may hear both.
+        """
+        area, view = self._areas[slot], self.view
+        if view is not None and not (area.is_blank and area.heard_by is None):
+            heard_by = narrower(view.session, slot, area.heard_by, heard_by)
+        area.put_back(text)
+        self.choose_hearers(slot, heard_by)
+
+    def remove_text(self, slot: Slot, text: str) -> bool:
+        """Remove a text that was put back; return whether it was there.
+
+        In a panel that is empty then, those present hear what is sent next.
+        """
+        area = self._areas[slot]
+        was_there = area.remove_text(text)
+        if was_there and area.is_blank:
+            self.choose_hearers(slot, None)
+        return was_there
 
     async def all_sent(self) -> None:
         """Return when no text is being sent any more."""
@@ -120,11 +190,12 @@ class Composer(Vertical):
         self._areas[slot].accepted(text, stored)
         self._sending_changed.set()
 
-    def refused(self, slot: Slot, text: str) -> None:
+    def refused(self, slot: Slot, text: str, heard_by: Audience | None) -> None:
         """Put a text that was sent back into its panel, unless the chapter was closed."""
         area = self._areas.get(slot)
         if area is not None and text in area.sending:
-            area.refused(text)
+            area.sending.remove(text)
+            self.put_back(slot, text, heard_by)
         self._sending_changed.set()
 
     def _show_entries(self) -> None:

@@ -23,8 +23,10 @@ from storyengine_tui.screens.play.play_view import PlayView, ending_consequences
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.prompt_sender import PromptSender
+from storyengine_tui.screens.play.scene import hearing_view
+from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
+from storyengine_tui.screens.play.scene_tab import SceneTab
 from storyengine_tui.screens.play.take_line import TakeLine
-from storyengine_tui.screens.play.takes_tab import TakesTab
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.widgets.banner import Banner
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
 
 
-class PlayPane(TakesTab):
+class PlayPane(SceneTab):
     """The page on which the chapter is played."""
 
     HELP = (
@@ -51,11 +53,16 @@ class PlayPane(TakesTab):
         "The newest reply can be written again (F9) as often as you like: every take stays, and Left and "
         "Right in an empty panel choose the one that counts. Ctrl+O takes the newest prompt back, again and "
         "again if need be, with its text in its panel to edit and send; Redo is offered until you send. "
-        "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch."
+        "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch.\n\n"
+        "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
+        "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
+        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, and what a "
+        "character is given next."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
         Binding("escape", "cancel", "Cancel"),
+        Binding("escape", "view_all", "Everything", show=False),
         Binding("escape", "write", "Back to the panel", show=False),
         Binding("ctrl+r", "retry", "Retry"),
         Binding("ctrl+t", "take_back", "Take back", show=False),
@@ -63,6 +70,9 @@ class PlayPane(TakesTab):
         Binding("f8", "end_chapter", "End Chapter", show=False),
         Binding("f9", "reroll", "Another take of the newest reply", show=False),
         Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
+        Binding("ctrl+l", "choose_hearers", "Who hears it", show=False),
+        Binding("alt+d", "roll_dice", "Roll dice", show=False),
+        Binding("f12", "view_as", "As the next character sees it", show=False),
         Binding("left", "choose_take(-1)", "Take before", show=False),
         Binding("right", "choose_take(1)", "Take after", show=False),
         Binding("pageup", "read('page_up')", show=False),
@@ -103,21 +113,14 @@ class PlayPane(TakesTab):
             await self.composer.dismiss_cast()
         self._banners.show_left_out(())
         session = self.session
-        played = await self.perform(session.newest_canon())
+        viewpoint = None if is_new else self._reading.viewpoint
+        played = await self.perform(session.newest_canon(known_to=viewpoint))
         if not self.shows(session):
             return
-        self._reading.load(played or (), session.snapshot.session)
+        self._reading.load(played or (), session.snapshot.session, viewpoint)
         self.refresh_view()
         if not is_new:
             self._go_on()
-
-    async def _read_again(self) -> None:
-        """Show canon after a change that did not only append to it."""
-        session = self.session
-        played = await self.perform(session.newest_canon())
-        if played is not None and self.shows(session):
-            self._reading.load(played, session.snapshot.session)
-            self.refresh_view()
 
     def on_tab_shown(self) -> None:
         """Focus the widget where the GM continues: the panel if it is writable, else the transcript."""
@@ -152,7 +155,7 @@ class PlayPane(TakesTab):
                 self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged(first):
                 if not self._reading.change(first, self.session.snapshot):
-                    self.run_worker(self._read_again(), group="canon", exclusive=True, exit_on_error=False)
+                    self.read_story(self._reading.viewpoint)
             case notifications.RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id, session)
                 self.sender.fail(request)
@@ -173,6 +176,9 @@ class PlayPane(TakesTab):
             is_writer=not session.is_read_only,
             can_end=session.can(Command.END_CHAPTER),
             takes=takes_view(session.snapshot, session.why_not),
+            hearing=hearing_view.hearing_view(
+                session.snapshot, session.why_not, has_private=self._reading.has_private
+            ),
         )
 
     def refresh_view(self) -> None:
@@ -231,13 +237,16 @@ class PlayPane(TakesTab):
         """Tell the footer what is possible."""
         if not self.has_session or self.view is None:
             return False
+        if action == "view_all":
+            return self._reading.viewpoint is not None
         if action == "branch_here":
             return self._reading.transcript.has_focus and self.marked_prompt() is not None
         return self.view.actions.get(action, self.view.is_playable)
 
     def why_not(self, action: str) -> str:
-        """Return why the chapter cannot be ended, or its newest prompt not be changed, now."""
-        command = COMMANDS.get(action, Command.END_CHAPTER if action == "end_chapter" else None)
+        """Return why an action that changes the chapter is not possible now."""
+        commands = {**COMMANDS, **hearing_view.COMMANDS, "end_chapter": Command.END_CHAPTER}
+        command = commands.get(action)
         if command is None:
             return ""
         return self.session.why_not(command) or self._current_view().why_read_only
@@ -325,7 +334,7 @@ class PlayPane(TakesTab):
 
     @on(PromptArea.Sent)
     def _send(self, event: PromptArea.Sent) -> None:
-        self.sender.send(event.slot, event.text)
+        self.sender.send(event.slot, event.text, event.heard_by)
         self._reading.go("end")
 
     @on(Composer.Typed)
@@ -356,6 +365,10 @@ class PlayPane(TakesTab):
         for request in self._current_view().queued:
             if request.id == event.request_id:
                 self.do(self.sender.withdraw(request))
+
+    @on(ViewpointLine.LeaveRequested)
+    def _view_all(self) -> None:
+        self.action_view_all()
 
     @on(TakeLine.ActionRequested)
     async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:

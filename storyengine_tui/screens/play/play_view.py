@@ -12,6 +12,8 @@ from core.ledger.words import dollars
 from core.snapshot import Snapshot
 from core.store import WriterInfo
 from core.text.cleaning import clean_line
+from storyengine_tui.screens.play.scene import hearing_view
+from storyengine_tui.screens.play.scene.hearing_view import HearingView
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 
 LONGEST_SCENE = 400
@@ -46,6 +48,7 @@ class PlayView:
     can_end: bool
     """Whether the chapter can be ended now."""
     takes: TakesView
+    hearing: HearingView
     spent: str = ""
     """What the chapter's calls cost so far; empty while no money was spent."""
 
@@ -87,12 +90,18 @@ class PlayView:
             "end_chapter": self.can_end or None,
             "keep_partial": self.is_writer and self.stopped is not None,
             "branch": self.session.prompt_index > 0,
-            **{action: self.is_playable and self._offers(action) for action in COMMANDS},
+            "view_as": self.is_playable and len(self.session.slots) > 1,
+            **{action: self._may_write and self.takes.is_offered(action) for action in COMMANDS},
+            **{
+                action: self._may_write and self.hearing.is_offered(action)
+                for action in hearing_view.COMMANDS
+            },
         }
 
-    def _offers(self, action: str) -> bool | None:
-        """Whether an action about takes is possible; in a window that only reads, none is offered."""
-        return self.is_writer and self.takes.is_offered(action)
+    @property
+    def _may_write(self) -> bool:
+        """Whether anything of the story may change in this window."""
+        return self.is_playable and self.is_writer
 
     @property
     def stopped(self) -> ReplyRequest | None:
@@ -108,6 +117,7 @@ def play_view(
     is_writer: bool = True,
     can_end: bool = False,
     takes: TakesView | None = None,
+    hearing: HearingView | None = None,
 ) -> PlayView:
     """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
@@ -127,6 +137,7 @@ def play_view(
         can_end=can_end,
         takes=takes or TakesView(),
         spent=dollars(snapshot.spent) if snapshot.spent else "",
+        hearing=hearing or HearingView(),
     )
 
 

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 
+from core.domain.audience import Audience
 from core.domain.limits import Limits
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
@@ -46,6 +47,8 @@ class PromptArea(ComposerTextArea):
 
         slot: Slot
         text: str
+        heard_by: Audience | None
+        """The others that hear it; None for those present."""
 
     @dataclass
     class TakeRequested(Message):
@@ -70,9 +73,12 @@ class PromptArea(ComposerTextArea):
         """The stored text of this panel, as far as this window knows."""
         self.sending: list[str] = []
         """Texts that were sent and are neither accepted nor refused yet."""
+        self.heard_by: Audience | None = None
+        """The others that hear the next text that is sent from here; None for those present."""
         self._max_length = limits.prompt
         self._leave = leave
         self.character = name
+        self._who = ""
         self.border_title = Content(f"To {int(slot)} {name}")
 
     @property
@@ -91,6 +97,12 @@ class PromptArea(ComposerTextArea):
         colour, mark = self.slot.colour, "" if self.is_blank else "✎"
         return PanelEntry(colour, int(self.slot), self.character, style=f"$slot-{colour}", mark=mark)
 
+    def show_hearers(self, who: str) -> None:
+        """Say in the title who hears what is sent from here; nothing while everyone hears everything."""
+        if who != self._who:
+            self._who = who
+            self.border_title = Content(f"To {int(self.slot)} {self.character}{f' · {who}' if who else ''}")
+
     def set_writable(self, reason: str) -> None:
         """Make it writable, or with a `reason` read-only; the placeholder says which."""
         hint = (
@@ -107,8 +119,9 @@ class PromptArea(ComposerTextArea):
             return
         self.sending.append(text)
         self.clear()
+        heard_by, self.heard_by = self.heard_by, None
         self._leave(self.slot)
-        self.post_message(self.Sent(self.slot, text))
+        self.post_message(self.Sent(self.slot, text, heard_by))
 
     async def on_event(self, event: events.Event) -> None:
         """Pass on keys to the panel that has replaced this one: on a slow line several keys arrive together,
@@ -127,11 +140,6 @@ class PromptArea(ComposerTextArea):
         """Note that a text which was sent is stored as a prompt; `stored` is the unsent text in the store."""
         self.sending.remove(text)
         self.stored = stored
-
-    def refused(self, text: str) -> None:
-        """Put back a text that could not be sent."""
-        self.sending.remove(text)
-        self.put_back(text)
 
     def put_back(self, text: str) -> None:
         """Insert `text` before what was typed since, unless it is there already; the cursor does not move."""

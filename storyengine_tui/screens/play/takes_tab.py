@@ -10,6 +10,7 @@ from textual.message import Message
 
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
+from core.domain.story.event import Role
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_view import is_take, numbered
 from storyengine_tui.screens.play.prompt_sender import PromptSender
@@ -76,7 +77,8 @@ class TakesTab(SessionTab):
         from storyengine_tui.screens.play.take_modals import ReplyModal
 
         snapshot = self.session.snapshot
-        reply = snapshot.recent[-1].text if snapshot.recent else ""
+        # A line may follow the reply.
+        reply = next((event.text for event in reversed(snapshot.recent) if event.slot is not None), "")
         dialog = ReplyModal(reply, snapshot.session.limits.transcript)
         self.ask(dialog, partial(self._correct_reply, self.session))
 
@@ -116,10 +118,11 @@ class TakesTab(SessionTab):
             await self.sender.flush()
             last = session.snapshot.session.prompt_index
             undone = [event for event in session.snapshot.recent if event.prompt_index == last]
+            prompt = next((event for event in undone if event.role is Role.USER), None)
+            slot = next((event.slot for event in undone if event.slot is not None), None)
             await session.takes.undo()
-            slot = undone[-1].slot if undone else None
-            if slot is not None and self.shows(session):
-                self.sender.restore(slot, undone[0].text)
+            if prompt is not None and slot is not None and self.shows(session):
+                self.sender.restore(slot, prompt.text, prompt.audience)
 
     def action_redo(self) -> None:
         """Bring back the prompt that was undone last."""
@@ -130,8 +133,8 @@ class TakesTab(SessionTab):
             await self.sender.flush()
             undone = session.snapshot.undone
             again = [event for event in undone if event.prompt_index == undone[0].prompt_index]
+            slot = next((event.slot for event in again if event.slot is not None), None)
             await session.takes.redo()
-            slot = again[-1].slot if again else None
             if slot is not None and self.shows(session):
                 self.sender.remove_restored(slot, again[0].text)
 

@@ -1,6 +1,6 @@
 """The top cell of tab 2: the transcript, who is writing, and how full the window is (design 9)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual import events, getters, on
 from textual.app import ComposeResult
@@ -13,14 +13,17 @@ from core.domain.ids import RequestId, SessionId
 from core.domain.limits import Limits
 from core.domain.requests.request import ReplyRequest
 from core.domain.session import Session
+from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window, render_window
 from core.snapshot import Snapshot
-from storyengine_tui.screens.play.play_view import PlayView, progress_text
+from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
+from storyengine_tui.screens.play.scene.hearing_view import mark_of
+from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.widgets.busy_line import BusyLine
 from storyengine_tui.widgets.fields.char_counter import CharCounter
-from storyengine_tui.widgets.reading.transcript_view import TranscriptView
+from storyengine_tui.widgets.reading.transcript_view import NO_MARKS, TranscriptView
 
 SPARE = 2
 """How many windows of text are kept before the oldest events are dropped."""
@@ -34,29 +37,58 @@ class PlayedEvents:
 
     def __init__(self) -> None:
         self.session_id: SessionId | None = None
+        self.viewpoint: Slot | None = None
+        """The character that has witnessed all of these events; None for everything."""
+        self.has_private = False
+        """Whether there was an event that not everyone witnessed."""
         self._events: list[Event] = []
+        self._newest = 0
+        """The number of the newest prompt, also if the character has not witnessed it."""
+        self._is_whole = False
+        """Whether nothing that the character witnessed is missing, though its first event is a later one."""
 
     @property
     def next_index(self) -> int:
         """The number that the next prompt will have."""
-        return self._events[-1].prompt_index + 1 if self._events else 1
+        return self._newest + 1
 
     def load(self, events: Sequence[Event], session_id: SessionId) -> None:
         """Replace the events by these, the newest of a session in order."""
-        self.session_id = session_id
+        if session_id != self.session_id:
+            self.has_private = False
+        self.session_id, self.viewpoint, self._is_whole = session_id, None, False
         self._events = [event for event in events if event.session_id == session_id]
+        self._newest = self._events[-1].prompt_index if self._events else 0
+        self._note_private(self._events)
+
+    def load_view(self, events: Sequence[Event], session: Session, viewpoint: Slot) -> None:
+        """Replace the events by these, the newest that a character of `session` has witnessed."""
+        self.load(events, session.id)
+        self.viewpoint, self._newest = viewpoint, session.prompt_index
+        self._is_whole = sum(len(event.text) for event in events) <= session.limits.transcript
+
+    def _note_private(self, events: Sequence[Event]) -> None:
+        self.has_private = self.has_private or any(not event.audience.is_everyone for event in events)
+
+    def _witnessed(self, events: Sequence[Event]) -> list[Event]:
+        """Return those of `events` that are shown, after noting all of them."""
+        self._note_private(events)
+        if events:
+            self._newest = events[-1].prompt_index
+        return [event for event in events if self.viewpoint is None or self.viewpoint in event.audience]
 
     def append(self, events: Sequence[Event], limit: int) -> None:
         """Append events newer than the last one; drop those that a window of `limit` cannot show."""
         last = (self._events[-1].prompt_index, self._events[-1].ordinal) if self._events else (0, -1)
-        ours = (event for event in events if event.session_id == self.session_id)
-        self._events += [event for event in ours if (event.prompt_index, event.ordinal) > last]
+        ours = [event for event in events if event.session_id == self.session_id and event.place > last]
+        self._events += self._witnessed(ours)
         if sum(len(event.text) for event in self._events) > SPARE * limit:
             first, length = len(self._events), 0
             while first and length <= limit:
                 first -= 1
                 length += len(self._events[first].text)
             del self._events[:first]
+            self._is_whole = False
 
     def replace(self, first: int, snapshot: Snapshot) -> bool:
         """Replace everything from prompt `first` on by what counts now; return whether it was possible.
@@ -66,11 +98,15 @@ class PlayedEvents:
         session = snapshot.session
         known = snapshot.recent[0].prompt_index if snapshot.recent else session.prompt_index + 1
         kept = [event for event in self._events if event.prompt_index < first]
-        is_kept_whole = not kept or kept[0].prompt_index == 1
+        is_kept_whole = not kept or self._begins_the_story(kept)
         is_known = first >= known and (bool(kept) or first == 1)
         if session.id != self.session_id or not is_known:
             return False
-        self._events = [*kept, *(event for event in snapshot.recent if event.prompt_index >= first)]
+        self._newest = first - 1
+        self._events = [
+            *kept,
+            *self._witnessed([one for one in snapshot.recent if one.prompt_index >= first]),
+        ]
         return is_kept_whole or sum(len(event.text) for event in self._events) > session.limits.transcript
 
     def prompt_of(self, event_id: object) -> int | None:
@@ -84,8 +120,12 @@ class PlayedEvents:
         events = self._events
         if before is not None:
             events = [event for event in events if event.prompt_index < before]
-        is_complete = not self._events or self._events[0].prompt_index == 1
+        is_complete = not self._events or self._begins_the_story(self._events)
         return render_window(events, session, is_complete=is_complete)
+
+    def _begins_the_story(self, events: Sequence[Event]) -> bool:
+        """Whether nothing comes before `events`; lines before the first prompt have index 0."""
+        return self._is_whole or events[0].prompt_index <= 1
 
 
 class MoreBelow(Static):
@@ -108,6 +148,9 @@ class TranscriptPanel(Vertical):
         self._played = PlayedEvents()
         self._live: RequestId | None = None
         """The reply that streams."""
+        self._request: ReplyRequest | None = None
+        """Its request, and what of it has streamed so far, to show it again in another view."""
+        self._streamed: list[str] = []
         self._hidden_from: int | None = None
         """The prompt of which another take streams; the take that it has is hidden meanwhile."""
         self._drawn: tuple[object, ...] = ()
@@ -115,6 +158,7 @@ class TranscriptPanel(Vertical):
 
     def compose(self) -> ComposeResult:
         """Compose the transcript, and the line below it."""
+        yield ViewpointLine(id="viewpoint")
         yield Static(id="scene", markup=False)
         yield TranscriptView(id="transcript")
         yield TakeLine(id="takes").data_bind(TranscriptPanel.view)
@@ -139,6 +183,8 @@ class TranscriptPanel(Vertical):
             self.show_spent(view.spent if view else "")
         if _running(before) != _running(view):
             self._show_running(view)
+        if self.viewpoint is not None and view is not None:
+            self._show_viewpoint(view.session)
 
     def show_spent(self, text: str) -> None:
         """Show what the chapter has cost; nothing while no money was spent."""
@@ -146,18 +192,49 @@ class TranscriptPanel(Vertical):
         line.update(Content(text))
         line.display = bool(text)
 
-    def load(self, played: Sequence[Event], session: Session) -> None:
-        """Show these events, the newest of `session`, without a streaming reply."""
-        self._played.load(played, session.id)
+    @property
+    def viewpoint(self) -> Slot | None:
+        """The character whose view of the story shows; None for everything."""
+        return self._played.viewpoint
+
+    @property
+    def has_private(self) -> bool:
+        """Whether the transcript has, or had, something that not everyone witnessed."""
+        return self._played.has_private
+
+    def load(self, played: Sequence[Event], session: Session, viewpoint: Slot | None = None) -> None:
+        """Show these events without a streaming reply: the newest of `session`, or of a character's view."""
+        if viewpoint is None:
+            self._played.load(played, session.id)
+        else:
+            self._played.load_view(played, session, viewpoint)
+        self._show_viewpoint(session)
         self._end_live()
-        self.transcript.settle(self._window(session))
+        self._settle(session)
+
+    def switch_view(self, played: Sequence[Event], session: Session, viewpoint: Slot | None) -> None:
+        """Show the story, or a character's view of it; a reply goes on streaming if it is part of that."""
+        live, request, streamed = self._live, self._request, "".join(self._streamed)
+        self.load(played, session, viewpoint)
+        if live is not None and request is not None and all(str(live) != one.request_id for one in played):
+            self.begin(request, session)
+            self.stream(live, streamed)
+
+    def _show_viewpoint(self, session: Session) -> None:
+        """Say whose view the transcript shows, if it does not show everything."""
+        line, slot = self.query_one(ViewpointLine), self.viewpoint
+        if slot is None:
+            line.show("", "", is_left_by_escape=False)
+        else:
+            is_idle = self.view is None or self.view.running is None
+            line.show(numbered(session, slot), f"$slot-{slot.colour}", is_left_by_escape=is_idle)
 
     def change(self, first: int, snapshot: Snapshot) -> bool:
         """Show canon after a change from prompt `first` on; return False if it must be read again."""
         is_complete = self._played.replace(first, snapshot)
         if is_complete:
             self._end_live()
-            self.transcript.settle(self._window(snapshot.session))
+            self._settle(snapshot.session)
         return is_complete
 
     @property
@@ -172,35 +249,40 @@ class TranscriptPanel(Vertical):
         is_live = str(self._live) in {event.request_id for event in played}
         if is_live:
             self._end_live()
-            self.transcript.settle(self._window(session))
+            self._settle(session)
         else:
-            self.transcript.show_window(self._window(session))
+            self._show(session)
 
     def redraw(self, session: Session) -> None:
         """Redraw the transcript if the memory boundary or a name has changed."""
         if self._drawn != _drawn(session):
-            self.transcript.show_window(self._window(session))
+            self._show(session)
 
     def begin(self, request: ReplyRequest, session: Session) -> None:
         """Begin a reply; one for another take replaces the newest, and a continuation follows it."""
         if request.session_id != self._played.session_id:
             return
-        self._live = request.id
+        self._live, self._request, self._streamed = request.id, request, []
+        if self.viewpoint is not None and self.viewpoint not in request.audience:
+            return
         index = self._played.next_index
         if request.prompts is not None and not request.continues:
             index = self._hidden_from = request.prompts.first
-            self.transcript.show_window(self._window(session))
+            self._show(session)
         prompt = "" if request.continues else f"{index}) {request.text}"
-        self.transcript.begin_reply(request.slot, session.name_of(request.slot), prompt)
+        mark = mark_of(request.audience, session)
+        self.transcript.begin_reply(request.slot, session.name_of(request.slot), prompt, mark)
 
     def stream(self, request_id: RequestId, text: str) -> None:
         """Append text to the reply."""
-        if request_id == self._live:
+        if request_id == self._live and text:
+            self._streamed.append(text)
             self.transcript.stream(text)
 
     def restart(self, request_id: RequestId) -> None:
         """Clear the reply: its call is made again."""
         if request_id == self._live:
+            self._streamed.clear()
             self.transcript.restart_reply()
 
     def discard(self, request_id: RequestId, session: Session) -> None:
@@ -211,10 +293,11 @@ class TranscriptPanel(Vertical):
         self._end_live()
         self.transcript.discard_reply()
         if was_hidden:
-            self.transcript.show_window(self._window(session))
+            self._show(session)
 
     def _end_live(self) -> None:
-        self._live = self._hidden_from = None
+        self._live = self._request = self._hidden_from = None
+        self._streamed = []
 
     def _show_running(self, view: PlayView | None) -> None:
         """Say who is writing, since when, and how to cancel it."""
@@ -250,11 +333,28 @@ class TranscriptPanel(Vertical):
     def _go_to_end(self) -> None:
         self.transcript.follow()
 
+    def _show(self, session: Session) -> None:
+        """Show the window, and below it what streams, if anything does."""
+        window = self._window(session)
+        self.transcript.show_window(window, self._marks(window, session))
+
+    def _settle(self, session: Session) -> None:
+        """Show the window in place of what streamed."""
+        window = self._window(session)
+        self.transcript.settle(window, self._marks(window, session))
+
     def _window(self, session: Session) -> Window:
         self._drawn = _drawn(session)
         window = self._played.window(session, self._hidden_from)
         self.query_one("#transcript-counter", CharCounter).show(window.length, window.limit)
         return window
+
+    def _marks(self, window: Window, session: Session) -> Mapping[object, str]:
+        """Return the marks of what not everyone heard, by the ids of the events."""
+        if not self.has_private:
+            return NO_MARKS
+        shown = [piece.event for piece in window.pieces if piece.event is not None]
+        return {event.id: mark for event in shown if (mark := mark_of(event.audience, session))}
 
 
 def _running(view: PlayView | None) -> tuple[RequestId, int] | None:

@@ -33,9 +33,15 @@ class KeptText:
         return cls(folder / f"secret-{session_id}")
 
     @classmethod
+    def hearers_of(cls, session_id: SessionId, folder: Path) -> Self:
+        """Return the file for who hears the texts of this chapter that are not sent yet."""
+        return cls(folder / f"hearers-{session_id}")
+
+    @classmethod
     def forget_all_of(cls, session_id: SessionId, folder: Path) -> None:
-        """Delete everything that is kept for a chapter."""
-        for kept in (cls.correction_of(session_id, folder), cls.secret_of(session_id, folder)):
+        """Delete everything that is kept of a chapter that is deleted."""
+        for file_of in (cls.correction_of, cls.secret_of, cls.hearers_of):
+            kept = file_of(session_id, folder)
             kept.forget()
 
     def read(self) -> str:

@@ -26,6 +26,8 @@ from storyengine_tui.widgets.widget_message import WidgetMessage
 WIDEST: Final = 100
 """Most cells of a line: from the end of a longer one the eye does not find the next."""
 
+_STYLE_NAMES: Final = {PieceKind.GM: "gm", PieceKind.SYSTEM: "line"}
+
 MOST_STRIPS: Final = 512
 """Painted lines in the cache; each is some kilobytes, and an evening shows thousands of them."""
 
@@ -252,7 +254,7 @@ class LineView(ScrollView):
         elif paragraph.kind is PieceKind.REPLY and paragraph.slot is not None:
             name = paragraph.slot.colour
         else:
-            name = "gm" if paragraph.kind is PieceKind.GM else "aside"
+            name = _STYLE_NAMES.get(paragraph.kind, "aside")
         if name not in self._styles_of:
             component = f"transcript-view--{name}"
             self._styles_of[name] = self.get_component_rich_style(component) if name else self.rich_style

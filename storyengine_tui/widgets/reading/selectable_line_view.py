@@ -216,6 +216,12 @@ class SelectableLineView(LineView, can_focus=True):
         self.is_marking = True
         self._show_selection()
 
+    @property
+    def has_marks_selected(self) -> bool:
+        """Whether the selection has a mark of who heard a paragraph."""
+        selection = self.text_selection
+        return selection is not None and self.lines.has_marks(*self._range(selection))
+
     def selection_updated(self, selection: Selection | None) -> None:
         """Repaint, and update whether Copy is possible."""
         self.refresh()
@@ -229,10 +235,14 @@ class SelectableLineView(LineView, can_focus=True):
 
     def action_copy(self) -> None:
         """Copy what is selected, and stop marking."""
+        self.copy_selection()
+
+    def copy_selection(self, *, with_marks: bool = False) -> None:
+        """Copy what is selected, with or without the marks of who heard it, and stop marking."""
         selection = self.text_selection
         if selection is None:
             raise SkipAction
-        text = self.lines.text_between(*self._range(selection))
+        text = self.lines.text_between(*self._range(selection), with_marks=with_marks)
         if text:
             self.app.copy_to_clipboard(text)
             self.post_message(self.Copied(self, len(text)))

@@ -39,6 +39,8 @@ class Paragraph:
     text: str
     key: object
     """Identifies it in the next window: the event's id, or the kind of the piece."""
+    mark: int = 0
+    """How many characters at the beginning of `text` only say who heard it, and are no part of the story."""
     first: int = 0
     spans: list[Span] = field(default_factory=list)
 
@@ -51,10 +53,11 @@ class SourceAnchor(NamedTuple):
     offset: int
 
 
-def paragraph_of(piece: TranscriptPiece) -> Paragraph:
-    """Return the paragraph for `piece`, without control characters."""
+def paragraph_of(piece: TranscriptPiece, mark: str = "") -> Paragraph:
+    """Return the paragraph for `piece`, without control characters, after its `mark`."""
     key = piece.kind if piece.event is None else piece.event.id
-    return Paragraph(piece.kind, piece.slot, clean(piece.text), key)
+    mark = clean(mark)
+    return Paragraph(piece.kind, piece.slot, mark + clean(piece.text), key, len(mark))
 
 
 class TranscriptLines:
@@ -228,17 +231,22 @@ class TranscriptLines:
             right += 1
         return SourcePos(start.paragraph, left), SourcePos(end.paragraph, right)
 
-    def text_between(self, start: SourcePos, end: SourcePos) -> str:
-        """Return the source text from `start` to `end`."""
+    def text_between(self, start: SourcePos, end: SourcePos, *, with_marks: bool = False) -> str:
+        """Return the source text from `start` to `end`, with or without the marks of who heard it."""
         if not self._paragraphs:
             return ""
-        if start.paragraph == end.paragraph:
-            return self._paragraphs[start.paragraph].text[start.offset : end.offset]
-        between = self._paragraphs[start.paragraph + 1 : end.paragraph]
-        return SEPARATOR.join(
-            (
-                self._paragraphs[start.paragraph].text[start.offset :],
-                *(paragraph.text for paragraph in between),
-                self._paragraphs[end.paragraph].text[: end.offset],
-            )
+        chosen = self._paragraphs[start.paragraph : end.paragraph + 1]
+        parts = []
+        for index, paragraph in enumerate(chosen, start.paragraph):
+            first = start.offset if index == start.paragraph else 0
+            last = end.offset if index == end.paragraph else len(paragraph.text)
+            parts.append(paragraph.text[first if with_marks else max(first, paragraph.mark) : last])
+        return SEPARATOR.join(parts)
+
+    def has_marks(self, start: SourcePos, end: SourcePos) -> bool:
+        """Whether a mark of who heard a paragraph begins between `start` and `end`."""
+        chosen = self._paragraphs[start.paragraph : end.paragraph + 1]
+        return any(
+            paragraph.mark and (index > start.paragraph or start.offset < paragraph.mark)
+            for index, paragraph in enumerate(chosen, start.paragraph)
         )

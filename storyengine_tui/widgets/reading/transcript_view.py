@@ -1,8 +1,10 @@
 """The transcript of tab 2: a window of what is stored, and the reply that streams in below it."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Final
 
+from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
 from core.domain.ids import SessionId
@@ -11,6 +13,8 @@ from core.domain.story.transcript import PieceKind, Window
 from core.text.cleaning import StreamCleaner, clean, clean_line
 from storyengine_tui.widgets.reading.selectable_line_view import SelectableLineView
 from storyengine_tui.widgets.reading.transcript_lines import Paragraph, paragraph_of
+
+NO_MARKS: Final[Mapping[object, str]] = MappingProxyType({})
 
 
 class TranscriptView(SelectableLineView):
@@ -26,7 +30,13 @@ class TranscriptView(SelectableLineView):
     """
 
     # Not in `LineView`: each class is restyled whenever a view gains or loses the focus.
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"transcript-view--{slot.colour}" for slot in Slot}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "transcript-view--line",
+        *(f"transcript-view--{slot.colour}" for slot in Slot),
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("m", "copy_marked", "Copy with who heard it"),
+    ]
 
     def __init__(
         self, *, frames_per_second: float = 30, id: str | None = None, classes: str | None = None
@@ -48,15 +58,31 @@ class TranscriptView(SelectableLineView):
 
     @property
     def text(self) -> str:
-        """Everything that is shown, as it would be copied."""
+        """Everything that is shown, with the marks of who heard it."""
         return self.lines.text
 
-    def show_window(self, window: Window) -> None:
-        """Show `window`, and below it what streams, if anything does."""
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Offer to copy marks only where some are selected."""
+        if action == "copy_marked":
+            return self.has_marks_selected
+        return super().check_action(action, parameters)
+
+    def action_copy_marked(self) -> None:
+        """Copy what is selected, with the marks of who heard it."""
+        self.copy_selection(with_marks=True)
+
+    def show_window(self, window: Window, marks: Mapping[object, str] = NO_MARKS) -> None:
+        """Show `window`, and below it what streams, if anything does.
+
+        `marks` has the marks to put before events, by their ids: who heard what not everyone heard.
+        """
         if self._session_id not in (None, window.session_id):
             self._forget_session()
         self._session_id = window.session_id
-        self._stored = [paragraph_of(piece) for piece in window.pieces]
+        self._stored = [
+            paragraph_of(piece, marks.get(piece.event.id, "") if marks and piece.event else "")
+            for piece in window.pieces
+        ]
         self._show_all()
 
     def _forget_session(self) -> None:
@@ -66,12 +92,15 @@ class TranscriptView(SelectableLineView):
             self.action_unmark()
         self.is_following = True
 
-    def begin_reply(self, slot: Slot, name: str, gm_line: str = "") -> None:
+    def begin_reply(self, slot: Slot, name: str, gm_line: str = "", mark: str = "") -> None:
         """Show the GM's line, such as `8) Who is there?`, and the beginning of a reply to it."""
         self._forget_pending()
-        self._prefix = f"{clean_line(name)}: "
-        self._live = [Paragraph(PieceKind.GM, None, clean(gm_line), "live gm")] if gm_line else []
-        self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, "live reply"))
+        mark = clean(mark)
+        self._prefix = f"{mark}{clean_line(name)}: "
+        self._live = []
+        if gm_line:
+            self._live.append(Paragraph(PieceKind.GM, None, mark + clean(gm_line), "live gm", len(mark)))
+        self._live.append(Paragraph(PieceKind.REPLY, slot, self._prefix, "live reply", len(mark)))
         self._show_all()
 
     def stream(self, text: str) -> None:
@@ -88,13 +117,13 @@ class TranscriptView(SelectableLineView):
         if self._live:
             self._forget_pending()
             reply = self._live[-1]
-            self._live[-1] = Paragraph(reply.kind, reply.slot, self._prefix, reply.key)
+            self._live[-1] = Paragraph(reply.kind, reply.slot, self._prefix, reply.key, reply.mark)
             self._show_all()
 
-    def settle(self, window: Window) -> None:
+    def settle(self, window: Window, marks: Mapping[object, str] = NO_MARKS) -> None:
         """Show `window`, which holds the reply that streamed."""
         self._drop_reply()
-        self.show_window(window)
+        self.show_window(window, marks)
 
     def discard_reply(self) -> None:
         """Show only what is stored; the reply failed or was cancelled."""

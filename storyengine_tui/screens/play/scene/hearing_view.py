@@ -1,0 +1,100 @@
+"""What tab 2 says about who hears what, computed from a snapshot alone (design 13)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from core.context.visibility import names_of
+from core.domain.audience import Audience
+from core.domain.requests.request import ReplyRequest
+from core.domain.secret import label_of
+from core.domain.session import Session
+from core.domain.slot import Slot
+from core.domain.state_machine import Command
+from core.snapshot import Snapshot
+from core.text.cleaning import clean_line
+
+COMMANDS: Final = {
+    "choose_hearers": Command.SET_PRESENT,
+    "add_line": Command.ADD_LINE,
+    "roll_dice": Command.ADD_LINE,
+    "reveal": Command.ADD_LINE,
+}
+"""The actions of tab 2 about the scene, and the commands that the state machine knows them by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HearingView:
+    """Whether the chapter uses audiences, and what can be done about them."""
+
+    is_used: bool = False
+    """Whether a character is absent, or something exists that not everyone knows."""
+    is_needless: bool = True
+    """Whether there is one character alone, so that everyone hears everything."""
+    has_secret: bool = False
+    """Whether there is a secret that not everyone knows."""
+    possible: frozenset[str] = frozenset()
+    """The actions that are possible now in the window that writes."""
+
+    def is_offered(self, action: str) -> bool | None:
+        """Whether an action is possible, not possible now (None), or not offered at all."""
+        if (action == "choose_hearers" and self.is_needless) or (action == "reveal" and not self.has_secret):
+            return False
+        return action in self.possible or None
+
+
+def hearing_view(
+    snapshot: Snapshot, why_not: Callable[[Command], str], *, has_private: bool = False
+) -> HearingView:
+    """Return what a snapshot says about who hears what.
+
+    `why_not` says why a command is refused, or nothing; `has_private` that the transcript has something that
+    not everyone heard, which a snapshot no longer has when it is old.
+    """
+    session = snapshot.session
+    labels = [label_of(secret, snapshot.reveals) for secret in snapshot.secrets]
+    asked = [request for request in snapshot.requests if isinstance(request, ReplyRequest)]
+    audiences = [
+        session.present,
+        *(event.audience for event in snapshot.recent),
+        *(block.audience for block in snapshot.blocks),
+        *(request.audience for request in asked),
+    ]
+    return HearingView(
+        is_used=has_private or not all(audience.is_everyone for audience in audiences),
+        is_needless=len(session.slots) < 2,
+        has_secret=any(not session.audience_of(label).is_everyone for label in labels),
+        possible=frozenset(action for action, command in COMMANDS.items() if not why_not(command)),
+    )
+
+
+def mark_of(audience: Audience, session: Session) -> str:
+    """Return the mark of what not everyone heard, such as `⟨Kara, Joss⟩ `; nothing if everyone did."""
+    return "" if audience.is_everyone else f"⟨{clean_line(names_of(audience, session))}⟩ "
+
+
+def hearers_text(session: Session, slot: Slot, chosen: Audience | None) -> str:
+    """Return who hears a prompt to `slot`: everyone, a whisper, or their names."""
+    audience = session.hearers_of(slot, chosen)
+    if audience.is_everyone:
+        return "heard by all"
+    if chosen is not None and audience.slots == {slot}:
+        return "whisper"
+    return clean_line(names_of(audience, session))
+
+
+def choice_of(session: Session, slot: Slot, audience: Audience) -> Audience | None:
+    """Return the choice by which `audience` hears a prompt to `slot`: None if it is those present.
+
+    It does without the one addressed, who always hears it: so a whisper stays one in another panel.
+    """
+    if session.hearers_of(slot, None) == audience:
+        return None
+    return audience if audience.is_everyone else Audience(audience.slots - {slot})
+
+
+def narrower(session: Session, slot: Slot, one: Audience | None, other: Audience | None) -> Audience | None:
+    """Return the choice for a text that is made of two: only who may hear both hears it."""
+    if one == other:
+        return one
+    return choice_of(session, slot, session.hearers_of(slot, one) & session.hearers_of(slot, other))

@@ -1,0 +1,252 @@
+"""The dialogs of tab 2 for lines of the GM: narration, a roll, a revealed secret (design 13)."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Button, OptionList, Static
+from textual.widgets.option_list import Option
+
+from core.domain.errors import IllegalCommandError, StoryEngineError
+from core.domain.secret import Secret, label_of
+from core.domain.slot import Slot
+from core.engine.session_handle import SessionHandle
+from core.text.cleaning import clean_line
+from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
+from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.one_line import LineField
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
+
+LONGEST_NOTATION = 40
+LONGEST_TITLE = 58
+"""Characters of a secret in the list."""
+
+
+class AddedLineModal(OverlayModal[str]):
+    """Stores a line itself, and ends with `kept` of it; the reason of a refusal is shown here.
+
+    Nothing that was typed is lost by a refusal. Esc ends it as well.
+    """
+
+    HEADING: ClassVar[str]
+    NOTE: ClassVar[str]
+    STORE: ClassVar[str]
+    WHO: ClassVar = "Who witnesses it:"
+    CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    _checks = getters.query_one(SlotChecks)
+    _is_storing = False
+
+    def __init__(self, session: SessionHandle) -> None:
+        super().__init__()
+        self._session = session
+
+    def compose(self) -> ComposeResult:
+        """Compose what it does, its fields, who witnesses it, and the two answers."""
+        session = self._session.snapshot.session
+        lines = [(slot, f"{int(slot)} {name}") for slot, name in session.roster]
+        with Vertical(classes="dialog--box"):
+            yield Static(self.HEADING, classes="dialog--title")
+            yield Static(self.NOTE, classes="dialog--muted")
+            yield from self.compose_fields()
+            yield Static(self.WHO, classes="dialog--muted dialog--who")
+            yield SlotChecks(lines, self.ticked())
+            yield Static(id="refused", classes="dialog--text", markup=False)
+            with Horizontal(classes="dialog--buttons"):
+                yield Button("Cancel", id="cancel")
+                yield Button(self.STORE, id="store", classes="action")
+
+    @abstractmethod
+    def compose_fields(self) -> ComposeResult:
+        """Compose what is written or chosen."""
+
+    def ticked(self) -> Iterable[Slot]:
+        """Return who witnesses it, unless the GM chooses others: those in the scene."""
+        return self._session.snapshot.session.present
+
+    @abstractmethod
+    async def store(self, hearers: tuple[Slot, ...]) -> None:
+        """Store the line; raises StoryEngineError when it is refused."""
+
+    @property
+    @abstractmethod
+    def typed(self) -> str:
+        """What was typed; the dialog begins with it the next time, if that is useful."""
+
+    def kept(self, *, is_stored: bool) -> str:
+        """Return what the next such dialog begins with."""
+        return self.typed
+
+    def on_mount(self) -> None:
+        """Nothing has been refused yet."""
+        self.query_one("#refused").display = False
+
+    @on(Button.Pressed, "#store")
+    def action_store(self) -> None:
+        """Store the line, once."""
+        if not self._is_storing:
+            self._is_storing = True
+            self.run_worker(self._save(), group="store", exit_on_error=False)
+
+    async def _save(self) -> None:
+        refused = self.query_one("#refused", Static)
+        try:
+            await self.store(self._checks.ticked)
+        except StoryEngineError as error:
+            refused.update(Content(str(error)))
+            refused.display = True
+            self.query(self.AUTO_FOCUS or "SlotChecks").first().focus()
+        else:
+            self.dismiss(self.kept(is_stored=True))
+        finally:
+            self._is_storing = False
+
+    @on(Button.Pressed, "#cancel")
+    def action_cancel(self) -> None:
+        """Store nothing."""
+        self.dismiss(self.kept(is_stored=False))
+
+
+class NarrationModal(AddedLineModal):
+    """Writes a line of the GM."""
+
+    HEADING = "Add a line"
+    NOTE = "It comes after the newest prompt, and no character answers it."
+    STORE = "Add"
+    AUTO_FOCUS = "CappedTextArea"
+
+    _area = getters.query_one(CappedTextArea)
+
+    def __init__(self, session: SessionHandle, begun: str) -> None:
+        super().__init__(session)
+        self._begun = begun
+
+    def compose_fields(self) -> ComposeResult:
+        """Compose the field."""
+        limit = max(self._session.snapshot.session.limits.prompt, len(self._begun))
+        yield CappedTextArea(
+            self._begun, limit=limit, placeholder="What happens, such as: The lamp goes out."
+        )
+
+    async def store(self, hearers: tuple[Slot, ...]) -> None:
+        """Store the text as a line."""
+        await self._session.scene.narrate(self._area.text, hearers=hearers)
+
+    @property
+    def typed(self) -> str:
+        """The text that was not stored."""
+        return self._area.text
+
+    def kept(self, *, is_stored: bool) -> str:
+        """Return what is not stored yet."""
+        return "" if is_stored else self.typed
+
+
+class DiceModal(AddedLineModal):
+    """Rolls dice."""
+
+    HEADING = "Roll dice"
+    NOTE = "Dice like d20, 2d6 or 2d6+1. A model is told the result."
+    STORE = "Roll"
+    AUTO_FOCUS = "LineField"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "store_or_tick", "Roll", priority=True)]
+
+    _field = getters.query_one(LineField)
+
+    def __init__(self, session: SessionHandle, notation: str) -> None:
+        super().__init__(session)
+        self._notation = notation
+
+    def compose_fields(self) -> ComposeResult:
+        """Compose the field, with the dice that were rolled last."""
+        yield LineField(self._notation, limit=LONGEST_NOTATION, placeholder="d20")
+
+    def on_mount(self) -> None:
+        """Select the dice, so that what is typed replaces them."""
+        self._field.select_all()
+
+    def action_store_or_tick(self) -> None:
+        """Roll by Enter in the field, and leave Enter elsewhere to what has the focus."""
+        match self.focused:
+            case SlotChecks() as checks:
+                checks.action_select()
+            case Button() as button:
+                button.press()
+            case _:
+                self.action_store()
+
+    async def store(self, hearers: tuple[Slot, ...]) -> None:
+        """Roll, and store the result as a line."""
+        await self._session.scene.roll(self.typed, hearers=hearers)
+
+    @property
+    def typed(self) -> str:
+        """The notation."""
+        return self._field.text
+
+
+class RevealModal(AddedLineModal):
+    """Reveals a secret."""
+
+    HEADING = "Reveal a secret"
+    NOTE = "Its text becomes a line that those you tick witness."
+    STORE = "Reveal"
+    WHO = "To whom:"
+    AUTO_FOCUS = "#secrets"
+
+    _list = getters.query_one("#secrets", GuardedOptionList)
+
+    def __init__(self, session: SessionHandle) -> None:
+        super().__init__(session)
+        snapshot = session.snapshot
+        self._secrets = [one for one in snapshot.secrets if self._ignorant(one)]
+
+    def _ignorant(self, secret: Secret) -> list[Slot]:
+        """Return those who do not know a secret."""
+        snapshot = self._session.snapshot
+        label = label_of(secret, snapshot.reveals)
+        return [slot for slot in snapshot.session.slots if slot not in label]
+
+    def compose_fields(self) -> ComposeResult:
+        """Compose the secrets that not everyone knows."""
+        titles = [f"{secret.number} {clean_line(secret.text)}" for secret in self._secrets]
+        shown = [title if len(title) <= LONGEST_TITLE else f"{title[:LONGEST_TITLE]}…" for title in titles]
+        yield GuardedOptionList(*(Option(Content(one)) for one in shown), id="secrets", markup=False)
+
+    def ticked(self) -> Iterable[Slot]:
+        """Return those who do not know the first secret, and are in the scene."""
+        return self._ignorant_present(self._secrets[0]) if self._secrets else ()
+
+    def _ignorant_present(self, secret: Secret) -> list[Slot]:
+        present = self._session.snapshot.session.present
+        return [slot for slot in self._ignorant(secret) if slot in present]
+
+    def on_mount(self) -> None:
+        """Begin with the first secret."""
+        self._list.highlighted = 0
+
+    @on(OptionList.OptionHighlighted, "#secrets")
+    def _tick_ignorant(self, event: OptionList.OptionHighlighted) -> None:
+        self._checks.tick_only(self._ignorant_present(self._secrets[event.option_index]))
+
+    @on(OptionList.OptionSelected, "#secrets")
+    def _go_to_checks(self) -> None:
+        self._checks.focus()
+
+    async def store(self, hearers: tuple[Slot, ...]) -> None:
+        """Reveal the secret at the cursor."""
+        if not hearers or self._list.highlighted is None:
+            raise IllegalCommandError("Tick those to whom it is revealed.")
+        await self._session.scene.reveal(self._secrets[self._list.highlighted].number, hearers)
+
+    @property
+    def typed(self) -> str:
+        """Nothing is typed."""
+        return ""

@@ -1,0 +1,136 @@
+"""The actions of tab 2 about the scene: who hears what, lines of the GM, a view (design 13)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from core.domain.audience import Audience
+from core.domain.ids import SessionId
+from core.domain.slot import Slot
+from core.domain.story.event import Event
+from core.engine.scene.commands import ROLL
+from storyengine_tui.screens.play.scene.hearing_view import choice_of
+from storyengine_tui.screens.play.takes_tab import TakesTab
+
+if TYPE_CHECKING:
+    from core.engine.session_handle import SessionHandle
+    from storyengine_tui.screens.play.scene.hearers_modal import Hearers
+
+USUAL_DICE = "d20"
+
+
+class SceneTab(TakesTab):
+    """The base of tab 2 with the actions about the scene."""
+
+    @dataclass
+    class NextInputWanted(Message):
+        """The GM wants to see what a character is given next."""
+
+        session_id: SessionId
+        slot: Slot
+        text: str
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun_line: tuple[SessionId, str] | None = None
+        """A line that was written and not stored, and its session."""
+
+    # Who hears what
+
+    def action_choose_hearers(self) -> None:
+        """Choose who hears the next prompt from this panel, or who is in the scene from now on."""
+        from storyengine_tui.screens.play.scene.hearers_modal import HearersModal
+
+        area = self.composer.shown
+        if area is not None:
+            session = self.session.snapshot.session
+            ticked = session.hearers_of(area.slot, area.heard_by)
+            dialog = HearersModal(session, area.slot, ticked)
+            self.ask(dialog, partial(self._choose_hearers, self.session, area.slot))
+
+    def _choose_hearers(self, session: "SessionHandle", slot: Slot, chosen: "Hearers | None") -> None:
+        if chosen is None or not self.shows(session):
+            return
+        if chosen.lasts:
+            self.composer.choose_hearers(slot, None)
+            self.do(session.scene.set_present(chosen.slots))
+        else:
+            stored = session.snapshot.session
+            audience = stored.hearers_of(slot, Audience(chosen.slots))
+            self.composer.choose_hearers(slot, choice_of(stored, slot, audience))
+
+    # Lines of the GM
+
+    def action_add_line(self) -> None:
+        """Write a line to which no character answers."""
+        from storyengine_tui.screens.play.scene.line_modals import NarrationModal
+
+        session = self.session
+        whose, begun = self._begun_line or (session.id, "")
+        dialog = NarrationModal(session, begun if whose == session.id else "")
+        self.ask(dialog, partial(self._keep_line, session))
+
+    def _keep_line(self, session: "SessionHandle", begun: str | None) -> None:
+        self._begun_line = (session.id, begun) if begun else None
+        self.follow_reply()
+
+    def action_roll_dice(self) -> None:
+        """Roll dice; those that were rolled last are offered."""
+        from storyengine_tui.screens.play.scene.line_modals import DiceModal
+
+        dialog = DiceModal(self.session, last_dice(self.session.snapshot.recent))
+        self.ask(dialog, lambda _: self.follow_reply())
+
+    def action_reveal(self) -> None:
+        """Reveal a secret."""
+        from storyengine_tui.screens.play.scene.line_modals import RevealModal
+
+        self.ask(RevealModal(self.session), lambda _: self.follow_reply())
+
+    # A character's view
+
+    def action_view_as(self) -> None:
+        """Show what the first character witnessed, then the next one, and after the last everything."""
+        slots = [slot for slot, _ in self.session.snapshot.session.roster]
+        seen = self._reading.viewpoint
+        following = slots.index(seen) + 1 if seen in slots else 0
+        self.read_story(slots[following] if following < len(slots) else None)
+
+    def action_view_all(self) -> None:
+        """Show everything again."""
+        self.read_story(None)
+
+    def read_story(self, viewpoint: Slot | None) -> None:
+        """Show the story as it is stored now, or what a character has witnessed of it."""
+        work = self._read_story(self.session, viewpoint)
+        self.run_worker(work, group="canon", exclusive=True, exit_on_error=False)
+
+    async def _read_story(self, session: "SessionHandle", viewpoint: Slot | None) -> None:
+        recent: Sequence[Event] | None = None
+        played: Sequence[Event] | None = None
+        while recent != session.snapshot.recent:
+            # Again, if something was stored meanwhile: its notice may have been handled already.
+            recent = session.snapshot.recent
+            played = await self.perform(session.newest_canon(known_to=viewpoint))
+            if played is None or not self.shows(session):
+                return
+        self._reading.switch_view(played or (), session.snapshot.session, viewpoint)
+        self.refresh_view()
+
+    # What is given next
+
+    def action_next_input(self) -> None:
+        """Show the exact input of the character of this panel, with the text that is in it."""
+        area = self.composer.shown
+        if area is not None:
+            self.post_message(self.NextInputWanted(self.session.id, area.slot, area.text))
+
+
+def last_dice(recent: Sequence[Event]) -> str:
+    """Return the notation of the last roll among these events, or the usual one."""
+    rolls = [event.metadata[ROLL] for event in reversed(recent) if ROLL in event.metadata]
+    notation = rolls[0].get("notation") if rolls and isinstance(rolls[0], dict) else None
+    return notation if isinstance(notation, str) else USUAL_DICE
