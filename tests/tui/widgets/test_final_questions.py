@@ -15,10 +15,12 @@ from core.domain.session import SessionState
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
+from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
+from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +41,12 @@ def descendants(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def test_every_question_that_is_final_begins_on_cancel_and_the_others_are_known() -> None:
-    assert {kind for kind in dialogs() if not kind.IS_FINAL} == {CorrectionModal, FetchModal}
+    assert {kind for kind in dialogs() if not kind.IS_FINAL} == {
+        CorrectionModal,
+        BlockModal,
+        StoredTextModal,
+        FetchModal,
+    }
     assert {ConfirmModal, ConsentModal, LockModal} <= {kind for kind in dialogs() if kind.IS_FINAL}
     assert all(kind.AUTO_FOCUS == "#cancel" for kind in dialogs() if kind.IS_FINAL)
 
@@ -53,7 +60,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     }
     # They ask for a line or a choice, or only show something.
     shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
-    shown |= {"ModelOnceModal", "BranchModal", "ReplyModal"}
+    shown |= {"ModelOnceModal", "BranchModal", "ReplyModal", "RebuildModal", "ViewpointModal"}
     bases = {"OverlayModal", "LineModal", "GuardedCommandPalette"}
     assert others == shown | bases
     bases = {"OverlayModal", "LineModal", "GuardedCommandPalette"}
