@@ -52,7 +52,8 @@ class MemoryCell(Vertical):
         "what is true instead, for every character, summary and narrative from then on.\n\n"
         "v puts a cursor on a block, and the arrow keys move it. Then r lets a model write it again, w "
         "edits it, = compares its revisions; on a line of Canon p pins the line and x strikes it, and the "
-        "same key again releases it. R rebuilds in order what was made from older memory."
+        "same key again releases it. R rebuilds in order what was made from older memory. F12 shows "
+        "what each character knows."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "revise('rebuild')", "Rebuild"),

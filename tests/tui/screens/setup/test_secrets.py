@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from textual import events
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import SessionId
@@ -22,7 +22,6 @@ from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.fields.audience_list import AudienceList
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
-from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
@@ -369,49 +368,3 @@ async def test_the_lock_dialog_of_a_chapter_without_secrets_says_nothing_of_them
         await pilot.press("f3")
         await until(pilot, lambda: isinstance(app.screen, LockModal))
         assert "secret" not in str(app.screen.query_one("#consequences", Static).content)
-
-
-def test_secrets_below_the_cast(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_secrets)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
-        app.chapter.set_focus(cell_of(app).query_one(OptionList), scroll_visible=True)
-
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_a_secret_while_it_is_edited(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_secrets)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
-        screen = await secret_opened(pilot, app, 2)
-        part(screen, "reveal-to").focus()
-        await pilot.press("2")
-        await until(pilot, lambda: str(screen.query_one("#saved", Static).content) == "stored")
-
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_a_new_secret_of_a_played_chapter(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_played)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        app = await opened(pilot)
-        screen = await secret_begun(pilot, app)
-        await pilot.press(*"It burns")
-        assert not screen.query_one("#add", Button).disabled
-
-    assert pictures_match(desktop.app(), run_before)
-
-
-def test_the_lock_dialog_with_secrets(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.prepare_now(make_secrets)
-
-    async def run_before(pilot: Pilot[Any]) -> None:
-        await opened(pilot)
-        await pilot.press("f3")
-        await until(pilot, lambda: isinstance(pilot.app.screen, LockModal))
-
-    assert pictures_match(desktop.app(), run_before)
