@@ -12,8 +12,8 @@ from core.domain.slot import Slot
 from core.domain.story.event import Role
 from core.engine.session_handle import SessionHandle
 from db.store import PostgresStore
-from tests.engine.test_scene import ALONE, FailsAtSummary, say
-from tests.engine.windows import Recorder, chapter, done
+from tests.engine.test_scene import ALONE, FailsAtSummary, say, text_of
+from tests.engine.windows import Recorder, chapter, done, is_summary
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
@@ -124,3 +124,14 @@ async def test_deltas_of_a_chunk_that_was_undone_before_it_was_complete_are_not_
         assert [block.audience for block in deltas] == [EVERYONE, ALONE[RED]]
         assert part.id not in {block.id for block in deltas}, "it is of a canon that counts no longer"
         assert [block.id for block in await session.takes.revisions()] == [part.id]
+
+
+async def test_a_private_delta_is_made_from_the_wider_deltas_of_its_chunk_too(store: PostgresStore) -> None:
+    model = Recorder()
+    async with chapter(store, model, chunk_size=3) as session:
+        for audience in (None, PAIR, ALONE[RED]):
+            await say(session, RED, "Well?", audience)
+        deltas = [block for block in await session.memory_blocks() if block.last]
+    inputs = [text_of(call) for call in model.calls if is_summary(call)]
+    assert [block.audience for block in deltas] == [EVERYONE, PAIR, ALONE[RED]]
+    assert [text.count('"memory_type":"turn_delta"') for text in inputs] == [0, 1, 2]

@@ -12,7 +12,8 @@ from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock
 from core.engine.session_handle import SessionHandle
-from core.store import Changes, Lease, SessionStore
+from core.snapshot import Changes
+from core.store import Lease, SessionStore
 from tests.store import chapters
 from tests.store.chapters import NOW
 from tests.store.contract.conftest import OpenWindow
