@@ -107,7 +107,10 @@ async def test_an_older_chapter_is_played_on_with_a_whisper_a_line_and_a_secret(
         last = [block for block in deltas if block.last == session.snapshot.session.boundary]
         assert [block.audience for block in last] == [EVERYONE, RED, ORANGE]
         assert all(block.audience.is_everyone for block in deltas if block not in last)
-        texts = {slot: [event.text for event in session.snapshot.known_to(slot).events] for slot in (1, 2)}
+        texts = {
+            slot: [event.text for event in session.snapshot.known_to(slot).events]
+            for slot in (Slot.RED, Slot.ORANGE)
+        }
         assert {"Snow falls.", "Only you."} <= set(texts[1])
         assert not {"Snow falls.", "Only you."} & set(texts[2])
         assert "The key is brass." in texts[2]
