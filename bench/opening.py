@@ -1,4 +1,4 @@
-"""Opening a session and rendering its window: at 100 events, at 100,000, and with three takes of each.
+"""Opening a session and rendering its window: at 100 events, at 100,000, with three takes, with audiences.
 
     python -m bench.opening [--events 100000] [--runs 15]
 
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from bench.measure import Figure, print_table
-from bench.synthetic_sessions import whole
+from bench.synthetic_sessions import told, whole
 from core.config.models import choose_models
 from core.config.settings import ProfileSettings
 from core.domain.ids import SessionId
@@ -53,20 +53,24 @@ async def measure(long_events: int, runs: int, home: Path) -> list[Figure]:
     engine = Engine(store, ScriptedProvider(), choose_models(profile), label="bench")
     try:
         times: dict[SessionId, list[float]] = {}
-        for prompts, takes in ((50, 1), (long_events // 2, 1), (long_events // 2, TAKES)):
-            made = whole(prompts, takes)
+        long = long_events // 2
+        for made in (whole(50), whole(long), whole(long, TAKES), told(long)):
             await store.create(made)
             times[made.session_id] = []
         for _ in range(runs):
             for session_id, taken in times.items():
                 taken.append(await open_once(engine, session_id))
-        first, *long = (statistics.median(taken) for taken in times.values())
-        names = (f"  at {long_events:,} events", f"  at {long_events:,} events, {TAKES} takes each")
+        first, *others = (statistics.median(taken) for taken in times.values())
+        names = (
+            f"  at {long_events:,} events",
+            f"  … {TAKES} takes each",
+            "  … lines, whispers, private memory",
+        )
         return [
             Figure("opening at 100 events, engine and window", first * 1000, "ms"),
             *(
                 Figure.at_most(name, median * 1000, "ms", median / first, MOST, "at 100")
-                for name, median in zip(names, long, strict=True)
+                for name, median in zip(names, others, strict=True)
             ),
         ]
     finally:

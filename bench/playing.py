@@ -11,7 +11,8 @@ trip and the flush alone. Printed as medians and ratios:
 - the same near the last prompt against that near the tenth;
 - resident memory near the last prompt against that near the tenth;
 - work for a prompt where every prompt has three takes against one where none has several, and for a re-roll,
-  in two chapters that are played in turns.
+  in two chapters that are played in turns;
+- the same where a character is absent, prompts are whispered and secrets are kept: see `bench.audiences`.
 """
 
 import argparse
@@ -20,7 +21,6 @@ import gc
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -28,47 +28,23 @@ import psycopg
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlmodel import Field, SQLModel
 
+from bench.audiences import with_audiences
 from bench.measure import Figure, print_table, resident_bytes
+from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
 from core.config.models import choose_models
 from core.config.settings import ProfileSettings
-from core.domain.ids import RequestId
 from core.domain.slot import Slot, slot_after
-from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
-from core.providers.base import Completion, ModelRequest, TextDelta
-from core.providers.scripted.provider import ScriptedProvider
 from db.connections import open_engine, parse_url
 from db.embedded.server import EmbeddedServer
 from db.store import open_store
 
-PROMPT = "The tide is on the turn and the lamp is dark. What do you do, and what do you say to the others?"
 NEAR = 200
 """How many prompts around the tenth and around the last are looked at."""
 TAKES = 3
 MOST_WITH_TAKES = 700
 """Prompts of each of the chapters with and without takes, at most."""
-
-
-class TimedProvider(ScriptedProvider):
-    """The scripted provider, with a count of the seconds spent inside it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds = 0.0
-
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        """Stream as the scripted provider does."""
-        items = super().stream(request)
-        while True:
-            began = time.perf_counter()
-            try:
-                item = await anext(items)
-            except StopAsyncIteration:
-                return
-            finally:
-                self.seconds += time.perf_counter() - began
-            yield item
 
 
 class Bare(SQLModel, table=True):
@@ -131,7 +107,8 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
             figures = await _play(session, provider, bare, prompts)
         finally:
             await session.aclose()
-        return figures + await _with_takes(engine, provider, min(prompts, MOST_WITH_TAKES))
+        figures += await _with_takes(engine, provider, min(prompts, MOST_WITH_TAKES))
+        return figures + await with_audiences(engine, provider, min(prompts, MOST_WITH_TAKES))
     finally:
         await bare.aclose()
         await engine.aclose()
@@ -141,7 +118,7 @@ async def measure(prompts: int, home: Path) -> list[Figure]:
 async def _play(
     session: SessionHandle, provider: TimedProvider, bare: BareCommits, prompts: int
 ) -> list[Figure]:
-    await _lock(session)
+    await lock_chapter(session)
     work: list[float] = []
     memory: list[int] = []
     slot = Slot.RED
@@ -149,27 +126,12 @@ async def _play(
         await session.wait_idle()
         if index % 5 == 0:
             await bare.commit()
-        work.append(await _work(session, provider, session.submit_prompt(slot, f"{PROMPT} ({index})")))
+        work.append(await work_of(session, provider, session.submit_prompt(slot, f"{PROMPT} ({index})")))
         slot = slot_after(slot, session.snapshot.session.slots)
         if index in (9, prompts - 1):
             gc.collect()
             memory.append(resident_bytes())
     return _figures(work, bare, memory, prompts)
-
-
-async def _lock(session: SessionHandle) -> None:
-    await session.edit_tab1(Tab1Edit(world="A drowned coast.", chapter="A lamp goes out.", agent_count=3))
-    await session.wait(await session.lock())
-
-
-async def _work(
-    session: SessionHandle, provider: TimedProvider, asking: Coroutine[object, object, RequestId]
-) -> float:
-    """Return the engine's seconds from asking to settled: those inside the provider are not among them."""
-    inside = provider.seconds
-    began = time.perf_counter()
-    await session.wait(await asking)
-    return time.perf_counter() - began - (provider.seconds - inside)
 
 
 async def _with_takes(engine: Engine, provider: TimedProvider, prompts: int) -> list[Figure]:
@@ -178,15 +140,15 @@ async def _with_takes(engine: Engine, provider: TimedProvider, prompts: int) -> 
     work: dict[str, list[float]] = {"plain": [], "prompt": [], "reroll": []}
     try:
         for session in (plain, taken):
-            await _lock(session)
+            await lock_chapter(session)
         for index in range(prompts):
             text = f"{PROMPT} ({index})"
-            work["plain"].append(await _work(plain, provider, plain.submit_prompt(Slot.RED, text)))
+            work["plain"].append(await work_of(plain, provider, plain.submit_prompt(Slot.RED, text)))
             await plain.wait_idle()
-            work["prompt"].append(await _work(taken, provider, taken.submit_prompt(Slot.RED, text)))
+            work["prompt"].append(await work_of(taken, provider, taken.submit_prompt(Slot.RED, text)))
             await taken.wait_idle()
             for _ in range(TAKES - 1):
-                work["reroll"].append(await _work(taken, provider, taken.takes.reroll()))
+                work["reroll"].append(await work_of(taken, provider, taken.takes.reroll()))
                 await taken.wait_idle()
     finally:
         await plain.aclose()

@@ -5,10 +5,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 
+from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
+from core.domain.secret import Secret
 from core.domain.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots, slot_after
-from core.domain.story.event import Event, Role
+from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.snapshot import Changes
 
@@ -18,6 +20,12 @@ VOCABULARY = (
     "storm bell watch she he they turn open hold against under before after nothing promise door"
 )
 PROMPT_WORDS, REPLY_WORDS = 20, 35
+AUDIENCES = (EVERYONE, Audience.of((Slot.RED, Slot.ORANGE)), Audience.of((Slot.RED,)))
+REVEALED_AT = 10
+SECRETS = (
+    Secret(number=1, text=VOCABULARY[:40], known_by=AUDIENCES[2]),
+    Secret(number=2, text=VOCABULARY[40:], known_by=AUDIENCES[1]),
+)
 
 
 def sentences(words: int, seed: int) -> str:
@@ -165,6 +173,29 @@ def whole(prompts: int, takes: int = 1) -> Changes:
         return made
     changed = replace(session(session_id, prompts), canon_version=prompts * (takes - 1))
     return replace(made, session=changed, takes=dict.fromkeys(range(1, prompts + 1), takes))
+
+
+def told(prompts: int) -> Changes:
+    """Return such a session in which not everyone knows everything.
+
+    Every third prompt is whispered and every third one heard by two, each chunk has three deltas, a line
+    stands behind every tenth prompt, and there are two secrets, of which one was revealed.
+    """
+    made = whole(prompts)
+    heard: list[Event] = []
+    for event in made.events:
+        heard.append(replace(event, audience=AUDIENCES[event.prompt_index % len(AUDIENCES)]))
+        if event.ordinal and event.prompt_index % 10 == 0:
+            is_reveal = event.prompt_index == REVEALED_AT
+            line = replace(event, id=EventId(new_uuid()), ordinal=2, role=Role.SYSTEM, slot=None)
+            heard.append(replace(line, metadata={SECRET: 1} if is_reveal else {}, audience=AUDIENCES[1]))
+    lock, *deltas = made.blocks
+    private = (
+        replace(block, id=BlockId(new_uuid()), ordinal=ordinal, audience=audience)
+        for block in deltas
+        for ordinal, audience in enumerate(AUDIENCES)
+    )
+    return replace(made, events=tuple(heard), blocks=(lock, *private), secrets=SECRETS)
 
 
 def _block(

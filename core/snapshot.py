@@ -154,25 +154,32 @@ class Snapshot:
     def after(self, changes: Changes) -> "Snapshot":
         """Return the snapshot with `changes` applied."""
         session = changes.session or self.session
-        start = recent_from(session, self.recent_prompts)
+        start, before = (
+            recent_from(session, self.recent_prompts),
+            recent_from(self.session, self.recent_prompts),
+        )
         canon = self._canon_with(changes)
+        reveals = self._reveals_with(canon, session)
+        recent, undone = self.recent, self.undone
+        is_moved = (start, session.prompt_index) != (before, self.session.prompt_index)
+        if is_moved or changes.events or changes.canon_end is not None:  # most commits leave canon as it is
+            if start > before:
+                canon = tuple(event for event in canon if event.summarised_with > start)
+            recent = tuple(event for event in canon if event.prompt_index <= session.prompt_index)
+            undone = tuple(event for event in canon if event.prompt_index > session.prompt_index)
         return replace(
             self,
             session=session,
             tab1=changes.tab1 or self.tab1,
             prompt_blocks=self.prompt_blocks if changes.prompt_blocks is None else changes.prompt_blocks,
             secrets=self.secrets if changes.secrets is None else changes.secrets,
-            reveals=self._reveals_with(canon, session),
+            reveals=reveals,
             unsent={slot: text for slot, text in {**self.unsent, **changes.unsent}.items() if text},
             blocks=self._memory_with(changes, session),
-            recent=tuple(
-                event
-                for event in canon
-                if event.summarised_with > start and event.prompt_index <= session.prompt_index
-            ),
-            undone=tuple(event for event in canon if event.prompt_index > session.prompt_index),
+            recent=recent,
+            undone=undone,
             takes=self._takes_with(changes, session),
-            is_recent_known=self.is_recent_known and start >= recent_from(self.session, self.recent_prompts),
+            is_recent_known=self.is_recent_known and start >= before,
             requests=_merge(self.requests, changes.requests),
             draft_count=self.draft_count + len(changes.drafts),
             spent=self.spent + total_cost(changes.artifacts),

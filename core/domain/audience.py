@@ -6,6 +6,7 @@ intersection of the audiences of everything that it was made from.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from core.domain.slot import Slot
@@ -50,12 +51,12 @@ class Audience:
         """
         if not 0 <= mask <= LARGEST_MASK:
             raise ValueError(f"an audience has a mask of 0 to {LARGEST_MASK}, not {mask}")
-        return cls(frozenset(slot for slot in Slot if mask & _bit(slot)))
+        return _of_mask(mask)
 
     @property
     def mask(self) -> int:
         """The audience as a number, for rows and for a stable order."""
-        return sum(map(_bit, self.slots))
+        return _mask_of(self.slots)
 
     @property
     def is_everyone(self) -> bool:
@@ -96,6 +97,17 @@ def audience_of(slots: Iterable[Slot], cast: Iterable[Slot]) -> Audience:
 def widest_first(audiences: Iterable[Audience]) -> list[Audience]:
     """Return the distinct audiences, larger ones before smaller ones, in a stable order."""
     return sorted(set(audiences), key=lambda audience: (-len(audience.slots), audience.mask))
+
+
+# Every row has an audience, and there are at most 128.
+@cache
+def _of_mask(mask: int) -> Audience:
+    return Audience(frozenset(slot for slot in Slot if mask & _bit(slot)))
+
+
+@cache
+def _mask_of(slots: frozenset[Slot]) -> int:
+    return sum(map(_bit, slots))
 
 
 def _bit(slot: Slot) -> int:

@@ -13,6 +13,7 @@ from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.save_point import SavePoint, SavePointContent
 from core.domain.session import Session
+from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
@@ -113,6 +114,29 @@ async def test_an_export_with_takes_brings_every_take_and_revision_and_what_was_
         await session.takes.choose(2)
         assert [block.place for block in await session.memory_blocks()] == [(0, 0), (0, 1)]
         await play(session, 1)
+
+
+async def test_an_export_with_audiences_keeps_from_each_character_what_it_did_not_hear(
+    store: PostgresStore,
+) -> None:
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body_in(VERSIONS / "export-4-audiences.json"), moved))
+    async with window(store, None, moved) as session:
+        assert [slot.value for slot in session.snapshot.session.present] == [1, 2]
+        await session._writer.know_memory()
+        places = {
+            slot: [block.place for block in session.snapshot.known_to(slot).blocks if block.last]
+            for slot in Slot
+            if slot in session.snapshot.session.slots
+        }
+        assert places == {1: [(3, 0), (3, 1), (3, 3)], 2: [(3, 0), (3, 1), (3, 2)], 3: [(3, 0)]}
+        secrets = {slot: len(session.snapshot.known_to(slot).secrets) for slot in places}
+        assert secrets == {1: 1, 2: 1, 3: 1}
+        heard = {
+            slot: {one.prompt_index for one in session.snapshot.known_to(slot).events} for slot in places
+        }
+        assert heard == {1: {0, 1, 2, 4}, 2: {0, 1, 2, 3, 4}, 3: {0, 1}}
+        await play(session, 3)
 
 
 @pytest.mark.parametrize("name", ["active", "ended"])

@@ -3,6 +3,7 @@
 import json
 
 from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.session import SessionState
 from core.domain.story.memory import correction_payload
@@ -18,11 +19,16 @@ async def make_old(url: str, revision: str) -> None:
             await connection.run_sync(_bring_to, revision)
             [column] = await connection.execute(text(_MEMORY_COLUMN))
             await connection.execute(text(_STORY.replace("MEMORY", column.column_name)))
-            if (await connection.execute(text(_HAS_CANON))).scalar_one():
-                await connection.execute(text(_CANON))
-                await connection.execute(text(_MEMORY_CANON))
+            await _point_at_all(connection)
     finally:
         await engine.dispose()
+
+
+async def _point_at_all(connection: AsyncConnection) -> None:
+    """Make the newest takes and revisions canon, in a schema that has takes."""
+    if (await connection.execute(text(_HAS_CANON))).scalar_one():
+        await connection.execute(text(_CANON))
+        await connection.execute(text(_MEMORY_CANON))
 
 
 def _bring_to(connection: Connection, revision: str) -> None:
@@ -47,14 +53,17 @@ async def add_every_state(url: str) -> None:
                 values = {"state": state.value, "prompts": index, "boundary": boundary}
                 statement = text(_IN_STATE.replace("MEMORY", column.column_name))
                 await connection.execute(statement, values)
+            await _point_at_all(connection)
     finally:
         await engine.dispose()
 
 
-async def add_long_chapters(url: str) -> None:
+async def add_long_chapters(url: str, *, with_takes: bool = False) -> None:
     """Add a chapter with memory in each state that has some, to a database of `story_0009` or newer.
 
-    Its title is `Long` and the state. One of its prompts has two replies and an event of the system.
+    Its title is `Long` and the state. One of its prompts has two replies and an event of the system. With
+    takes the newest prompt has two, the chunk in memory was withdrawn once and summarised again, and where
+    the chapter is still played a prompt was undone.
     """
     engine = open_engine(parse_url(url))
     try:
@@ -62,6 +71,9 @@ async def add_long_chapters(url: str) -> None:
             for state, (prompts, boundary) in LONG.items():
                 values = {"title": f"Long {state}", "state": state.value, **_memory()}
                 await connection.execute(text(_LONG), {**values, "prompts": prompts, "boundary": boundary})
+            for statement in (_TAKEN_BACK, _TAKES, _REVISION) if with_takes else ():
+                await connection.execute(text(statement), {"chunk": _memory()["chunk"]})
+            await _point_at_all(connection)
     finally:
         await engine.dispose()
 
@@ -98,11 +110,29 @@ WHERE table_name = 'memory_block' AND column_name IN ('json_text', 'payload') OR
 _HAS_CANON = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'canon')"
 _CANON = """
 INSERT INTO canon (session_id, prompt_index, take)
-SELECT session_id, 1, 1 FROM event WHERE ordinal = 0
+SELECT session_id, prompt_index, max(take) FROM event WHERE ordinal = 0 GROUP BY 1, 2 ON CONFLICT DO NOTHING
 """
 _MEMORY_CANON = """
 INSERT INTO memory_canon (session_id, to_prompt, ordinal, from_prompt, block_id)
-SELECT session_id, to_prompt, 0, from_prompt, block_id FROM memory_block
+SELECT DISTINCT ON (session_id, to_prompt, ordinal) session_id, to_prompt, ordinal, from_prompt, block_id
+FROM memory_block ORDER BY session_id, to_prompt, ordinal, revision DESC ON CONFLICT DO NOTHING
+"""
+_TAKEN_BACK = (
+    "UPDATE session SET canon_version = 3, pinned = '{The bell is whole.}' WHERE title LIKE 'Long %'"
+)
+_TAKES = """
+INSERT INTO event (session_id, event_id, prompt_index, take, ordinal, role, slot, text, metadata, created_at)
+SELECT id, gen_random_uuid(), number, take, ordinal, CASE ordinal WHEN 0 THEN 'user' ELSE 'agent' END,
+    CASE ordinal WHEN 1 THEN 1 END, 'Take ' || take || ' of ' || number, CAST('{}' AS jsonb), now()
+FROM session, (VALUES (0, 2), (1, 1)) AS more (later, take), generate_series(0, 1) AS ordinal,
+    LATERAL (SELECT prompt_index + later AS number) AS place
+WHERE title LIKE 'Long %' AND (later = 0 OR state IN ('ACTIVE', 'RESETTING'))
+"""
+_REVISION = """
+INSERT INTO memory_block
+    (session_id, block_id, type, from_prompt, to_prompt, ordinal, json_text, revision, made_from, created_at)
+SELECT id, gen_random_uuid(), 'turn_delta', 1, 7, 0, :chunk, 3, locked.block_id, now()
+FROM session JOIN memory_block locked ON session_id = id AND to_prompt = 0 WHERE title LIKE 'Long %'
 """
 _STORY = """
 WITH made AS (

@@ -5,9 +5,11 @@ from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
+from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
-from core.domain.ids import SessionId
+from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest, RequestState, SummaryRequest
+from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, compact_json
 from core.engine.session_handle import SessionHandle
@@ -65,10 +67,80 @@ async def _keep(session: SessionHandle) -> None:
     await session.takes.keep_partial(failed.id)
 
 
+async def _tell(session: SessionHandle) -> None:
+    """Play up to the last prompt of a chunk but one: some of it is heard by everyone, some by one alone."""
+    for slot, hearers in ((Slot.RED, _KARA), (Slot.ORANGE, _JOSS), (Slot.RED, None), (Slot.ORANGE, None)):
+        await _ask(session, slot, hearers)
+
+
+async def _ask(session: SessionHandle, slot: Slot = Slot.RED, hearers: Audience | None = None) -> None:
+    text = f"What do you say to {new_uuid()}?"
+    request = await session.wait(await session.submit_prompt(slot, text, heard_by=hearers))
+    assert request.state is RequestState.DONE, request
+
+
+async def _complete(session: SessionHandle) -> None:
+    """Play the prompt that completes a chunk, until the chunk is in memory."""
+    await _ask(session)
+    await session.wait_idle()
+
+
+async def _narrate(session: SessionHandle) -> None:
+    await session.scene.narrate(f"It snows on {new_uuid()}.", hearers=_KARA)
+
+
+async def _roll(session: SessionHandle) -> None:
+    await session.scene.roll("2d6+1")
+
+
+async def _turn(session: SessionHandle) -> None:
+    """Have a character leave, or come back."""
+    is_whole = session.snapshot.session.present.is_everyone
+    await session.scene.set_present(_KARA if is_whole else (*_KARA, *_JOSS))
+
+
+async def _hide(session: SessionHandle) -> None:
+    """Add a secret."""
+    await _add_secret(session, None)
+
+
+async def _plan(session: SessionHandle) -> None:
+    """Add a secret that is revealed when the next prompt is sent."""
+    await _add_secret(session, session.snapshot.session.prompt_index + 1)
+
+
+async def _add_secret(session: SessionHandle, reveal_at: int | None) -> None:
+    secrets = session.snapshot.secrets
+    added = Secret(
+        number=len(secrets) + 1,
+        text=f"The key is in {new_uuid()}.",
+        known_by=_KARA,
+        reveal_at=reveal_at,
+        reveal_to=None if reveal_at is None else _JOSS,
+    )
+    await session.scene.edit_secrets([*secrets, added])
+
+
+async def _reveal(session: SessionHandle) -> None:
+    """Reveal the newest secret."""
+    await session.scene.reveal(len(session.snapshot.secrets), _JOSS)
+
+
+_KARA, _JOSS = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
+
 DEEDS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "settle": _settle,
     "rebuild": _rebuild,
     "edit": _edit,
     "break off": _break_off,
     "keep": _keep,
+    "tell": _tell,
+    "ask": _ask,
+    "complete": _complete,
+    "narrate": _narrate,
+    "roll": _roll,
+    "turn": _turn,
+    "hide": _hide,
+    "plan": _plan,
+    "reveal": _reveal,
 }

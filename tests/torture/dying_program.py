@@ -18,8 +18,10 @@ from typing import Any
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.session import Session, SessionState
+from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import ORIGIN, Origin
+from core.engine.scene.commands import ROLL
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.snapshot import Changes
@@ -41,6 +43,8 @@ class Reaper:
         self._points = list(orders.points)
         self.most_turns = orders.most_turns
         self.random = random.Random(orders.seed)
+        self.deltas = 0
+        """How many deltas were stored of a chunk that gets several."""
 
     def reach(self, step: str) -> None:
         """Say that a step is reached; may not return."""
@@ -143,6 +147,7 @@ def install(reaper: Reaper) -> None:
     import db.store
     import db.writer_lock
     from core.engine.engine import Engine
+    from core.engine.scene.service import Scene
     from core.engine.session_handle import SessionHandle
     from db.embedded.server import EmbeddedServer
     from db.store import PostgresStore
@@ -159,7 +164,8 @@ def install(reaper: Reaper) -> None:
     seams.around(PostgresStore, "acquire", "writer's lock taken")
     seams.around(PostgresStore, "load", "session loaded")
     seams.around(PostgresStore, "memory", "memory loaded")
-    seams.around(PostgresStore, "commit", lambda _, changes, lease: commit_name(changes))
+    seams.around(PostgresStore, "revisions", "revisions read")
+    seams.around(PostgresStore, "commit", lambda _, changes, lease: _announced(reaper, changes))
     seams.around(PostgresStore, "put_save_point", "save slot stored")
     seams.around(PostgresStore, "delete_save_point", "save slot let go")
     seams.around(PostgresStore, "archive", "chapter archived or restored")
@@ -169,6 +175,8 @@ def install(reaper: Reaper) -> None:
     seams.around_plain(core.exchange.chapter_file, "_move_to_free_name", "chapter file named")
     seams.confirming(Engine, "correct_canon", lambda _, session_id, text: [text])
     seams.confirming(SessionHandle, "submit_prompt", lambda _, slot, text, **options: [text])
+    seams.confirming(Scene, "narrate", lambda _, text, **options: [text])
+    seams.confirming(Scene, "edit_secrets", lambda _, edited: [secret.text for secret in edited])
     seams.confirming(SessionHandle, "edit_tab1", lambda _, edit: [edit.world, edit.chapter, edit.title])
     seams.confirming(SessionHandle, "define_narrative", lambda _, text, words: [text])
     seams.confirming(
@@ -177,6 +185,13 @@ def install(reaper: Reaper) -> None:
     _install_streams(reaper)
     _install_migration(reaper, seams)
     _install_backup(reaper, seams)
+
+
+def _announced(reaper: Reaper, changes: Changes) -> str:
+    """Name a commit, and note how many deltas the chunk has that is summarised."""
+    if changes.revisions or changes.blocks:
+        reaper.deltas = 0 if changes.blocks else changes.revisions[0].ordinal + 1
+    return commit_name(changes)
 
 
 def commit_name(changes: Changes) -> str:
@@ -189,6 +204,10 @@ def commit_name(changes: Changes) -> str:
         return _block_name(changes.blocks[0], session)
     if changes.drafts:
         return "draft stored"
+    if changes.revisions:
+        return f"delta {changes.revisions[0].ordinal + 1} of several stored"
+    if changes.events and all(event.role is Role.SYSTEM for event in changes.events):
+        return _line_name(changes)
     if any(event.metadata.get(ORIGIN) == Origin.PARTIAL for event in changes.events):
         return "partial reply kept"
     if any(event.take > 1 for event in changes.events):
@@ -208,6 +227,8 @@ def commit_name(changes: Changes) -> str:
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
     if changes.prompt_blocks is not None:
         return "prompt blocks stored"
+    if changes.secrets is not None:
+        return "secrets stored"
     return "tab 1 stored" if changes.tab1 is not None else "session stored"
 
 
@@ -221,6 +242,13 @@ def _block_name(block: MemoryBlock, session: Session | None) -> str:
     if session is None or session.state is SessionState.ENDED:
         return "summary stored, chapter ended"
     return "early summary stored" if block.last % session.limits.chunk_size else "summary stored"
+
+
+def _line_name(changes: Changes) -> str:
+    [line] = changes.events
+    if line.reveals is None:
+        return "roll stored" if ROLL in line.metadata else "line stored"
+    return "prompt begun, secret revealed" if changes.requests else "secret revealed"
 
 
 def _is_new_summary(request: Request) -> bool:
@@ -238,6 +266,8 @@ def _install_streams(reaper: Reaper) -> None:
     ) -> AsyncGenerator[TextDelta | Completion, None]:
         name = _stream_name(request)
         reaper.count_call(name.removeprefix("shortened "))
+        if reaper.deltas:
+            name = f"{name} after delta {reaper.deltas}"
         reaper.reach(f"{name} asked for")
         items: list[TextDelta | Completion] = []
         broken: ProviderError | None = None

@@ -19,6 +19,7 @@ from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_memory import kill_memory
 from tests.torture.kill_purges import kill_purges
+from tests.torture.kill_scene import kill_private_memory, kill_scene
 from tests.torture.kill_storage import (
     kill_backups,
     kill_initdbs,
@@ -223,6 +224,7 @@ PHASES: dict[str, Phase] = {
         (kill_corrections, None), (kill_test_calls, None), (kill_takes, FULL_DEEDS)
     ),
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
+    "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
     "commands and resets": on_machine(
         (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
     ),

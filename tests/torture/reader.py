@@ -27,11 +27,12 @@ _KEPT: dict[str, LiteralString] = {
     "artifact": "SELECT session_id, artifact_id, md5(to_jsonb(llm_artifact)::text) FROM llm_artifact",
 }
 _TEXTS: LiteralString = """
-SELECT text FROM event WHERE ordinal = 0
+SELECT text FROM event WHERE role <> 'agent'
+UNION ALL SELECT text FROM secret
 UNION ALL SELECT text FROM llm_request WHERE state IN ('pending', 'processing', 'failed')
 UNION ALL SELECT text FROM unsent_text
 UNION ALL SELECT world FROM tab1_input UNION ALL SELECT chapter FROM tab1_input
-UNION ALL SELECT payload->>'correction' FROM memory_block WHERE ordinal > 0
+UNION ALL SELECT payload->>'correction' FROM memory_block WHERE type = 'canon_correction'
 UNION ALL SELECT jsonb_path_query(blocks, '$[*].text') #>> '{}' FROM prompt_blocks
 UNION ALL SELECT title FROM session UNION ALL SELECT definition FROM session
 """
@@ -40,6 +41,33 @@ _PARTIAL: LiteralString = (
     "SELECT metadata->>'request_id' FROM event WHERE session_id = %(id)s AND metadata->>'origin' = 'partial'"
 )
 """Requests whose answer broke off, and was kept as far as it came."""
+_HEARD: LiteralString = """
+SELECT DISTINCT event.prompt_index + CASE role WHEN 'system' THEN 1 ELSE 0 END, audience
+FROM canon JOIN event USING (session_id, prompt_index, take) WHERE session_id = %(id)s
+"""
+"""With which prompt something is summarised, and who heard it."""
+_LABELS: LiteralString = """
+SELECT block.from_prompt, block.to_prompt, block.audience
+FROM memory_canon JOIN memory_block block USING (session_id, block_id)
+WHERE session_id = %(id)s AND type = 'turn_delta' ORDER BY 2, block.ordinal
+"""
+_MADE: LiteralString = (
+    "SELECT block_id FROM memory_block WHERE session_id = %(id)s AND type = 'turn_delta' AND NOT is_by_gm"
+)
+_DEAF: LiteralString = """
+SELECT reply.event_id FROM event reply JOIN event asked USING (session_id, prompt_index, take)
+WHERE session_id = %(id)s AND reply.role = 'agent' AND asked.role = 'user'
+    AND (reply.audience <> asked.audience OR (reply.audience >> (reply.slot - 1)) & 1 = 0)
+"""
+_UNTOLD: LiteralString = """
+SELECT told.number FROM (
+    SELECT (metadata->>'secret')::int AS number, min(event.text) AS text, count(*) - count(DISTINCT audience)
+        AS twice
+    FROM canon JOIN event USING (session_id, prompt_index, take)
+    WHERE session_id = %(id)s AND role = 'system' AND metadata ? 'secret' GROUP BY 1
+) told LEFT JOIN secret ON secret.session_id = %(id)s AND secret.number = told.number
+WHERE secret.text IS DISTINCT FROM told.text OR twice > 0
+"""
 
 
 class Reader:
@@ -115,8 +143,10 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
         " AND prompt_index <= (SELECT prompt_index FROM session WHERE id = %(id)s) ORDER BY 1, 2"
     )
     places = [(index, ordinal) for index in range(1, prompt_index + 1) for ordinal in (0, 1)]
-    assert [event[:2] for event in events] == places, "the pointer counts prompts that have their reply"
-    assert all((role == "user") == (ordinal == 0) for _, ordinal, role, *_ in events)
+    told = [event[:2] for event in events if event[2] != "system"]
+    assert told == places, "the pointer counts prompts that have their reply"
+    assert all((role == "user") == (ordinal == 0) for index, ordinal, role, *_ in events if index)
+    assert [event[:2] for event in events] == _without_gaps(events), "lines follow what they belong to"
     blocks = rows(
         "SELECT type, block.from_prompt, block.to_prompt FROM memory_canon"
         " JOIN memory_block block USING (session_id, block_id)"
@@ -130,12 +160,23 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     _check_corrections(corrections, {end for _, _, end in blocks})
     requests = rows("SELECT kind, state, request_id::text, text FROM llm_request WHERE session_id = %(id)s")
     _check_requests(requests, log, state)
+    _check_audiences(rows(_HEARD), rows(_LABELS))
+    assert rows(_DEAF) == [], "the character that speaks hears itself, and all that hear the prompt"
+    assert rows(_UNTOLD) == [], "a reveal is the text of a secret, told once to those that it is told to"
     good = rows(
         "SELECT request_id::text, agent_id FROM llm_artifact WHERE session_id = %(id)s AND error_code IS NULL"
     )
-    answered = Counter(request_id for request_id, agent in good if agent != 9)
-    done = {request_id for kind, held, request_id, _ in requests if held == "done" and kind != "narrative"}
+    answers = sum(agent == 8 for _, agent in good)
+    assert may_be_late or answers <= len(rows(_MADE)), "every delta that was paid for is stored, once"
+    answered = Counter(request_id for request_id, agent in good if agent not in (8, 9))
+    done = {
+        request_id
+        for kind, held, request_id, _ in requests
+        if held == "done" and kind not in ("summary", "narrative")
+    }
     done -= {request_id for (request_id,) in rows(_PARTIAL)}
+    summarised = {request_id for kind, held, request_id, _ in requests if (kind, held) == ("summary", "done")}
+    assert summarised <= {request_id for request_id, agent in good if agent == 8}
     assert done <= set(answered), "a request is done when an answer to it is on record"
     assert may_be_late or set(answered) == done, "an answer is on record exactly when its request is done"
     assert may_be_late or all(count == 1 for count in answered.values()), "no answer was stored twice"
@@ -152,14 +193,30 @@ def check_session(connection: Connection, session_id: object, *, may_be_late: bo
     assert not is_ending or state in ("SUMMARIZING", "ACTIVE")
 
 
+def _without_gaps(events: list[TupleRow]) -> list[tuple[int, int]]:
+    """Return the places of events as they must be: at each prompt from 0 on, and before the first from 0."""
+    counts = Counter(index for index, *_ in events)
+    return [(index, ordinal) for index in sorted(counts) for ordinal in range(counts[index])]
+
+
+def _check_audiences(heard: list[TupleRow], labels: list[TupleRow]) -> None:
+    """A chunk in memory has one delta for each audience that heard something of it, and no other."""
+    for first, last in {(first, last) for first, last, _ in labels}:
+        wanted = {audience for index, audience in heard if first <= index <= last}
+        found = [audience for *place, audience in labels if place == [first, last]]
+        assert sorted(found) == sorted(wanted), f"{first} to {last} was heard by {wanted}, and is for {found}"
+        widest = max(found, key=int.bit_count)
+        assert found[0].bit_count() == widest.bit_count(), "the chain of memory is of those who heard most"
+
+
 def _check_takes(log: list[TupleRow]) -> None:
     """Each prompt of the log has takes from 1 on, each of the GM's text and its reply."""
     takes: dict[int, list[int]] = {}
     for index, take, ordinal in log:
-        if ordinal == 0:
+        if index and ordinal == 0:
             takes.setdefault(index, []).append(take)
     assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in takes.values())
-    replied = {(index, take) for index, take, ordinal in log if ordinal == 1}
+    replied = {(index, take) for index, take, ordinal in log if index and ordinal == 1}
     assert replied == {(index, take) for index, numbers in takes.items() for take in numbers}
 
 
@@ -200,7 +257,7 @@ def _check_requests(requests: list[TupleRow], events: list[TupleRow], state: str
         assert is_open == (state == where), f"{state} with {is_open} open requests for a {kind}"
     assert not any(held["test", of] for of in (*_OPEN, "failed")), "a test call is stored with its outcome"
     replies = {request_id: text for kind, of, request_id, text in requests if (kind, of) == ("reply", "done")}
-    asked = [(request_id, text) for _, ordinal, _, request_id, text in events if ordinal == 0]
+    asked = [(request_id, text) for _, _, role, request_id, text in events if role == "user"]
     assert len({request_id for request_id, _ in asked}) == len(asked), "no prompt was stored twice"
     assert dict(asked) == replies, "a prompt's events and its request are settled together"
 

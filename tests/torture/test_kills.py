@@ -16,6 +16,7 @@ from tests.torture.kill_matrix import KillFigures, Torturer, all_points, play_an
 from tests.torture.kill_memory import kill_memory
 from tests.torture.kill_orders import Point, Victim
 from tests.torture.kill_purges import kill_purges
+from tests.torture.kill_scene import kill_private_memory, kill_scene
 from tests.torture.kill_storage import (
     kill_backups,
     kill_migrations,
@@ -113,6 +114,18 @@ def test_memory_that_is_withdrawn_rebuilt_or_edited_when_killed_has_one_take_and
 ) -> None:
     kill_memory(torturer, 2)
     held(torturer.close(), 3)
+
+
+@pytest.mark.torture
+def test_a_line_a_roll_or_a_reveal_that_is_killed_is_stored_whole_or_not_at_all(torturer: Torturer) -> None:
+    kill_scene(torturer, 2)
+    held(torturer.close(), 2)
+
+
+@pytest.mark.torture
+def test_a_chunk_that_is_killed_between_its_deltas_goes_on_with_the_next_one(torturer: Torturer) -> None:
+    kill_private_memory(torturer, 2)
+    held(torturer.close(), 2)
 
 
 @pytest.mark.torture
