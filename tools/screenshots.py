@@ -1,4 +1,4 @@
-"""Take the README's pictures of the three tabs from the real program: `make screenshots`.
+"""Take the README's pictures from the real program: `make screenshots`.
 
 The application runs without a terminal, on a real engine and a private database of its own, and plays an
 example with the scripted provider. Clock and time zone are fixed: the same program gives the same pictures.
@@ -20,6 +20,7 @@ from textual.pilot import Pilot
 from core.config.models import defaults_for
 from core.config.paths import Paths
 from core.config.settings import Settings
+from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
@@ -34,7 +35,7 @@ OUT = ROOT / "docs" / "screenshots"
 SIZE = (120, 40)
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 PATIENCE = 60.0
-EXAMPLE = "The Lamp at Grey Point"
+EXAMPLE, MYSTERY = "The Lamp at Grey Point", "The Theft at the Royal"
 
 Play = dict[str, Any]
 
@@ -52,7 +53,14 @@ def script_of(play: Play) -> Script:
     deltas = [Entry(match=ScriptMatch(**delta, last=one.pop("of")), payload=one) for one in play["delta"]]
     lock = Entry(match=ScriptMatch(schema="world_chapter_lock"), payload=play["lock"])
     prose = Entry(match=ScriptMatch(**text, anywhere="NARRATIVE_AGENT_DEFINITION"), text=play["prose"])
-    return Script(reply=(lock, prose, *reversed(deltas), *reversed(replies)))
+    again = [
+        Entry(match=ScriptMatch(**text, last=prompt["text"]), text=prompt["reply"], times=1)
+        for prompt in play["mystery"]["prompt"]
+    ]
+    taken = Entry(
+        match=ScriptMatch(**text, last=play["mystery"]["prompt"][1]["text"]), text=play["mystery"]["again"]
+    )
+    return Script(reply=(lock, prose, *reversed(deltas), *reversed(replies), *reversed(again), taken))
 
 
 def starter(script: Script) -> Callable[[Configuration], Any]:
@@ -127,6 +135,39 @@ async def show(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
     await take(pilot, "3-chapter")
 
 
+async def show_mystery(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
+    """Play a mystery with secrets, a whisper, a line, a roll and another take; take a picture of each."""
+    [example] = [one for one in find_examples() if one.title == MYSTERY]
+    await app.workspace.open_example(example)
+    session = app.workspace.session
+    assert session is not None
+    await app.chapter.show_again()
+    await pilot.press("f2")
+    await take(pilot, "6-secrets")
+
+    session.scene.draw = lambda sides: sides // 2
+    await session.wait(await session.lock())
+    await session.scene.narrate(play["line"].strip())
+    slots = {session.snapshot.session.name_of(slot): slot for slot in session.snapshot.session.slots}
+    for number, prompt in enumerate(play["prompt"]):
+        slot = slots[prompt["to"]]
+        if "present" in prompt:
+            await session.scene.set_present([slots[name] for name in prompt["present"]])
+        heard_by = Audience.of([slot]) if prompt.get("whisper") else None
+        await session.wait(await session.submit_prompt(slot, prompt["text"].strip(), heard_by=heard_by))
+        if number == 1:
+            await app.chapter.show_again()
+            await pilot.press("f3")
+            await session.wait(await session.takes.reroll())
+            await take(pilot, "4-takes")
+    await session.scene.roll(play["roll"], hearers=[slots["Odile Quint"]])
+    await session.save_unsent(slots["Tobias Crake"], play["unsent"])
+    await app.chapter.show_again()
+    await pilot.press("f3", f"alt+{int(slots['Tobias Crake'])}", "ctrl+l")
+    await take(pilot, "5-who-hears-it")
+    await pilot.press("escape")
+
+
 async def main() -> None:
     """Take all pictures."""
     play = tomllib.loads((ROOT / "tools" / "screenshots.toml").read_text("utf-8"))
@@ -137,6 +178,7 @@ async def main() -> None:
         app = StoryEngineApp(starter(script_of(play)), Configuration(paths, settings))
         async with app.run_test(size=SIZE) as pilot:
             await show(pilot, app, play)
+            await show_mystery(pilot, app, play["mystery"])
             await app.close_everything()
 
 
