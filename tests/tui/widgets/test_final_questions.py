@@ -3,25 +3,21 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 import storyengine_tui.screens
 import storyengine_tui.widgets
-from core.domain.session import SessionState
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
 from storyengine_tui.screens.narrative.revisions.revision_modals import BlockModal
 from storyengine_tui.screens.setup.lock_modal import LockModal
-from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import TextDialog
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
-from tests.tui.engine_app import Desktop, make_active, make_draft, opened, until
 
 pytestmark = pytest.mark.anyio
 
