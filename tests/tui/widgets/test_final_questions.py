@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 import storyengine_tui.screens
+import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from core.domain.session import SessionState
 from storyengine_tui.screens.models.consent_modal import ConsentModal
