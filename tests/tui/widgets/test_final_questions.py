@@ -9,6 +9,7 @@ import pytest
 from textual.screen import ModalScreen
 
 import storyengine_tui.screens
+import storyengine_tui.shell.palette
 import storyengine_tui.widgets
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.fetch_modal import FetchModal
