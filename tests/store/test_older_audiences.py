@@ -111,9 +111,9 @@ async def test_an_older_chapter_is_played_on_with_a_whisper_a_line_and_a_secret(
             slot: [event.text for event in session.snapshot.known_to(slot).events]
             for slot in (Slot.RED, Slot.ORANGE)
         }
-        assert {"Snow falls.", "Only you."} <= set(texts[1])
-        assert not {"Snow falls.", "Only you."} & set(texts[2])
-        assert "The key is brass." in texts[2]
+        assert {"Snow falls.", "Only you."} <= set(texts[Slot.RED])
+        assert not {"Snow falls.", "Only you."} & set(texts[Slot.ORANGE])
+        assert "The key is brass." in texts[Slot.ORANGE]
         assert session.snapshot.known_to(Slot.ORANGE).secrets == ("The key is brass.",)
         body = await read_body(store, session_id)
         assert from_json(to_json(body)) == body
