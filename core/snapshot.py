@@ -159,10 +159,10 @@ class Snapshot:
             recent_from(self.session, self.recent_prompts),
         )
         canon = self._canon_with(changes)
-        reveals = self._reveals_with(canon, session)
-        recent, undone = self.recent, self.undone
+        recent, undone, reveals = self.recent, self.undone, self.reveals
         is_moved = (start, session.prompt_index) != (before, self.session.prompt_index)
         if is_moved or changes.events or changes.canon_end is not None:  # most commits leave canon as it is
+            reveals = self._reveals_with(canon, session)
             if start > before:
                 canon = tuple(event for event in canon if event.summarised_with > start)
             recent = tuple(event for event in canon if event.prompt_index <= session.prompt_index)
