@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual import on
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import OptionList
 
 from core.domain.audience import Audience, audience_of
 from core.domain.slot import Slot
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
+from storyengine_tui.widgets.fields.capped_text_area import run_binding_now
 from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
@@ -50,10 +50,14 @@ class AudienceList(GuardedOptionList):
         for index, (slot, name) in enumerate(self._roster):
             self.replace_option_prompt_at_index(index, self._row(slot, name))
 
-    @on(OptionList.OptionSelected)
-    def _handle_row(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.action_choose(self._roster[event.option_index][0].value)
+    async def on_key(self, event: events.Key) -> None:
+        """Choose before the next key: one that leaves the list came in the same packet on a slow line."""
+        await run_binding_now(self, event)
+
+    def action_select(self) -> None:
+        """Choose the character at the cursor, or take the choice back, at once."""
+        if self.highlighted is not None:
+            self.action_choose(self._roster[self.highlighted][0].value)
 
     def action_choose(self, number: int) -> None:
         """Choose the character with this number, or take the choice back."""

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from textual import on
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
+from storyengine_tui.widgets.fields.capped_text_area import run_binding_now
 
 
 class SlotChecks(GuardedOptionList):
@@ -52,7 +52,11 @@ class SlotChecks(GuardedOptionList):
         slot, text = self._cast[index]
         return Content(f"[{'x' if slot in self._ticked else ' '}] {text}")
 
-    @on(OptionList.OptionSelected)
-    def _toggle(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
-        self.tick_only(self._ticked ^ {self._cast[event.option_index][0]})
+    async def on_key(self, event: events.Key) -> None:
+        """Tick before the next key: one that closes the dialog came in the same packet on a slow line."""
+        await run_binding_now(self, event)
+
+    def action_select(self) -> None:
+        """Tick the line at the cursor or remove its tick, at once and without a message."""
+        if self.highlighted is not None:
+            self.tick_only(self._ticked ^ {self._cast[self.highlighted][0]})
