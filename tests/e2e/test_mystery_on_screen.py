@@ -32,13 +32,13 @@ SHARED = "SHARED-0 we hid the rope in the kettle."
 PAWNED = "The pearls in the cash box were glass."
 """A secret of the example's; Bea and Tobias share it too."""
 SAID = (
-    ("OTHER-5", "Green wool."),
+    ("OTHER-5", "Green."),
     ("PAIR-5", "COLD-5 ask the glue.", "WARM-5 we tell her tonight."),
-    ("GONE-4", "Eleven stairs."),
+    ("GONE-4", "Eleven."),
     ("WHISPER-3", "HIDDEN-3 behind the prompt book."),
     ("POLICE-3", "BASKET-3 into the basket with them."),
     ("ROOM-2", "CLEVER-2 one never steals.", "PLAIN-2 I was upstairs."),
-    ("ROOM-1", "Nobody leaves."),
+    ("ROOM-1", "Nobody."),
 )
 """What is answered to each prompt, the last one to every further take; an input has earlier prompts too."""
 REPLIES = "".join(
@@ -151,7 +151,7 @@ def begin(window: Stage) -> None:
 
 def play(window: Stage) -> None:
     """Play what the marks name: two replies are re-rolled, one prompt is undone."""
-    window.play("ROOM-1 what is missing?", "Nobody leaves.")
+    window.play("ROOM-1 what is missing?", "Nobody.")
     window.wait_for("━ To 2 ")
     window.play("ROOM-2 where were you?", "CLEVER-2")
     window.reroll(f"{FLORIAN}: PLAIN-2")
@@ -181,7 +181,7 @@ def play(window: Stage) -> None:
     window.wait_for("[Roll 2d6+1: ")
     window.pick(5)
     window.wait_for(f"━ To 5 {PIP} · {AUGUSTA}, {BEA}")
-    window.play("GONE-4 a door bangs upstairs.", "Eleven stairs.")
+    window.play("GONE-4 a door bangs upstairs.", "Eleven.")
 
     window.pick(4)
     window.type("PAIR-5 she says it was for the rent.")
@@ -205,7 +205,7 @@ def branch(window: Stage) -> None:
     window.wait_for("GONE-4")
     window.pick(6)
     window.wait_for(f"━ To 6 {ODILE} · {AUGUSTA}, {BEA}")
-    window.play("OTHER-5 whose thread is it?", "Green wool.")
+    window.play("OTHER-5 whose thread is it?", "Green.")
 
 
 def branched(name: str) -> set[str]:
