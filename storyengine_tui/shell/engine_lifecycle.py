@@ -40,16 +40,20 @@ class Runtime:
 
     async def stop(self) -> None:
         """Stop the engine; every session must be closed before."""
-        if self._task is None:
+        # Quitting and a dropped line may both stop it; the first takes the task, the other waits for it too.
+        task = self._task
+        if task is None:
             return
         self._stop.set()
-        await asyncio.wait({self._task}, timeout=STOP_TIMEOUT)
-        if not self._task.done():
-            self._task.cancel()
-            log.error("the engine did not stop within %s seconds", STOP_TIMEOUT)
-        elif not self._task.cancelled() and (error := self._task.exception()):
-            log.error("the engine ended with an error", exc_info=error)
+        await asyncio.wait({task}, timeout=STOP_TIMEOUT)
+        if self._task is not task:
+            return
         self._task = None
+        if not task.done():
+            task.cancel()
+            log.error("the engine did not stop within %s seconds", STOP_TIMEOUT)
+        elif not task.cancelled() and (error := task.exception()):
+            log.error("the engine ended with an error", exc_info=error)
 
     async def _live(self, outcome: "asyncio.Future[Engine]") -> None:
         try:

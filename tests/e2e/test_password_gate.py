@@ -16,7 +16,17 @@ from storyengine_tui.cli.exit_codes import ExitCode
 from tests.e2e.program import Machine
 
 PASSWORD = "open, sesame"
-OPEN = {"doctor", "password", "db upgrade", "db url", "consent list", "consent grant", "consent revoke"} | {
+OPEN = {
+    "cast show",
+    "lore test",
+    "doctor",
+    "password",
+    "db upgrade",
+    "db url",
+    "consent list",
+    "consent grant",
+    "consent revoke",
+} | {
     "model accounts",
     "model fetch",
     "model key",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import core.store
+import core.snapshot
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.limits import Limits
@@ -291,7 +291,7 @@ async def test_purging_takes_all_of_one_chapter_and_nothing_else(
 async def test_a_session_played_on_holds_the_memory_that_it_would_have_when_opened_again(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core.store, "MAX_FULL_DELTAS", 2)
+    monkeypatch.setattr(core.snapshot, "MAX_FULL_DELTAS", 2)
     session, lease = await chapters.locked_session(store, limits=Limits(chunk_size=1))
     snapshot = await store.load(session.id)
     snapshot = replace(snapshot, blocks=tuple(await store.memory(session.id)), is_memory_known=True)

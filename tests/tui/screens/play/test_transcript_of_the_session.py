@@ -170,11 +170,11 @@ async def test_events_that_are_read_for_a_session_that_was_left_meanwhile_are_no
         arrived, gate = asyncio.Event(), asyncio.Event()
         at_once = SessionHandle.newest_canon
 
-        async def late(session: SessionHandle) -> Sequence[Event]:
+        async def late(session: SessionHandle, *, known_to: Slot | None = None) -> Sequence[Event]:
             if session is left:
                 arrived.set()
                 await gate.wait()
-            return await at_once(session)
+            return await at_once(session, known_to=known_to)
 
         monkeypatch.setattr(SessionHandle, "newest_canon", late)
         app = PlayApp(wanted)
