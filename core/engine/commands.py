@@ -293,6 +293,8 @@ def correct_canon(
         first=session.boundary,
         last=session.boundary,
         ordinal=snapshot.last_ordinal + 1,
+        # The place may have had a correction before its chunk was withdrawn.
+        revision=session.canon_version + 1,
         payload=correction_payload(text, session.prompt_index, prompts),
         audience=audience,
         created_at=now,

@@ -222,3 +222,14 @@ async def test_a_window_that_reads_along_sees_a_correction(store: PostgresStore)
         with pytest.raises(StoryEngineError) as refused:
             await reader.correct_canon("Mine")
         assert refused.value.code is ErrorCode.SESSION_LOCKED
+
+
+async def test_a_correction_takes_the_place_of_one_that_moved_with_its_chunk(store: PostgresStore) -> None:
+    async with chapter(store, chunk_size=2) as session:
+        await play(session, 2)
+        await session.correct_canon("It was Tuesday.")
+        await session.takes.undo()
+        await play(session, 1)
+        await session.correct_canon("It was raining.")
+        stored = await session.memory_blocks()
+        assert [block.place for block in stored] == [(0, 0), (0, 1), (2, 0), (2, 1)]
