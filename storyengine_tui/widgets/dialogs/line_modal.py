@@ -60,7 +60,11 @@ class LineModal(OverlayModal[str]):
         if self.focused is not None and self.focused.id == "cancel":
             self.action_cancel()
         else:
-            self.dismiss(self.query_one(LineField).text)
+            # Keys that arrived in the same packet are still in the field's queue: Enter comes after them.
+            self.query_one(LineField).call_later(self._save)
+
+    def _save(self) -> None:
+        self.dismiss(self.query_one(LineField).text)
 
     @on(Button.Pressed, "#cancel")
     def action_cancel(self) -> None:

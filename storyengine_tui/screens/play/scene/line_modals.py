@@ -180,7 +180,8 @@ class DiceModal(AddedLineModal):
             case Button() as button:
                 button.press()
             case _:
-                self.action_store()
+                # After the keys of the same packet, which are still in the field's queue.
+                self._field.call_later(self.action_store)
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Roll, and store the result as a line."""

@@ -1,6 +1,7 @@
 """Tab 2: a branch at a prompt, and a draft that moves to another panel (design 12)."""
 
 import pytest
+from textual import events
 
 from core.domain.slot import Slot
 from storyengine_tui.screens.play.take_modals import BranchModal
@@ -48,3 +49,15 @@ async def test_a_number_that_is_no_prompt_is_refused(desktop: Desktop) -> None:
         table.pane._branch("3")
         await table.until(table.trouble)
         assert "1 to 2" in table.trouble()
+
+
+async def test_enter_comes_after_what_was_typed_in_the_same_packet(desktop: Desktop) -> None:
+    async with at_window(desktop, prompts=3) as table:
+        before = table.session.id
+        table.transcript.focus()
+        await table.pilot.press("v", *["up"] * 2, "b")
+        await table.until(lambda: isinstance(table.app.screen, BranchModal))
+        for key, character in (("backspace", None), ("1", "1"), ("enter", "\r")):
+            table.app.post_message(events.Key(key, character))
+        await table.until(lambda: table.session.id != before and table.pane.has_session)
+        assert table.stored.prompt_index == 1
