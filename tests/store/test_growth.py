@@ -76,6 +76,8 @@ def grown(template: str) -> Iterator[tuple[str, SessionId, SessionId, SessionId]
             connection.execute("SET session_replication_role = replica")  # no key is checked: 20 times faster
             for session_id, last, takes in ((short, SHORT, 1), (long, LONG, 1), (retaken, SHORT, TAKES)):
                 connection.execute(GROW, {"id": session_id, "last": last, "takes": takes})
+            # A sample of the rows would have the planner choose by chance.
+            connection.execute("SET default_statistics_target = 10000")
             connection.execute("VACUUM ANALYZE")
             # The planner reads a table of some rows whole, and these have some more at every count.
             name = connection.info.dbname

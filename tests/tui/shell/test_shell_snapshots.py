@@ -284,6 +284,8 @@ def test_reset(shown: Shown) -> None:
         await pilot.pause()
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ConfirmModal))
+        # A button looks pressed for a fifth of a second.
+        await until(pilot, lambda: not app.chapter.query_one("#reset").has_class("-active"))
 
     assert shown(act, make_active)
 
