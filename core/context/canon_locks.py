@@ -39,9 +39,14 @@ def with_gm_locks(
     return tuple(_with_locks(block, locks) for block, locks in zip(blocks, kept, strict=True))
 
 
+def has_lock(block: MemoryBlock, lock: str) -> bool:
+    """Whether a block has a canon lock, whatever its white space and case."""
+    return lock_key(lock) in map(lock_key, _locks_of(block))
+
+
 def audience_of_lock(lock: str, blocks: Sequence[MemoryBlock]) -> Audience:
     """Return who may know a canon lock: those who may know a block that has it; everyone if none has."""
-    audiences = [block.audience for block in blocks if lock_key(lock) in map(lock_key, _locks_of(block))]
+    audiences = [block.audience for block in blocks if has_lock(block, lock)]
     return reduce(or_, audiences) if audiences else EVERYONE
 
 

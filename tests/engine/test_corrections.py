@@ -16,6 +16,7 @@ from core.domain.story.memory import BlockType
 from core.engine.save_points.service import SavePoints
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import MemoryAppended
+from core.engine.takes.commands import LockMark
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from db.store import PostgresStore
 from tests.engine.windows import (
@@ -24,6 +25,7 @@ from tests.engine.windows import (
     chapter,
     create,
     done,
+    engine_on,
     is_summary,
     listening,
     play,
@@ -233,3 +235,17 @@ async def test_a_correction_takes_the_place_of_one_that_moved_with_its_chunk(sto
         await session.correct_canon("It was raining.")
         stored = await session.memory_blocks()
         assert [block.place for block in stored] == [(0, 0), (0, 1), (2, 0), (2, 1)]
+
+
+async def test_a_branch_has_no_pinned_canon_that_only_later_memory_has(store: PostgresStore) -> None:
+    async with chapter(store, chunk_size=2) as session:
+        await play(session, 2)
+        payload = {**session.snapshot.blocks[1].payload, "canon_locks": ["The key is false."]}
+        await session.takes.edit_block(2, json.dumps(payload))
+        await session.takes.mark_lock("The key is false.", LockMark.PINNED)
+        await session.takes.mark_lock("The gate is shut.", LockMark.PINNED)
+        await play(session, 1)
+    engine = engine_on(store)
+    early, late = [await store.load(await engine.branch(session.id, at)) for at in (1, 3)]
+    assert early.session.pinned == ("The gate is shut.",)
+    assert late.session.pinned == ("The key is false.", "The gate is shut.")

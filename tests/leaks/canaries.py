@@ -38,6 +38,8 @@ class Ledger:
     """The tokens of secrets, with those who knew them from the beginning."""
     told: dict[str, Slots] = field(default_factory=dict)
     """The tokens of secrets, with those to whom canon reveals them now."""
+    pinned: dict[str, Slots] = field(default_factory=dict)
+    """The tokens of canon that the GM pinned, with those who could know it then."""
     leaks: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
     inputs: int = 0
@@ -53,9 +55,16 @@ class Ledger:
         return token
 
     def label_of(self, token: str) -> Slots:
+        pinned = self.pinned.get(token, frozenset())
         if token in self.secrets:
-            return self.secrets[token] | self.told.get(token, frozenset())
-        return self.labels[token]
+            return self.secrets[token] | self.told.get(token, frozenset()) | pinned
+        return self.labels[token] | pinned
+
+    def pin(self, text: str) -> None:
+        """Note that the GM keeps a text: those who could know it go on to know it, whatever is undone."""
+        label = self.common(tokens_in(text))
+        for token in tokens_in(text):
+            self.pinned[token] = self.pinned.get(token, frozenset()) | label
 
     def common(self, tokens: set[str]) -> Slots:
         """Return the label of what is made from these tokens."""

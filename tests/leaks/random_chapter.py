@@ -185,7 +185,11 @@ class RandomChapter:
             for lock in block.payload.get("canon_locks", ())  # type: ignore[attr-defined]
         ]
         if locks:
-            await self._try(self.session.takes.mark_lock, self.draw.choice(locks), LockMark.PINNED)
+            lock = self.draw.choice(locks)
+            await self._expected()
+            await self._try(self.session.takes.mark_lock, lock, LockMark.PINNED)
+            if lock in self.session.snapshot.session.pinned:
+                self.ledger.pin(lock)
 
     async def _fail(self) -> None:
         """Have the next prompt fail, and send it again or try it again."""

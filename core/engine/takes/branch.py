@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from core.context.canon_locks import has_lock
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
@@ -53,8 +54,11 @@ def branch_at(
     speaker = next(event.slot for event in reversed(events) if event.role is Role.AGENT)
     present = session.present if at == session.prompt_index else _present_at(events)
     title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
+    pinned = tuple(lock for lock in session.pinned if _is_of(lock, memory) or not _is_of(lock, blocks))
     branched = replace(
         session,
+        pinned=pinned,
+        private_pins={lock: label for lock, label in session.private_pins.items() if lock in pinned},
         title=title_with(title, f"branch at prompt {at}"),
         state=SessionState.ACTIVE,
         is_ending=False,
@@ -69,6 +73,11 @@ def branch_at(
     branched = replace(branched, next_slot=branched.speaker_after(speaker or session.next_slot))
     body = beginning_of(branched, snapshot.tab1, snapshot.secrets, events, memory)
     return replace(body, prompt_blocks=snapshot.prompt_blocks)
+
+
+def _is_of(lock: str, blocks: Sequence[MemoryBlock]) -> bool:
+    """Whether a block has this canon lock: one that only later memory has is not known yet in a branch."""
+    return any(has_lock(block, lock) for block in blocks)
 
 
 def _present_at(events: Sequence[Event]) -> Audience:
