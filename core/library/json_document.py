@@ -89,7 +89,7 @@ class JsonDocument:
         return JsonDocument(_splice(self.text, *_added(self.text, *span, members, [_written(value)])))
 
     def without(self, path: Path) -> "JsonDocument":
-        """Return the document without the value at `path`; the same one where there is none."""
+        """Return the document without the value at `path`; unchanged if there is no such value."""
         if not self.has(*path):
             return self
         *above, last = path
@@ -218,7 +218,7 @@ def _splice(text: str, start: int, end: int, new: str) -> str:
 
 
 def _find(text: str, path: Sequence[str | int]) -> tuple[int, int] | None:
-    """Return where the value at `path` is; None where there is none. Of two equal names the last counts."""
+    """Return the span of the value at `path`, or None. Of two equal names the last counts."""
     start, end = _space(text, 0), len(text)
     for step in path:
         found = [member for member in _members(text, start) if member.name == step]

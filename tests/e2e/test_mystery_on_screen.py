@@ -103,7 +103,7 @@ class Stage(GameMaster):
         self.wait_while("is writing")
 
     def reroll(self, wanted: str) -> None:
-        """Have another take of the newest reply, which is stored."""
+        """Re-roll the newest reply, and wait until the take is stored."""
         self.wait_while("is writing")
         self.press("f9")
         self.wait_for(wanted)

@@ -50,7 +50,7 @@ def inputs_for(model: Recorder, name: str) -> str:
 
 
 async def known(session: SessionHandle) -> None:
-    """Have the memory read, which a session opens without."""
+    """Read the memory, which a session opens without."""
     await session._writer.know_memory()
 
 

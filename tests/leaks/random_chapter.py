@@ -192,7 +192,7 @@ class RandomChapter:
                 self.ledger.pin(lock)
 
     async def _fail(self) -> None:
-        """Have the next prompt fail, and send it again or try it again."""
+        """Fail the next prompt, and retry it."""
         self.model.failures = 1
         await self._submit()
         await self._settle()
@@ -202,7 +202,7 @@ class RandomChapter:
             await self._try(self.session.retry, failed[-1].id)
 
     async def _break(self) -> None:
-        """Have the next summary answer with something else first, so that it is asked to repair it."""
+        """Answer the next summary with invalid JSON first, so that a repair is requested."""
         self.model.broken = 1
 
     async def _crash(self) -> None:
@@ -276,7 +276,7 @@ class RandomChapter:
     # What must hold.
 
     async def _try(self, command: Callable[..., Awaitable[object]], *values: object, **more: object) -> None:
-        """Give a command; one that is refused now is none. A request is waited for by `_settle`."""
+        """Run a command and ignore a refusal; `_settle` waits for its request."""
         try:
             await command(*values, **more)
         except IllegalCommandError:

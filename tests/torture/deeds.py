@@ -1,4 +1,4 @@
-"""What a GM does on the screen alone, as a command of the program that is to die: `deed NAME SESSION`."""
+"""Actions that only the screen offers, as a command of the program that is killed: `deed NAME SESSION`."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -31,7 +31,7 @@ async def deed(name: str, session: str) -> None:
 
 
 async def _settle(session: SessionHandle) -> None:
-    """Have the summary made that is due, also where a program that was closed had stopped it."""
+    """Run the summary that is due, also one that an earlier process left unfinished."""
     await session.wait_idle()
     for failed in session.snapshot.failed(SummaryRequest):
         with suppress(IllegalCommandError):  # its time had come, and it was tried again
@@ -41,7 +41,7 @@ async def _settle(session: SessionHandle) -> None:
 
 
 async def _rebuild(session: SessionHandle) -> None:
-    """Have the newest block of memory made again; one that a crash stopped is made first."""
+    """Rebuild the newest block of memory, after finishing a summary that a crash interrupted."""
     await session.wait_idle()
     last = session.snapshot.session.boundary
     request = await session.wait(await session.takes.rebuild_block(last))
@@ -94,7 +94,7 @@ async def _roll(session: SessionHandle) -> None:
 
 
 async def _turn(session: SessionHandle) -> None:
-    """Have a character leave, or come back."""
+    """Change who is present: one character leaves, or returns."""
     is_whole = session.snapshot.session.present.is_everyone
     await session.scene.set_present(_KARA if is_whole else (*_KARA, *_JOSS))
 

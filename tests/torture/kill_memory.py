@@ -22,7 +22,7 @@ _STATE = (
 )
 """What counts in the session, how much its log and its memory hold, and how many sessions exist."""
 _ELSEWHERE = ("pen connects", "memory loaded", "writer's lock given back")
-"""Steps at which other commands are killed: nothing of a deed is done yet, or all of it."""
+"""Steps at which other commands are killed: before an action has stored anything, or after all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ ROUND = (
 
 
 def kill_memory(torturer: Torturer, most: int | None = None) -> None:
-    """Kill each deed at the steps that it has of its own; each is done whole or not at all."""
+    """Kill each action at the steps that only it has; it is stored completely or not at all."""
     torturer.home.write("replies.toml", REPLIES)
     torturer.environment = scripted(torturer)
     script = torturer.home.write(f"{TITLE}.toml", chapter_script(TITLE, CHUNK))

@@ -80,7 +80,7 @@ def typed_of(secret: Secret | None) -> TypedSecret:
 
 
 def find(snapshot: Snapshot, number: int) -> Secret | None:
-    """Return a secret by its number; None if there is none."""
+    """Return the secret with this number, or None."""
     return snapshot.secrets[number - 1] if 0 < number <= len(snapshot.secrets) else None
 
 
@@ -124,7 +124,7 @@ def _knowledge(secret: Secret, reveals: Sequence[Reveal], session: Session) -> I
 
 
 def plan_of(secret: Secret, label: Audience, session: Session) -> str:
-    """Return the planned reveal in words; empty if there is none, or those of `label` know it already."""
+    """Return the planned reveal in words; empty without a plan, or if all of `label` know it already."""
     if secret.reveal_at is None or secret.reveal_to is None or label.includes(secret.reveal_to):
         return ""
     return f"revealed to {names_of(secret.reveal_to, session)} at prompt {secret.reveal_at:,}"
