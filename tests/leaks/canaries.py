@@ -55,10 +55,13 @@ class Ledger:
         return token
 
     def label_of(self, token: str) -> Slots:
-        pinned = self.pinned.get(token, frozenset())
+        return self._due_to(token) | self.pinned.get(token, frozenset())
+
+    def _due_to(self, token: str) -> Slots:
+        """Return those who must be given a token by canon itself, whatever the GM pinned."""
         if token in self.secrets:
-            return self.secrets[token] | self.told.get(token, frozenset()) | pinned
-        return self.labels[token] | pinned
+            return self.secrets[token] | self.told.get(token, frozenset())
+        return self.labels[token]
 
     def pin(self, text: str) -> None:
         """Note that the GM keeps a text: those who could know it go on to know it, whatever is undone."""
@@ -82,7 +85,7 @@ class Ledger:
             if slot not in self.label_of(token):
                 self.leaks.append(f"{where} of slot {slot} has {token} of {sorted(self.label_of(token))}")
         for token in expected - found:
-            if slot in self.label_of(token):
+            if slot in self._due_to(token):
                 self.forgotten.append(f"{where} of slot {slot} lacks {token}")
 
 
