@@ -24,8 +24,8 @@ from core.config.paths import find_paths
 from core.config.settings import ProfileSettings, ProviderName, RecentContext
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to
-from core.domain.cast import Cast
 from core.domain.ids import SessionId, new_uuid
+from core.domain.session.cast import Cast
 from core.domain.slot import Slot
 from core.gateway.model_gateway import model_request
 from core.providers.local.provider import LocalProvider

@@ -25,7 +25,7 @@ from core.config.settings import ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.exchange.chapter_script import ChapterScript, load_chapter_script

@@ -8,7 +8,7 @@ from itertools import product
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.secret import Secret
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots, slot_after
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock

@@ -14,7 +14,6 @@ from core.context.visibility import (
     known_to_gm,
 )
 from core.domain.audience import Audience
-from core.domain.cast import Cast
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.cost import FREE
@@ -28,7 +27,8 @@ from core.domain.requests.request import (
     total_cost,
 )
 from core.domain.secret import Reveal, Secret, reveals_in
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.cast import Cast
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role

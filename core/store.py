@@ -18,7 +18,7 @@ from core.domain.requests.request import (
     Request,
 )
 from core.domain.save_point import SavePoint
-from core.domain.session import SessionSummary
+from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

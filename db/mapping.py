@@ -13,14 +13,14 @@ from typing import Any
 from core.domain.audience import Audience
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, BlockId, DraftId, EventId, RequestId, SessionId
-from core.domain.limits import EARLIEST_TIME, Limits
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import Cost, UnitPrices
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState, Usage
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret
-from core.domain.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
+from core.domain.session.limits import EARLIEST_TIME, Limits
+from core.domain.session.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role

@@ -28,9 +28,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from core.domain.audience import Audience
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId
-from core.domain.limits import EARLIEST_TIME, LATEST_TIME
 from core.domain.secret import reveals_in
-from core.domain.session import Session, SessionState, SessionSummary
+from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.session.session import Session, SessionState, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET as REVEALED
 from core.domain.story.event import Event, Role

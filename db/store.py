@@ -16,7 +16,7 @@ from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Request
 from core.domain.save_point import SavePoint
-from core.domain.session import SessionSummary
+from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

@@ -12,7 +12,7 @@ from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedErr
 from core.config.paths import Paths
 from core.config.settings import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError
-from core.domain.limits import LONGEST_CORRECTION, Limits
+from core.domain.session.limits import LONGEST_CORRECTION, Limits
 from core.domain.story.memory import BlockType
 from core.engine.commands import correct_canon
 from core.exchange.session_integrity import problems_of_memory

@@ -12,10 +12,10 @@ from bench.voices.measures import Played, Turn
 from core.agents.prompt_file import prompt_for, render_prompt
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.requests.request import ReplyRequest
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.engine.engine import Engine
-from core.engine.script_player import ScriptPlayer, Step
+from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
 from core.providers.base import Provider

@@ -9,10 +9,10 @@ from core.agents.shortening import Shortened, fit_events
 from core.context.segments import Context, Segment
 from core.context.tokens import estimate_tokens
 from core.context.visibility import CharacterKnowledge
-from core.domain.cast import Character
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.cast import Character
+from core.domain.session.session import Session
 from core.domain.story.event import Event, Role
 from core.domain.story.transcript import in_order, render_events
 from core.text.cleaning import cut_in_words, is_blank, to_last_sentence

@@ -11,7 +11,7 @@ from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context
 from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, TurnDelta
 from core.domain.story.transcript import in_order, render_events

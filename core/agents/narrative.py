@@ -15,7 +15,7 @@ from core.context.segments import Context, Segment
 from core.context.tokens import characters_for, estimate_tokens
 from core.context.visibility import Knowledge
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.domain.story.transcript import SEPARATOR, in_order, render_event, render_events
 from core.text.delimiters import SegmentName, escape_delimiters

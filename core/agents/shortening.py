@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from core.config.models import PromptStyle
 from core.context.tokens import characters_for, estimate_tokens
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.domain.story.transcript import render_event
 from core.text.delimiters import escape_delimiters

@@ -15,7 +15,7 @@ from core.agents.extract import (
     tuple_of,
 )
 from core.agents.schema import Schema, fixed, one_of, record
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType

@@ -8,7 +8,7 @@ from core.agents.schema import Schema, fixed, one_of, record, schema_of
 from core.agents.setup import AgentSetup, total
 from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Context, Segment
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.story.memory import BlockType, WorldChapterLock
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName

@@ -11,7 +11,7 @@ from uuid import uuid5
 
 from core.domain.audience import EVERYONE, NOBODY, Audience
 from core.domain.ids import BlockId
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.memory import MemoryBlock, compact_json, lock_key
 
 _KEY = "canon_locks"

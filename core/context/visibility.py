@@ -11,9 +11,9 @@ from typing import Final, NewType, Self
 
 from core.context.canon_locks import with_gm_locks
 from core.domain.audience import Audience
-from core.domain.cast import Character
 from core.domain.secret import Reveal, Secret, label_of
-from core.domain.session import Session
+from core.domain.session.cast import Character
+from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 

@@ -22,7 +22,7 @@ from core.domain.errors import ErrorCode, StorageError
 from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.secret import Secret
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role

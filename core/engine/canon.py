@@ -8,7 +8,7 @@ from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import PRESENT, REPEATS, REQUEST_ID, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock

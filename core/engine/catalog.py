@@ -10,7 +10,7 @@ from core.domain.clock import Clock
 from core.domain.dice import Roll
 from core.domain.errors import RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.session import SessionSummary
+from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands

@@ -9,7 +9,6 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import BlockId, RequestId, SessionId, new_uuid
-from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -21,9 +20,10 @@ from core.domain.requests.request import (
     RequestState,
     SummaryRequest,
 )
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
+from core.domain.session.session import Session, Tab1Inputs
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
-from core.domain.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.engine.kinds.registry import handler_of
 from core.engine.moves import move, move_and_summarise, pending_again, summary_request

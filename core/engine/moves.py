@@ -6,8 +6,8 @@ from datetime import datetime
 from core.domain.ids import RequestId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import AnyRequest, Request, RequestState, SummaryRequest
-from core.domain.session import Session, SessionState
-from core.domain.state_machine import Command, facts_of, step
+from core.domain.session.session import Session, SessionState
+from core.domain.session.state_machine import Command, facts_of, step
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
-from core.domain.session import Session, SessionState
+from core.domain.session.session import Session, SessionState
 from core.engine.kinds.outcome import Failed
 from core.engine.kinds.registry import handler_of
 from core.engine.moves import pending_again, provenance, summary_request

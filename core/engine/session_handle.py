@@ -24,9 +24,9 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
+from core.domain.session.state_machine import Command, facts_of, refusal
 from core.domain.slot import Slot
-from core.domain.state_machine import Command, facts_of, refusal
 from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.commands import Tab1Edit

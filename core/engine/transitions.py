@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.domain.requests.request import ReplyRequest, Request, RequestState
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.kinds.registry import handler_of
 from core.engine.moves import move_and_summarise

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from core.domain.audience import Audience
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.event import PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.text.cleaning import is_blank

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.limits import Limits
 from core.domain.prompt_block import PromptBlocks
 from core.domain.secret import Secret
+from core.domain.session.limits import Limits
 from core.domain.slot import Slot
 from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
-from core.domain.limits import LONGEST_TITLE, Limits
+from core.domain.session.limits import LONGEST_TITLE, Limits
 from core.domain.slot import Slot, first_slots, slot_after
 from core.exchange.script_fields import FieldReader
 from core.exchange.script_scene import PROMPT_KEYS, ScriptLine, read_hearers, read_lines

@@ -23,7 +23,7 @@ from core.domain.ids import SessionId
 from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord
 from core.domain.secret import Secret
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

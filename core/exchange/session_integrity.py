@@ -13,15 +13,6 @@ from itertools import groupby, pairwise
 from pydantic import BaseModel
 
 from core.agents.json_output import MAX_OUTPUT
-from core.domain.limits import (
-    EARLIEST_TIME,
-    LATEST_TIME,
-    LONGEST_CORRECTION,
-    LONGEST_CORRECTIONS,
-    LONGEST_TITLE,
-    Limits,
-    is_storable_time,
-)
 from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.requests.cost import LONGEST_SOURCE, MOST_FOR_A_CALL, Cost, is_amount
 from core.domain.requests.request import (
@@ -34,7 +25,16 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.limits import (
+    EARLIEST_TIME,
+    LATEST_TIME,
+    LONGEST_CORRECTION,
+    LONGEST_CORRECTIONS,
+    LONGEST_TITLE,
+    Limits,
+    is_storable_time,
+)
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role

@@ -13,7 +13,7 @@ from typing import Final
 from core.domain.errors import ErrorCode
 from core.domain.requests.cost import FREE, LOCAL
 from core.domain.requests.request import Artifact, Request
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlmodel import Field, SQLModel
 
-from core.domain.limits import EARLIEST_TIME, LATEST_TIME
+from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
 
 _NAMES = {
     "pk": "pk_%(table_name)s",

@@ -16,7 +16,7 @@ from core.domain.prompt_block import (
     MOST_VARIANTS,
 )
 from core.domain.secret import MOST_SECRETS
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
 

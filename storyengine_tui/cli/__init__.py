@@ -16,7 +16,7 @@ def main() -> None:
         # Only the screen, which must appear at once: import no command, and do not collect garbage among
         # objects that stay anyway. The app turns that on again after its start.
         gc.disable()
-        from storyengine_tui.cli.commands.open_app import open_app
+        from storyengine_tui.cli.commands.chapter.open_app import open_app
 
         sys.exit(open_app())
     from storyengine_tui.cli.app import app

@@ -4,12 +4,14 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.cli.commands import consent, database, exchange, model, scene, sessions, slots, takes
-from storyengine_tui.cli.commands.cost import cost
-from storyengine_tui.cli.commands.doctor import doctor
+from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, takes
+from storyengine_tui.cli.commands.chapter.cost import cost
+from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.library import cast, lore
-from storyengine_tui.cli.commands.password import password
-from storyengine_tui.cli.commands.play import play
+from storyengine_tui.cli.commands.models import consent, model
+from storyengine_tui.cli.commands.system import database
+from storyengine_tui.cli.commands.system.doctor import doctor
+from storyengine_tui.cli.commands.system.password import password
 from storyengine_tui.cli.running import command
 
 app = typer.Typer(
@@ -54,6 +56,6 @@ def options(
     Without a command the screen opens.
     """
     if context.invoked_subcommand is None:
-        from storyengine_tui.cli.commands.open_app import open_app
+        from storyengine_tui.cli.commands.chapter.open_app import open_app
 
         raise typer.Exit(open_app())

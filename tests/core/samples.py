@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge, known_to
-from core.domain.cast import Cast
 from core.domain.ids import BlockId, EventId, SessionId
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.cast import Cast
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock

@@ -8,7 +8,7 @@ import pytest
 
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
-from core.domain.limits import LONGEST_CORRECTION
+from core.domain.session.limits import LONGEST_CORRECTION
 from core.engine import commands
 from core.store import WriterInfo
 from db.store import open_store

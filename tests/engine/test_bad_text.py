@@ -12,7 +12,7 @@ from core.domain.ids import SessionId, new_uuid
 from core.domain.slot import Slot
 from core.domain.story.transcript import render_all, render_events
 from core.engine.commands import Tab1Edit
-from core.engine.script_player import ScriptPlayer
+from core.engine.scripts.player import ScriptPlayer
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script

@@ -9,8 +9,8 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.clock import utc_now
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import BlockId, SessionId, new_uuid
-from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_range import PromptRange
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.engine.save_points.service import SavePoints

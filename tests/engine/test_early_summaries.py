@@ -7,7 +7,7 @@ import pytest
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore

@@ -17,7 +17,7 @@ from core.domain.story.transcript import render_window
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json
 from core.providers.scripted.script import Fault
 from db.store import PostgresStore
-from storyengine_tui.cli.commands.exchange import read_file
+from storyengine_tui.cli.commands.chapter.exchange import read_file
 from tests.core.exchange.test_export_refusals import signed
 from tests.engine.windows import (
     GatedModel,

@@ -10,7 +10,7 @@ from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
 from core.gateway.call_records import UNKNOWN_CALL

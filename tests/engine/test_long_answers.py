@@ -13,7 +13,7 @@ from core.config.model_config import LEAST_ANSWER
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.openai.provider import OpenAIProvider
 from core.providers.scripted.provider import ScriptedProvider

@@ -12,7 +12,7 @@ from core.domain import save_point as save_slot
 from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.save_point import SavePoint, SavePointContent
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

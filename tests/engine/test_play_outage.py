@@ -4,11 +4,11 @@ import pytest
 from rich.console import Console
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.snapshot import Changes
 from db.store import PostgresStore
-from storyengine_tui.cli.commands.play import Reporter, play_and_report
+from storyengine_tui.cli.commands.chapter.play import Reporter, play_and_report
 from tests.e2e.program import chapter_script
 from tests.engine.windows import Outage, create, window
 
@@ -28,7 +28,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> ChapterScript:
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     lines: list[str] = []
     for name in ("say", "say_wrong"):
-        monkeypatch.setattr(f"storyengine_tui.cli.commands.play.{name}", lines.append)
+        monkeypatch.setattr(f"storyengine_tui.cli.commands.chapter.play.{name}", lines.append)
     return lines
 
 
@@ -54,7 +54,7 @@ async def test_a_play_says_that_it_waits_and_for_how_long_and_goes_on_when_there
 async def test_a_play_ends_with_the_code_of_the_database_when_the_wait_is_over_and_goes_on_when_run_again(
     store: PostgresStore, script: ChapterScript, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storyengine_tui.cli.commands.play.STORAGE_WAIT", 0.05)
+    monkeypatch.setattr("storyengine_tui.cli.commands.chapter.play.STORAGE_WAIT", 0.05)
     monkeypatch.setattr("core.engine.queue.worker.SETTLE_TIMEOUT_SECONDS", 0.05)
     outage = Outage(store)
     outage.trouble = lambda changes: FULL if with_second_reply(changes) else None

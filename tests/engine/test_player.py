@@ -9,10 +9,10 @@ import pytest
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import content_of
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
-from core.engine.script_player import ScriptMismatchError, ScriptPlayer, Step
+from core.engine.scripts.player import ScriptMismatchError, ScriptPlayer, Step
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.providers.scripted.script import Fault, Script
 from db.store import PostgresStore

@@ -10,9 +10,9 @@ from core.domain.errors import ErrorCode, IllegalCommandError
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.engine.queue.worker import RequestWorker
 from core.engine.sync.notifications import (
     CallStarted,

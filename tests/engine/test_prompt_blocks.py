@@ -12,11 +12,11 @@ from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, NO_PROMPT_BLOCKS, PromptBlock, PromptBlocks
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.save_points.service import SavePoints
-from core.engine.script_player import ScriptPlayer
+from core.engine.scripts.player import ScriptPlayer
 from core.engine.sync.notifications import PromptBlocksChanged
 from core.exchange.chapter_script import parse_chapter_script
 from core.exchange.session_export import ImportRefusedError, as_new_session, from_json, read_body, to_json

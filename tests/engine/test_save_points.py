@@ -28,7 +28,7 @@ from core.domain.save_point import (
     content_of,
     make_save_point,
 )
-from core.domain.session import SessionState, Tab1Inputs
+from core.domain.session.session import SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.engine import Engine

@@ -10,7 +10,7 @@ from core.config.models import AgentRole, ModelAssignments
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine.sync.notifications import CallStarted, MemoryAppended, RequestFailed
 from core.providers.scripted.script import Fault

@@ -7,9 +7,9 @@ import pytest
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.engine.commands import Tab1Edit
 from core.engine.sync.follower import Follower
 from core.engine.sync.notifications import (

@@ -15,7 +15,7 @@ from core.domain.clock import utc_now
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit

@@ -9,10 +9,10 @@ from core.config.models import defaults_for
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.limits import Limits
 from core.domain.requests.request import ReplyRequest
 from core.domain.secret import Secret
-from core.domain.session import SessionState
+from core.domain.session.limits import Limits
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot, first_slots
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, compact_json

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 import psycopg
 import pytest
 
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.store import Lease
 from db.store import PostgresStore, open_store
 from tests.store.chapters import locked_session

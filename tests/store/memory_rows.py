@@ -10,7 +10,7 @@ from core.domain.prompt_block import NO_PROMPT_BLOCKS, PromptBlocks
 from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret, reveals_in
-from core.domain.session import Session, SessionSummary, Tab1Inputs, title_from
+from core.domain.session.session import Session, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

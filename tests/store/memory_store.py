@@ -16,7 +16,7 @@ from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Request, total_cost
 from core.domain.save_point import SavePoint
-from core.domain.session import Session, SessionSummary, Tab1Inputs
+from core.domain.session.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

@@ -5,7 +5,7 @@ import json
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.story.memory import correction_payload
 from db.connections import open_engine, parse_url
 from tests.core.samples import delta_payload, lock_payload

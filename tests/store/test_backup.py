@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import make_url
 
 from core.domain.errors import SessionLockedError, StorageError
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.store import Lease
 from db.backups import client_programs
 from db.backups.dump import backup, restore

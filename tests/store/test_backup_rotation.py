@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import make_url
 
 from core.domain.errors import StorageError
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.store import Lease
 from db.backups.dump import restore
 from db.backups.rotation import backup_into

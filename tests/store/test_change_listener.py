@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from core.domain.errors import StorageError
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.snapshot import Changes
 from core.store import Lease
 from db.store import PostgresStore, open_store

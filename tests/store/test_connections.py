@@ -10,7 +10,7 @@ from psycopg import errors
 from sqlalchemy import make_url
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.store import Lease
 from db import connections as connect
 from db.connections import parse_url, refuse_transaction_pooler

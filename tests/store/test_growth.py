@@ -11,7 +11,7 @@ from psycopg import sql
 
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestRecord, RequestState
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.snapshot import Changes
 from core.store import Lease
 from db.store import PostgresStore, open_store

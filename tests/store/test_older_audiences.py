@@ -9,7 +9,7 @@ import pytest
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import SessionId
 from core.domain.secret import Secret
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.exchange.session_export import from_json, read_body, to_json

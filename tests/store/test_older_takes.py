@@ -9,7 +9,7 @@ import pytest
 
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.session_handle import SessionHandle

@@ -8,7 +8,7 @@ import pytest
 from psycopg import sql
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.snapshot import Changes
 from core.store import Lease
 from db.store import PostgresStore, open_store

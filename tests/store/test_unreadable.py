@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from core.domain.errors import StorageError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.store import Lease
 from db.prompt_block_mapping import prompt_blocks_values
 from db.store import PostgresStore, open_store

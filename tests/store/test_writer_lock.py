@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from core.domain.errors import SessionLockedError
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.snapshot import Changes
 from core.store import Lease, WriterInfo

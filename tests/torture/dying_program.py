@@ -17,7 +17,7 @@ from typing import Any
 
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import Session, SessionState
+from core.domain.session.session import Session, SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import ORIGIN, Origin
@@ -353,7 +353,7 @@ def _install_backup(reaper: Reaper, seams: Seams) -> None:
 def main() -> None:
     """Run the program's own command line."""
     orders = Orders.read(Path(sys.argv[1]))
-    from core.engine.script_player import ScriptPlayer
+    from core.engine.scripts.player import ScriptPlayer
     from storyengine_tui.cli import main as run_program
     from storyengine_tui.cli.app import app
     from storyengine_tui.cli.running import command

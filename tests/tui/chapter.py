@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from core.domain.ids import EventId, SessionId
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.transcript import Window, render_window

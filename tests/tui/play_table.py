@@ -9,7 +9,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Button, Static
 
-from core.domain.session import Session, SessionState
+from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.session_handle import SessionHandle

@@ -10,8 +10,8 @@ from typing import Final
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.retry_policy import RetryPolicy
-from core.domain.session import SessionState
-from core.domain.state_machine import Command
+from core.domain.session.session import SessionState
+from core.domain.session.state_machine import Command
 
 
 class RequestKind(StrEnum):

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, SessionId
-from core.domain.limits import LONGEST_CORRECTION
 from core.domain.prompt_range import PromptRange
+from core.domain.session.limits import LONGEST_CORRECTION
 
 Phrase = str
 Phrases = list[Phrase]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.domain.ids import SessionId
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.text.graphemes import tail

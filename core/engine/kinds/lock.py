@@ -6,7 +6,7 @@ from datetime import datetime
 from core.agents import world_lock
 from core.domain.ids import BlockId, new_uuid
 from core.domain.requests.request import LockRequest
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.json_memory import make_memory

@@ -8,7 +8,7 @@ from core.config.models import PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import DraftId, new_uuid
 from core.domain.requests.request import NarrativeRequest
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.engine.kinds.base import Job, KindHandler
 from core.engine.kinds.outcome import Failed, NarrativeMade

@@ -10,8 +10,8 @@ from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.engine.canon import Origin, before_newest, new_take, withdraw_newest
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.outcome import Failed, ReplyMade

@@ -14,8 +14,8 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId, new_uuid
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import SummaryRequest
-from core.domain.session import Session
-from core.domain.state_machine import Command
+from core.domain.session.session import Session
+from core.domain.session.state_machine import Command
 from core.domain.story.event import Event
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import block_before

@@ -17,7 +17,7 @@ from core.domain.errors import (
 )
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.engine import commands
 from core.engine.kinds.outcome import Failed, Outcome
 from core.engine.moves import may_summarise_early, provenance, retry_time

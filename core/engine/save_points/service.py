@@ -8,7 +8,6 @@ from typing import Protocol
 from core.domain.clock import Clock
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.ids import SessionId, new_uuid
-from core.domain.limits import LONGEST_TITLE
 from core.domain.save_point import (
     AUTOMATIC,
     EMPTY_CHAIN,
@@ -27,7 +26,8 @@ from core.domain.save_point import (
     memory_at,
     number_for_automatic,
 )
-from core.domain.session import Session, title_from
+from core.domain.session.limits import LONGEST_TITLE
+from core.domain.session.session import Session, title_from
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import MemoryBlock

@@ -19,9 +19,9 @@ from core.domain.secret import (
     is_due,
     label_of,
 )
-from core.domain.session import Session
+from core.domain.session.session import Session
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.domain.story.event import SECRET, Event, Role
 from core.engine.canon import NewTake
 from core.engine.commands import begin, require_cast, within

@@ -6,7 +6,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_block import PromptBlocks
 from core.domain.requests.request import Request
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event

@@ -8,7 +8,7 @@ from core.context.canon_locks import has_lock
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
-from core.domain.session import SessionState, title_from
+from core.domain.session.session import SessionState, title_from
 from core.domain.story.event import PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with

@@ -15,11 +15,11 @@ from core.config.models import PromptStyle
 from core.context.canon_locks import audience_of_lock
 from core.domain.errors import IllegalCommandError, LimitExceededError
 from core.domain.ids import BlockId, RequestId, new_uuid
-from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import Origin, new_take, withdraw_newest

@@ -15,7 +15,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.ledger.sums import Entry, agent_name, sum_of
 from core.ledger.words import dollars, total_text
 from core.text.cleaning import clean, clean_line

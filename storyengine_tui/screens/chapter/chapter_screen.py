@@ -16,7 +16,7 @@ from textual.widgets import Static, TabbedContent
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.session_state import SessionState
+from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class
@@ -287,7 +287,7 @@ class ChapterScreen(StatusScreen):
         self.refresh_bindings()
 
     def _show_title(self) -> None:
-        from core.domain.session import title_from
+        from core.domain.session.session import title_from
 
         if self._session is None:
             return

@@ -11,12 +11,12 @@ from core.config.bounded_file import read_bounded
 from core.config.paths import Paths
 from core.config.private_files import make_directory
 from core.domain.ids import SessionId
-from core.domain.session_state import SessionState
+from core.domain.session.session_state import SessionState
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 
 if TYPE_CHECKING:
-    from core.domain.session import Session
+    from core.domain.session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def read_last_session(paths: Paths) -> SessionId | None:
 
 def read_last_panel(paths: Paths) -> LastPanel | None:
     """Return the panel that the last session opens with; None if that is unknown."""
-    from core.domain.limits import Limits
+    from core.domain.session.limits import Limits
 
     with suppress(OSError, ValueError):
         _, line, *_ = read_bounded(_file(paths)).decode("utf-8").split("\n")

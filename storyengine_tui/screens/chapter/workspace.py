@@ -184,7 +184,7 @@ class Workspace:
             await self.require_engine().retitle(session_id, title)
 
     async def _is_untouched(self) -> bool:
-        from core.domain.state_machine import Command
+        from core.domain.session.state_machine import Command
 
         session = self.session
         if session is None or not session.can(Command.EDIT_TAB1):

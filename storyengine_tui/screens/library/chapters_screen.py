@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
-from core.domain.session import SessionSummary
+from core.domain.session.session import SessionSummary
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import DataTable, Static
 
 from core.domain.save_point import AUTOMATIC, NAMED, SavePoint
-from core.domain.session import SessionSummary
+from core.domain.session.session import SessionSummary
 from storyengine_tui.screens.chapter.workspace import Workspace
 from storyengine_tui.screens.library.list_screen import ListScreen
 from storyengine_tui.screens.library.title_modal import SlotNameModal

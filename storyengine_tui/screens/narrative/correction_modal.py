@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import IllegalCommandError
-from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.slot import Slot
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.shared.kept_text import KeptText

@@ -10,9 +10,9 @@ from textual.message import Message
 from textual.widgets import Button, Input, Static
 
 from core.domain.errors import StoryEngineError
-from core.domain.limits import Limits
-from core.domain.session import Session
-from core.domain.state_machine import Command
+from core.domain.session.limits import Limits
+from core.domain.session.session import Session
+from core.domain.session.state_machine import Command
 from core.text.numbers import read_count
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab

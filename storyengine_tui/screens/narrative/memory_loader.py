@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from core.context.visibility import known_to
 from core.domain.errors import StoryEngineError
-from core.domain.limits import LONGEST_CORRECTIONS
+from core.domain.session.limits import LONGEST_CORRECTIONS
 from core.domain.slot import Slot, slot_after
 from core.domain.story.memory import MemoryBlock, corrections_length
 from storyengine_tui.screens.narrative.memory_cell import MemoryCell

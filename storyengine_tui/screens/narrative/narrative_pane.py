@@ -14,11 +14,11 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId
-from core.domain.limits import Limits
 from core.domain.requests.request import NarrativeRequest
-from core.domain.session import SessionState, title_from
+from core.domain.session.limits import Limits
+from core.domain.session.session import SessionState, title_from
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.domain.story.draft import NarrativeDraft
 from core.engine.sync import notifications
 from core.ledger.words import dollars

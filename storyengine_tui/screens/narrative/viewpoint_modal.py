@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import OptionList, Static
 
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal

@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.reactive import var
 
 from core.domain.audience import Audience
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot, slot_after
 from storyengine_tui.screens.play.play_view import PlayView
 from storyengine_tui.screens.play.prompt_area import PromptArea

@@ -13,8 +13,8 @@ from textual.widgets import Button, Static
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import ReplyRequest, SummaryRequest
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.engine.sync import notifications
 from core.ledger.words import dollars
 from storyengine_tui.screens.play.composer import Composer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
-from core.domain.session import Session, SessionState
+from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.ledger.words import dollars
 from core.snapshot import Snapshot

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 
 from core.domain.audience import Audience
-from core.domain.limits import Limits
+from core.domain.session.limits import Limits
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.theme import slot_class

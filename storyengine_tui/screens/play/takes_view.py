@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.domain.prompt_range import PromptRange
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.snapshot import Snapshot
 
 COMMANDS: Final = {

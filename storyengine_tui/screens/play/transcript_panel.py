@@ -10,9 +10,9 @@ from textual.reactive import var
 from textual.widgets import Static
 
 from core.domain.ids import RequestId, SessionId
-from core.domain.limits import Limits
 from core.domain.requests.request import ReplyRequest
-from core.domain.session import Session
+from core.domain.session.limits import Limits
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import Window, render_window

@@ -17,7 +17,7 @@ from core.domain.prompt_block import (
     PromptBlock,
     PromptBlocks,
 )
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import PromptBlocksChanged, WriterChanged
 from storyengine_tui.screens.chapter.workspace import Workspace

@@ -12,7 +12,7 @@ from core.domain.prompt_block import (
     PromptBlock,
     PromptBlocks,
 )
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from core.text.numbers import read_count

@@ -9,7 +9,7 @@ from textual.widgets import Select, Static
 
 from core.agents.prompt_blocks import PromptOutline
 from core.domain.agent_role import AgentRole
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect

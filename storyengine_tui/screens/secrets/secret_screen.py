@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, Static
 
 from core.domain.errors import StoryEngineError
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.engine.session_handle import SessionHandle
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.chapter.workspace import Workspace

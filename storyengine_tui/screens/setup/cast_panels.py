@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from core.domain.cast import Cast, Character
-from core.domain.limits import Limits
+from core.domain.session.cast import Cast, Character
+from core.domain.session.limits import Limits
 from core.domain.slot import Slot, first_slots
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter

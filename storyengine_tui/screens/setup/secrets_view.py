@@ -14,7 +14,7 @@ from core.domain.secret import (
     Secret,
     label_of,
 )
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.graphemes import head

@@ -14,10 +14,10 @@ from textual.widget import Widget
 from textual.widgets import Button, Select, Static
 
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.limits import Limits
 from core.domain.requests.request import Request
+from core.domain.session.limits import Limits
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots, slot_after
-from core.domain.state_machine import Command
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
 from storyengine_tui.screens.setup.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets_view import find, first_words, without

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from core.domain.requests.request import LockRequest, Request
 from core.domain.secret import Reveal, Secret
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, SessionState, Tab1Inputs
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
-from core.domain.state_machine import Command
 from core.engine.commands import Tab1Edit
 from core.snapshot import Snapshot
 from core.text.cleaning import clean, clean_line

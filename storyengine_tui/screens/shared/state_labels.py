@@ -4,7 +4,7 @@ import re
 
 from rich.cells import cell_len, set_cell_size
 
-from core.domain.session_state import SessionState
+from core.domain.session.session_state import SessionState
 
 STATE_LABELS = {
     SessionState.DRAFT_TAB1: "being set up",

@@ -26,7 +26,7 @@ from core.agents.schema import Schema, schema_of
 from core.config.models import AgentRole, PromptStyle, defaults_for
 from core.context.tokens import estimate_tokens
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import TurnDelta, WorldChapterLock
 from core.text.cleaning import clean

@@ -14,7 +14,7 @@ from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.settings import ProfileSettings, ProviderName, RecentContext
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock

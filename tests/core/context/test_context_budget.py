@@ -15,7 +15,7 @@ from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import BlockId
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Tab1Inputs
+from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.snapshot import recent_from

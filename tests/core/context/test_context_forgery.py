@@ -11,7 +11,7 @@ from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.config.models import PromptStyle
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Tab1Inputs
+from core.domain.session.session import Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
 from core.engine.commands import checked_name

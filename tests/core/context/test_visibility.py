@@ -9,8 +9,8 @@ from mypy import api
 
 from core.context.visibility import Secrets, known_to, known_to_all_of, known_to_gm
 from core.domain.audience import EVERYONE, Audience
-from core.domain.cast import Cast
 from core.domain.secret import Reveal, Secret
+from core.domain.session.cast import Cast
 from core.domain.slot import Slot
 from tests.core.samples import TAB1, delta_block, lock_block, play, session
 
@@ -92,7 +92,7 @@ from dataclasses import replace
 from core.agents.context_builder import ContextBuilder
 from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.prompt_range import PromptRange
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 

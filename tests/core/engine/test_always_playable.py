@@ -13,10 +13,10 @@ from core.config.models import AgentRole, ModelAssignments, choose_models
 from core.config.settings import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks
 from core.domain.requests.request import SummaryRequest
-from core.domain.session import SessionState
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.memory import corrections_length
 from core.engine import commands

@@ -4,11 +4,11 @@ import pytest
 
 from core.config.models import defaults_for
 from core.domain.errors import IllegalCommandError
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.story.event import Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
-from core.engine.script_player import ScriptPlayer
+from core.engine.scripts.player import ScriptPlayer
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScriptError, parse_chapter_script
 from core.exchange.session_export import read_body, to_json

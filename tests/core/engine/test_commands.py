@@ -8,7 +8,7 @@ from core.agents.context_builder import ContextBuilder
 from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.requests.request import RequestState, SummaryRequest
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit

@@ -10,7 +10,7 @@ import pytest
 from core.domain.errors import ErrorCode
 from core.domain.ids import RequestId, SessionId
 from core.domain.requests.request import Artifact
-from core.domain.session import SessionState, SessionSummary
+from core.domain.session.session import SessionState, SessionSummary
 from core.engine.queue.duration_history import MAX_SESSIONS_SCANNED, NEWEST, find_last_duration, last_duration
 from core.store import SessionStore
 from tests.core.engine.test_transitions import a_trail

@@ -6,7 +6,7 @@ import pytest
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import Content, LockRequest, NarrativeRequest, RequestState, SummaryRequest
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.recovery import INTERRUPTED, recover, withdraw_doubtful_prompts

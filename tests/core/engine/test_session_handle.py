@@ -8,12 +8,12 @@ from core.config.models import defaults_for
 from core.domain.errors import ErrorCode, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
-from core.engine.script_player import ScriptPlayer, Step
+from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,

@@ -13,7 +13,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import RequestState
 from core.domain.slot import Slot
-from core.engine.script_player import ScriptPlayer
+from core.engine.scripts.player import ScriptPlayer
 from core.exchange.chapter_script import parse_chapter_script
 from core.exchange.session_export import (
     VERSION,

@@ -19,7 +19,7 @@ from core.domain.save_point import (
     chained,
     content_of,
 )
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.save_points.service import SavePoints

@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 
 from core.domain.ids import ArtifactId, BlockId, DraftId, RequestId
-from core.domain.limits import LONGEST_TITLE, Limits
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Artifact, Content, Request, RequestRecord, RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.limits import LONGEST_TITLE, Limits
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role

@@ -7,7 +7,7 @@ import pytest
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import EventId, new_uuid
 from core.domain.secret import Reveal, Secret
-from core.domain.session import Session, SessionState
+from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
 from core.domain.story.memory import MemoryBlock

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from core.domain.requests.cost import LOCAL, PROVIDER, Cost, UnitPrices
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.store import Lease, SessionStore
 from tests.store import chapters
 

@@ -10,11 +10,11 @@ import pytest
 import core.snapshot
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.limits import Limits
 from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Content, RequestState, SummaryRequest
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.limits import Limits
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.memory import is_full
 from core.snapshot import Changes

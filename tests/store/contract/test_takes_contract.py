@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from core.config.models import defaults_for
-from core.domain.limits import Limits
-from core.domain.session import Session, SessionState
+from core.domain.session.limits import Limits
+from core.domain.session.session import Session, SessionState
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import read_body

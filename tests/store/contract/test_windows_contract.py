@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.domain.errors import SessionLockedError
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.snapshot import Changes
 from core.store import Lease, SessionStore, WriterInfo

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from storyengine_tui.cli.commands import model
+from storyengine_tui.cli.commands.models import model
 from tests.core.config.test_keys import Memory
 from tests.tui.screens.models.test_connection import ring as ring
 

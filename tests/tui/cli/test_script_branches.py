@@ -8,14 +8,14 @@ from rich.console import Console
 from core.config.models import defaults_for
 from core.domain.errors import StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.story.event import Role
 from core.engine.engine import Engine
-from core.engine.script_branches import ScriptBranches
-from core.engine.script_player import ScriptMismatchError, Step
+from core.engine.scripts.branches import ScriptBranches
+from core.engine.scripts.player import ScriptMismatchError, Step
 from core.exchange.chapter_script import ChapterScript, parse_chapter_script
 from core.providers.scripted.provider import ScriptedProvider
-from storyengine_tui.cli.commands.play import Reporter, play_lines
+from storyengine_tui.cli.commands.chapter.play import Reporter, play_lines
 from tests.store.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio

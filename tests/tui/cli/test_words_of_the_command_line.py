@@ -6,10 +6,10 @@ import pytest
 import typer
 
 from core.domain.ids import new_uuid
-from core.domain.session import SessionState
-from storyengine_tui.cli.commands.doctor import _directory
-from storyengine_tui.cli.commands.exchange import ExportFormat, _format
-from storyengine_tui.cli.commands.sessions import SHORTEST_ID, _distinct_length
+from core.domain.session.session import SessionState
+from storyengine_tui.cli.commands.chapter.exchange import ExportFormat, _format
+from storyengine_tui.cli.commands.chapter.sessions import SHORTEST_ID, _distinct_length
+from storyengine_tui.cli.commands.system.doctor import _directory
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 
 

@@ -17,10 +17,10 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static, TextArea
 
 from core.domain.errors import ErrorCode, StorageError
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.engine.engine import Engine
 from storyengine_tui.bootstrap import Configuration, Unread
-from storyengine_tui.cli.commands.open_app import MOST_BUGS, run_until_left
+from storyengine_tui.cli.commands.chapter.open_app import MOST_BUGS, run_until_left
 from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.system.bug_screen import BugScreen
@@ -43,7 +43,7 @@ from pathlib import Path
 from core.config.paths import Paths
 from core.config.settings import Settings
 from storyengine_tui.cli.app import app as command_line
-from storyengine_tui.cli.commands.open_app import StoryEngineApp
+from storyengine_tui.cli.commands.chapter.open_app import StoryEngineApp
 from storyengine_tui.bootstrap import Configuration
 
 @asynccontextmanager

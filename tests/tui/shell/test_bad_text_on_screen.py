@@ -10,8 +10,8 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import DataTable
 
-from core.domain.limits import LONGEST_CORRECTION
 from core.domain.secret import LONGEST_SECRET
+from core.domain.session.limits import LONGEST_CORRECTION
 from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine

@@ -46,8 +46,8 @@ HEAVY = {
         "core.engine.sync.notifications",
         "core.exchange.session_export",
     ),
-    *("core.domain.state_machine", "core.domain.requests.request", "importlib.metadata", "uuid6"),
-    *("core.domain.session", "json", "storyengine_tui.shell.palette", "textual.widgets._text_area"),
+    *("core.domain.session.state_machine", "core.domain.requests.request", "importlib.metadata", "uuid6"),
+    *("core.domain.session.session", "json", "storyengine_tui.shell.palette", "textual.widgets._text_area"),
     *(f"storyengine_tui.screens.{tab}.{tab}_pane" for tab in ("setup", "play", "narrative")),
 }
 LONG, SHORT = 150, 15
@@ -55,7 +55,7 @@ STATEMENTS_PER_PROMPT = 2
 
 
 def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
-    program = "import sys, storyengine_tui.cli.commands.open_app; print(*sys.modules)"
+    program = "import sys, storyengine_tui.cli.commands.chapter.open_app; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True, timeout=60
     )

@@ -20,8 +20,8 @@ from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.providers.scripted.script import Pace, Script
 from storyengine_tui.bootstrap import Configuration, Unread
-from storyengine_tui.cli.commands import open_app
-from storyengine_tui.cli.commands.open_app import run_until_left
+from storyengine_tui.cli.commands.chapter import open_app
+from storyengine_tui.cli.commands.chapter.open_app import run_until_left
 from storyengine_tui.screens.chapter.early_input import EarlyPanel
 from storyengine_tui.screens.chapter.last_session import (
     LastPanel,

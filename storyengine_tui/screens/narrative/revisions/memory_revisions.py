@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from core.domain.errors import ErrorCode
 from core.domain.requests.request import RequestState
-from core.domain.state_machine import Command
+from core.domain.session.state_machine import Command
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.canon import stale_blocks
 from core.engine.takes.commands import LockMark

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from core.domain.audience import Audience
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal

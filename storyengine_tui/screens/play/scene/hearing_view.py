@@ -8,9 +8,9 @@ from core.context.visibility import names_of
 from core.domain.audience import Audience
 from core.domain.requests.request import ReplyRequest
 from core.domain.secret import label_of
-from core.domain.session import Session
+from core.domain.session.session import Session
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.snapshot import Snapshot
 from core.text.cleaning import clean_line
 

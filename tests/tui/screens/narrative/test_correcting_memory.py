@@ -8,9 +8,9 @@ from textual.events import Paste
 from textual.widgets import Button, Static
 
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
-from core.domain.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
 from core.domain.prompt_range import PromptRange
-from core.domain.state_machine import Command
+from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS
+from core.domain.session.state_machine import Command
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.narrative.correction_modal import BEGUN, EFFECT, CorrectionModal
 from storyengine_tui.screens.shared.kept_text import KeptText

@@ -9,8 +9,8 @@ import pytest
 from textual.widgets import DataTable, Static
 
 from core.domain.ids import SessionId
-from core.domain.session import SessionState
-from core.domain.state_machine import Command
+from core.domain.session.session import SessionState
+from core.domain.session.state_machine import Command
 from core.engine.canon import stale_blocks
 from core.engine.engine import Engine
 from core.engine.takes.commands import LockMark

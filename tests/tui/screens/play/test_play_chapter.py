@@ -8,9 +8,9 @@ from textual.widgets import Button, Static
 
 from core.config.accounts import Account
 from core.domain.errors import ErrorCode
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.state_machine import Command
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.chapter.chapter_screen import ChapterScreen

@@ -7,7 +7,7 @@ from textual.widgets import Button
 
 from core.context.visibility import names_of
 from core.domain.audience import EVERYONE, NOBODY, Audience
-from core.domain.session import Session
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from storyengine_tui.screens.calls.call_rows import segments_of
 from storyengine_tui.screens.play.scene.hearers_modal import HearersModal

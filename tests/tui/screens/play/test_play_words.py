@@ -9,7 +9,7 @@ from core.domain.errors import ErrorCode
 from core.domain.ids import SessionId
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.screens.play.play_view import ending_consequences, play_view, summary_failure

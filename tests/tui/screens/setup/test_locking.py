@@ -8,7 +8,7 @@ from textual.widgets import Static
 
 from core.config.settings import AgentSettings, Profiles, ProfileSettings, ProviderName, Settings
 from core.domain.errors import ErrorCode
-from core.domain.session import SessionState
+from core.domain.session.session import SessionState
 from core.engine.session_handle import SessionHandle
 from core.providers.scripted.script import Entry, Fault, Pace, Script, ScriptMatch
 from storyengine_tui.screens.models.consent_modal import ConsentModal

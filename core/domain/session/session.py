@@ -6,9 +6,9 @@ from datetime import datetime
 
 from core.domain.audience import EVERYONE, Audience, audience_of
 from core.domain.ids import SessionId
-from core.domain.limits import Limits
 from core.domain.prompt_range import PromptRange, due_chunk
-from core.domain.session_state import SessionState as SessionState
+from core.domain.session.limits import Limits
+from core.domain.session.session_state import SessionState as SessionState
 from core.domain.slot import Slot, first_slots, slot_after
 
 

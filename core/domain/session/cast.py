@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from core.domain.session import Session, Tab1Inputs
+from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
 
 

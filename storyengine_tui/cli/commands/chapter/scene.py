@@ -12,9 +12,9 @@ from core.domain.dice import read_dice
 from core.domain.dice import roll as roll_dice
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestState
-from core.domain.session import Session
+from core.domain.session.session import Session
 from storyengine_tui.bootstrap import running_catalog, running_engine
-from storyengine_tui.cli.commands.sessions import SessionArgument, find_character, find_session
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import say
 

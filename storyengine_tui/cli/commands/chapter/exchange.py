@@ -15,7 +15,7 @@ from core.engine.catalog import SessionCatalog
 from core.exchange.chapter_file import write_new
 from core.exchange.session_export import ImportRefusedError, from_json
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.sessions import SessionArgument, find_character, find_session
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_character, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, print_bytes, say
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.domain.errors import ErrorCode, IllegalCommandError
-from core.domain.session import SessionState, Tab1Inputs
-from core.domain.state_machine import Command, Facts, Target, decide, facts_of, refusal, step
+from core.domain.session.session import SessionState, Tab1Inputs
+from core.domain.session.state_machine import Command, Facts, Target, decide, facts_of, refusal, step
 from tests.core.samples import TAB1, session
 
 S, C = SessionState, Command

@@ -16,9 +16,9 @@ from core.config.models import ModelConfig
 from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.limits import LONGEST_CORRECTION
 from core.domain.secret import label_of
-from core.domain.session import Session, SessionSummary
+from core.domain.session.limits import LONGEST_CORRECTION
+from core.domain.session.session import Session, SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType
 from core.domain.story.transcript import render_all

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.domain.limits import (
+from core.domain.prompt_range import PromptRange, due_chunk
+from core.domain.session.limits import (
     LONGEST_CORRECTION,
     LONGEST_CORRECTIONS,
     LONGEST_TITLE,
     Limits,
     is_storable_time,
 )
-from core.domain.prompt_range import PromptRange, due_chunk
-from core.domain.session import Tab1Inputs, title_from
+from core.domain.session.session import Tab1Inputs, title_from
 from core.domain.slot import Slot, first_slots, slot_after
 from tests.core.samples import TAB1, session
 

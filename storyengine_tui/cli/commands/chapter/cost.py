@@ -14,7 +14,7 @@ from rich.text import Text
 from core.ledger.sums import By, Sum, sum_of, sums_by
 from core.ledger.words import dollars, total_text
 from storyengine_tui.bootstrap import running_catalog
-from storyengine_tui.cli.commands.sessions import find_session
+from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import console, print_bytes, say, say_wrong
 from storyengine_tui.cli.words import shown

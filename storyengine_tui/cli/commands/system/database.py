@@ -15,7 +15,7 @@ from storyengine_tui.bootstrap import (
     running_store,
     shown_address,
 )
-from storyengine_tui.cli.commands.sessions import restore_chapter
+from storyengine_tui.cli.commands.chapter.sessions import restore_chapter
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, say
 

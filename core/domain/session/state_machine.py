@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.domain.errors import IllegalCommandError
-from core.domain.session import Session, SessionState, Tab1Inputs
+from core.domain.session.session import Session, SessionState, Tab1Inputs
 
 S = SessionState
 

@@ -8,7 +8,7 @@ from core.domain.errors import StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.story.event import Event, Role
 from storyengine_tui.bootstrap import running_catalog, running_engine
-from storyengine_tui.cli.commands.sessions import SessionArgument, find_session
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import say
 

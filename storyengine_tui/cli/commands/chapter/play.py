@@ -14,13 +14,13 @@ from core.config.settings import ProviderName
 from core.context.visibility import names_of
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError, StoryEngineError
 from core.domain.ids import SessionId
-from core.domain.session import title_from
+from core.domain.session.session import title_from
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scene.commands import notation_of
-from core.engine.script_branches import ScriptBranches
-from core.engine.script_player import ScriptPlayer, Step
+from core.engine.scripts.branches import ScriptBranches
+from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import (
     CallStarted,
@@ -36,7 +36,7 @@ from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.text.cleaning import word_count
 from storyengine_tui.bootstrap import Configuration, running_engine
-from storyengine_tui.cli.commands.model_catalogue import ask_for_weights
+from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import cannot_write, console, say, say_wrong
 

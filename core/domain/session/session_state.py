@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class SessionState(StrEnum):
-    """The state of a session; `core.domain.state_machine` has the commands of each (design 5)."""
+    """The state of a session; `core.domain.session.state_machine` has the commands of each (design 5)."""
 
     DRAFT_TAB1 = "DRAFT_TAB1"
     LOCKING = "LOCKING"

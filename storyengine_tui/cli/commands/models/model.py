@@ -11,7 +11,7 @@ from core.config.models import AgentRole, ModelConfig
 from core.config.settings import ProfileName
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
-from storyengine_tui.cli.commands import model_catalogue
+from storyengine_tui.cli.commands.models import model_catalogue
 from storyengine_tui.cli.running import run, say
 
 app = typer.Typer(help="Who answers: the local model's weights, keys, and what is set now.")

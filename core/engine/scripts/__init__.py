@@ -1,0 +1,1 @@
+"""Plays chapter scripts without a screen."""

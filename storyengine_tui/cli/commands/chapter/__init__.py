@@ -1,0 +1,1 @@
+"""Commands that play, change and list chapters, and say what they cost."""

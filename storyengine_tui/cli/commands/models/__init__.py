@@ -1,0 +1,1 @@
+"""Commands for models: which answer, and the consent to send them text."""

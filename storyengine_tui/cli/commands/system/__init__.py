@@ -1,0 +1,1 @@
+"""Commands for the database, the password, and the state of the installation."""
