@@ -20,10 +20,10 @@ from core.domain.requests.cost import FREE
 from core.domain.requests.request import (
     AnyRequest,
     Artifact,
+    BackgroundRequest,
     Content,
     ReplyRequest,
     Request,
-    RequestState,
     total_cost,
 )
 from core.domain.secret import Reveal, Secret, reveals_in
@@ -112,8 +112,13 @@ class Snapshot:
 
     @property
     def open_requests(self) -> tuple[Request, ...]:
-        """The requests that are queued or that a model has, oldest first."""
-        return tuple(request for request in self.requests if request.state.is_open)
+        """The requests of the play that are queued or that a model has, oldest first."""
+        return tuple(one for one in self.requests if one.state.is_open and not one.spec.is_background)
+
+    @property
+    def background(self) -> tuple[BackgroundRequest, ...]:
+        """The open requests beside the play, oldest first."""
+        return tuple(one for one in self.requests if isinstance(one, BackgroundRequest) and one.state.is_open)
 
     @property
     def open_prompts(self) -> tuple[ReplyRequest, ...]:
@@ -261,7 +266,7 @@ def full_deltas_from(session: Session) -> int:
 
 def is_kept_in_snapshot(request: Request) -> bool:
     """Whether a request is part of a snapshot: open or failed."""
-    return request.state.is_open or request.state is RequestState.FAILED
+    return request.state.is_open or request.has_failed
 
 
 def _merge(old: tuple[Request, ...], new: Collection[Request]) -> tuple[Request, ...]:

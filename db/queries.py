@@ -54,7 +54,7 @@ from db.tables import (
     UNSENT_TEXT,
 )
 
-KEPT_STATES: Final = ("pending", "processing", "failed")
+KEPT_STATES: Final = ("pending", "processing", "failed", "dead")
 """States of the requests in a snapshot, as in the partial index `ix_llm_request_kept`."""
 _BATCH: Final = 128
 """Prompts that are read at first; each further batch has twice as many."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from core.config.models import ModelAssignments
     from core.config.password import PasswordGate
     from core.config.settings import ProviderName, Settings
+    from core.domain.requests.retry_policy import Backoffs
     from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
     from core.ledger.ceilings import Ceilings
@@ -224,6 +225,17 @@ async def restore_backup(configuration: Configuration, file: Path, *, replace: b
         return before
 
 
+def _backoffs(settings: "Settings") -> "Backoffs":
+    from core.domain.requests.retry_policy import Backoffs
+
+    return Backoffs.of(
+        summary_first=settings.summary_backoff,
+        summary_tries=settings.summary_tries,
+        background_first=settings.background_backoff,
+        background_tries=settings.background_tries,
+    )
+
+
 def shown_address(database: Database) -> str:
     """Return the database's address without its password."""
     from db.connections import parse_url
@@ -273,7 +285,7 @@ async def _engine_on(
             consent=configuration.consent,
             prices=configuration.prices,
             ceilings=configuration.ceilings,
-            summary_backoff=configuration.settings.summary_backoff,
+            backoffs=_backoffs(configuration.settings),
         )
     finally:
         await provider.aclose()

@@ -50,6 +50,7 @@ Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
 ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
 DollarsPerMillion = Annotated[Decimal, Field(ge=0, le=MOST_DOLLARS, max_digits=15, decimal_places=9)]
 Dollars = Annotated[Decimal, Field(ge=Decimal("0.01"), le=MOST_DOLLARS, max_digits=12, decimal_places=4)]
+Tries = Annotated[int, Field(ge=1, le=1_000)]
 CallsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
 OPENAI_BASE_URL = "https://api.openai.com/v1"
 
@@ -281,6 +282,12 @@ class Settings(BaseSettings):
     """The password itself, for commands without a terminal; never in a file."""
     summary_backoff: Seconds = 5.0
     """Seconds until a failed summary is first tried again; doubles each time, to five minutes."""
+    summary_tries: Tries = 20
+    """How often a summary is tried by itself; after that it waits for the GM."""
+    background_backoff: Annotated[float, Field(gt=0, le=30)] = 2.0
+    """Seconds until failed work beside the play is first tried again; doubles each time, to 30 seconds."""
+    background_tries: Tries = 5
+    """How often work beside the play is tried by itself; after that it is a dead letter."""
 
     prices: Annotated[dict[ModelName, PriceSettings], Field(max_length=MOST_PRICES)] = {}
     """What models cost, by the name that chooses them: `account:model`. They count before all others."""

@@ -5,11 +5,14 @@ from core.config.consent import Consent
 from core.config.models import ModelAssignments
 from core.domain.clock import Clock, utc_now
 from core.domain.ids import SessionId
+from core.domain.requests.retry_policy import Backoffs
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.catalog import SessionCatalog
 from core.engine.money import Money
+from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.executor import Executor
+from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
@@ -42,12 +45,13 @@ class Engine(SessionCatalog):
         consent: Consent | None = None,
         prices: PriceBook | None = None,
         ceilings: Ceilings | None = None,
-        summary_backoff: float = 5.0,
+        backoffs: Backoffs | None = None,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, label=label, clock=clock)
         self.choices = choices
-        self._backoff = summary_backoff
+        self._backoffs = backoffs or Backoffs()
+        self._switch = QueueSwitch()
         self._guard = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
         self._gateway = ModelGateway(
             provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
@@ -85,9 +89,12 @@ class Engine(SessionCatalog):
         )
         builder = ContextBuilder(self.choices)
         executor = Executor(self.store, self._gateway, builder, writer.apply_patiently)
-        worker = RequestWorker(writer, executor, self._clock, self._backoff)
+        parts = (writer, executor, self._clock, self._backoffs, self._switch)
+        worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         auto_saver = AutoSaver(writer, self.save_points)
-        opened = SessionHandle(self.store, writer, builder, worker, auto_saver, self._clock, self._backoff)
+        opened = SessionHandle(
+            self.store, writer, builder, worker, background, auto_saver, self._clock, self._backoffs
+        )
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
         return opened
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import Session, SessionState
 from core.engine.kinds.outcome import Failed
 from core.engine.kinds.registry import handler_of
@@ -21,7 +22,7 @@ from core.snapshot import Changes, Snapshot
 INTERRUPTED = "The program ended before the answer was stored; the text is safe, send it again."
 
 
-def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None:
+def recover(snapshot: Snapshot, now: datetime, backoffs: Backoffs) -> Changes | None:
     """Return the changes that repair the session, or None when nothing was in flight.
 
     No process works on open requests any more. The text of a prompt returns to its composer, also of a queued
@@ -33,8 +34,9 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
     if snapshot.session.state is SessionState.RESETTING:
         parts.append(_with_state(snapshot.session, _before_reset(snapshot), now))
         repaired = snapshot.after(parts[0])
-    for request in reversed(snapshot.open_requests):
-        change = _interrupted(repaired, request, now, backoff)
+    interrupted = (one for one in snapshot.background if one.is_processing)
+    for request in (*interrupted, *reversed(snapshot.open_requests)):
+        change = _interrupted(repaired, request, now, backoffs)
         parts.append(change)
         repaired = repaired.after(change)
     orphaned = _repair_orphaned_state(repaired, now)
@@ -43,14 +45,14 @@ def recover(snapshot: Snapshot, now: datetime, backoff: float) -> Changes | None
     return _merge_changes(snapshot, parts) if parts else None
 
 
-def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoff: float) -> Changes:
+def _interrupted(snapshot: Snapshot, request: Request, now: datetime, backoffs: Backoffs) -> Changes:
     call_records = _records_of_interrupted(request, now)
     if request.spec.resumes:
         return replace(provenance(request, call_records), requests=(pending_again(request, now),))
     error = StoryEngineError(ErrorCode.LLM_CANCELLED, INTERRUPTED)
     if snapshot.session.state not in request.spec.runs_in:
         return _fail_and_return_text(snapshot, request, error, now)
-    return settle(snapshot, request, Failed(error), call_records, now, backoff)
+    return settle(snapshot, request, Failed(error), call_records, now, backoffs)
 
 
 def withdraw_doubtful_prompts(

@@ -17,6 +17,7 @@ from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
+    BackgroundRequest,
     LockRequest,
     NarrativeRequest,
     ReplyRequest,
@@ -24,6 +25,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
+from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command, facts_of, refusal
 from core.domain.slot import Slot
@@ -32,6 +34,7 @@ from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
+from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
@@ -68,23 +71,24 @@ class SessionHandle(SessionReader):
         writer: SessionWriter,
         builder: ContextBuilder,
         worker: RequestWorker,
+        background: BackgroundWorker,
         auto_saver: AutoSaver,
         clock: Clock,
-        backoff: float,
+        backoffs: Backoffs,
     ) -> None:
         super().__init__(store, writer.snapshot.session.id)
         self._writer = writer
         self._builder = builder
-        self._worker = worker
+        self._worker, self.background = worker, background
         self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
         self._auto_saver = auto_saver
-        self._clock, self._backoff = clock, backoff
+        self._clock, self._backoffs = clock, backoffs
         self._is_closed = False
         self.money: Money | None = None
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)
-        writer.on_adopted = worker.wake
+        writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
 
     @property
@@ -155,7 +159,7 @@ class SessionHandle(SessionReader):
 
     def time_of_service(self, request: Request) -> datetime | None:
         """Return the time before which the service asked not to receive a failed request again."""
-        return time_of_service(request, self._backoff)
+        return time_of_service(request, self._backoffs)
 
     async def withdraw(self, request_id: RequestId) -> None:
         """Withdraw a queued or failed prompt; its text is in its composer."""
@@ -165,9 +169,10 @@ class SessionHandle(SessionReader):
         """Stop a running request, which fails, or withdraw a queued one."""
         if self.is_read_only:
             raise SessionLockedError()
-        if self._worker.cancel(request_id):
-            return
-        await self.withdraw(request_id)
+        if isinstance(commands.find_request(self.snapshot, request_id), BackgroundRequest):
+            await self.background.stop(request_id)
+        elif not self._worker.cancel(request_id):
+            await self.withdraw(request_id)
 
     async def retry(self, request_id: RequestId) -> RequestId:
         """Retry a failed request and return the id of the request that runs."""
@@ -188,6 +193,9 @@ class SessionHandle(SessionReader):
                 return request_id
             case NarrativeRequest():
                 return await self.build_narrative(viewpoint=request.viewpoint)
+            case BackgroundRequest():
+                await self.background.retry(request_id)
+                return request_id
             case TrialRequest():
                 raise ValueError("a test call is given up as soon as it has failed")
 
@@ -343,6 +351,11 @@ class SessionHandle(SessionReader):
         self._auto_saver.start()
         self._watch.start()
         self._worker.start()
+        self.background.wake()
+
+    def _wake_workers(self) -> None:
+        self._worker.wake()
+        self.background.wake()
 
     def begin_following(self) -> None:
         """Follow the window that writes."""
@@ -358,7 +371,7 @@ class SessionHandle(SessionReader):
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Queued prompts before the running one, so that their texts return in the order of play.
         await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
-        await self._worker.aclose()
+        await asyncio.gather(self._worker.aclose(), self.background.aclose())
         # A request may have begun while the worker ended.
         await self._repair_at_close(self._recovered)
         await self._follower.aclose()
@@ -376,7 +389,7 @@ class SessionHandle(SessionReader):
             await self._writer.apply(lambda snapshot: repair(snapshot) or Changes(session_id=self.id))
 
     def _recovered(self, snapshot: Snapshot) -> Changes | None:
-        return recover(snapshot, self._clock(), self._backoff)
+        return recover(snapshot, self._clock(), self._backoffs)
 
     def _in_state(
         self, snapshot: Snapshot, state: SessionState, *, archived_at: datetime | None = None

@@ -4,10 +4,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from core.domain.requests.request import ReplyRequest, Request, RequestState
+from core.domain.requests.retry_policy import Backoff, Backoffs
 from core.domain.session.state_machine import Command
-from core.engine.kinds.outcome import Failed, Outcome
+from core.engine.kinds.outcome import Failed, Outcome, PutBack
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import move_and_summarise
+from core.engine.moves import move_and_summarise, provenance
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean
@@ -19,11 +20,14 @@ def settle(
     outcome: Outcome,
     call_records: CallRecords,
     now: datetime,
-    backoff: float,
+    backoffs: Backoffs,
 ) -> Changes:
-    """Return the changes that follow from `outcome`. `backoff` is the first wait in seconds."""
+    """Return the changes that follow from `outcome`."""
+    if isinstance(outcome, PutBack):
+        again = replace(request, state=RequestState.PENDING, attempts=outcome.attempts, updated_at=now)
+        return replace(provenance(request, call_records), requests=(again,))
     if isinstance(outcome, Failed):
-        return _failure(snapshot, request, outcome, call_records, now, backoff)
+        return _failure(snapshot, request, outcome, call_records, now, backoffs)
     done = replace(
         request, state=RequestState.DONE, retry_after=None, error_code=None, error_message="", updated_at=now
     )
@@ -37,23 +41,16 @@ def _failure(
     failed: Failed,
     call_records: CallRecords,
     now: datetime,
-    backoff: float,
+    backoffs: Backoffs,
 ) -> Changes:
+    settled = _tried(request, failed, now, backoffs)
+    if request.spec.is_background:
+        return replace(provenance(request, call_records), requests=(settled,))
     if request.spec.failed is None:
         raise ValueError(f"a {request.kind} request is not part of the story")
     is_take = isinstance(request, ReplyRequest) and request.prompts is not None
     command = Command.TAKE_FAILED if is_take else request.spec.failed
     session, due = move_and_summarise(snapshot, snapshot.session, command, now)
-    settled = replace(
-        request,
-        state=RequestState.FAILED,
-        error_code=failed.error.code,
-        error_message=clean(str(failed.error)),
-        retry_after=request.spec.retry.next_try(
-            failed.error.code, request.attempts, now, backoff=backoff, asked_for=failed.retry_after
-        ),
-        updated_at=now,
-    )
     return Changes(
         session_id=session.id,
         session=session,
@@ -64,7 +61,32 @@ def _failure(
     )
 
 
-def time_of_service(request: Request, backoff: float) -> datetime | None:
+def _tried(request: Request, failed: Failed, now: datetime, backoffs: Backoffs) -> Request:
+    """Return the request after a failed attempt: failed, dead, or in the background waiting again."""
+    retry, backoff = request.spec.retry, _backoff_of(request, backoffs)
+    due = retry.next_try(
+        failed.error.code, request.attempts, now, backoff=backoff, asked_for=failed.retry_after
+    )
+    state = RequestState.FAILED
+    if due is None and retry.is_automatic and request.attempts >= backoff.tries:
+        state = RequestState.DEAD
+    elif request.spec.is_background:
+        state = RequestState.FAILED if due is None else RequestState.PENDING
+    return replace(
+        request,
+        state=state,
+        error_code=failed.error.code,
+        error_message=clean(str(failed.error)),
+        retry_after=due,
+        updated_at=now,
+    )
+
+
+def _backoff_of(request: Request, backoffs: Backoffs) -> Backoff:
+    return backoffs.background if request.spec.is_background else backoffs.summary
+
+
+def time_of_service(request: Request, backoffs: Backoffs) -> datetime | None:
     """Return the time before which the service asked not to be called again, if it did.
 
     For automatic retries, a time within our own back-off is not the service's.
@@ -72,5 +94,5 @@ def time_of_service(request: Request, backoff: float) -> datetime | None:
     retry = request.spec.retry
     if request.retry_after is None or not retry.is_automatic:
         return request.retry_after
-    ours = request.updated_at + retry.own_wait(request.attempts, backoff)
+    ours = request.updated_at + _backoff_of(request, backoffs).wait(request.attempts)
     return request.retry_after if request.retry_after > ours else None

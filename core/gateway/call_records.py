@@ -8,7 +8,7 @@ from typing import Final
 
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import ArtifactId, new_uuid
-from core.domain.requests.request import Artifact, Content, ReplyRequest, Request
+from core.domain.requests.request import Artifact, BackgroundRequest, Content, ReplyRequest, Request
 from core.text.cleaning import clean
 
 log = logging.getLogger(__name__)
@@ -51,6 +51,11 @@ def failure_of(error: BaseException, what: str) -> StoryEngineError:
     return StoryEngineError(ErrorCode.LLM_ERROR, BUG)
 
 
+def _agent_of(request: Request) -> int:
+    slot = request.slot if isinstance(request, ReplyRequest | BackgroundRequest) else None
+    return slot or request.spec.agent_id or 0
+
+
 def records_without_call(request: Request, error: StoryEngineError, now: datetime) -> CallRecords:
     """Return the provenance of an attempt that failed without a call: every attempt is on record."""
     artifact = Artifact(
@@ -59,7 +64,7 @@ def records_without_call(request: Request, error: StoryEngineError, now: datetim
         request_id=request.id,
         attempt=request.attempts,
         call=UNKNOWN_CALL,
-        agent_id=request.slot if isinstance(request, ReplyRequest) else request.spec.agent_id or 0,
+        agent_id=_agent_of(request),
         provider="",
         model="",
         prompt_version="",

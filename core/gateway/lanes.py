@@ -3,14 +3,14 @@
 Accounts share nothing: where one is down, slow or at its limit, the calls to another go on.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 from core.config.accounts import LOCAL, OWN, Account, Accounts, setting_of_account
 from core.config.models import ModelAssignments
 from core.config.paths import Paths
 from core.domain.errors import StoryEngineError
+from core.gateway.places import Place, Places
 from core.gateway.rate_limit import MinuteLimit
 from core.providers.base import Provider, ProviderError
 
@@ -28,7 +28,7 @@ class Lane:
         """Make the lane; it takes `concurrency` calls at a time, and any number where that is None."""
         self._make = make
         self._provider: Provider | None = None
-        self._places = asyncio.Semaphore(concurrency) if concurrency is not None else nullcontext()
+        self._places = Places(concurrency)
         self._per_minute = requests_per_minute
         self._limit = MinuteLimit()
 
@@ -37,6 +37,7 @@ class Lane:
         """Return the lane to a provider that is made already."""
         lane = cls(lambda: provider)
         lane._provider = provider
+        lane._places = Places(None, one_for_background=provider.name == LOCAL)
         return lane
 
     @property
@@ -47,9 +48,9 @@ class Lane:
         return self._provider
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def turn(self, place: Place) -> AsyncIterator[None]:
         """Wait until a call may begin, and hold its place until the block ends."""
-        async with self._places:
+        async with self._places.held(place):
             if self._per_minute is not None:
                 await self._limit.wait(self._per_minute)
             yield

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 
 from core.agents.context_builder import Context
 from core.config.accounts import OWN, labelled
@@ -21,6 +22,7 @@ from core.domain.requests.request import Artifact, Content, Request, Usage
 from core.gateway.call_records import CallRecords, failure_of
 from core.gateway.cashier import Cashier
 from core.gateway.lanes import Lane, Lanes, said_of
+from core.gateway.places import Place
 from core.gateway.rate_limit import RateLimiter
 from core.ledger.ceilings import CeilingGuard
 from core.ledger.prices import PriceBook
@@ -36,10 +38,13 @@ class Cancellation:
 
     def __init__(self) -> None:
         self.is_requested = False
+        self.is_put_back = False
+        """Whether it is not the GM's wish: the call makes room, and the request waits for its turn again."""
         self._task: asyncio.Task[None] | None = None
 
-    def request(self) -> None:
-        """Stop now; what is being stored is not touched."""
+    def request(self, *, is_put_back: bool = False) -> None:
+        """Stop now; what is being stored is not touched. The GM's wish goes before any other."""
+        self.is_put_back = is_put_back and (self.is_put_back or not self.is_requested)
         self.is_requested = True
         if self._task is not None:
             self._task.cancel()
@@ -151,8 +156,10 @@ class ModelGateway:
         progress = _Progress(choice.max_answer_characters)
         artifact_id = ArtifactId(new_uuid())
         began = asyncio.get_running_loop().time()
+        yields = partial(cancellation.request, is_put_back=True) if request.spec.is_background else None
+        place = Place(request.priority, yields)
         task = asyncio.create_task(
-            self._consume(context, choice, request, artifact_id, outgoing, progress, on_text)
+            self._consume(context, choice, request, place, artifact_id, outgoing, progress, on_text)
         )
         cancellation.attach(task)
         try:
@@ -185,6 +192,7 @@ class ModelGateway:
         context: Context,
         choice: ModelConfig,
         request: Request,
+        place: Place,
         artifact_id: ArtifactId,
         outgoing: ModelRequest,
         progress: _Progress,
@@ -198,7 +206,7 @@ class ModelGateway:
         progress.is_sent = True
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
-        async with lane.turn(), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
+        async with lane.turn(place), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()
             async with aclosing(lane.provider.stream(outgoing)) as items:
                 async for item in items:

@@ -37,7 +37,7 @@ class LlmRequestRow(Row, table=True):
             "ix_llm_request_kept",
             "session_id",
             "request_id",
-            postgresql_where=sql("state IN ('pending', 'processing', 'failed')"),
+            postgresql_where=sql("state IN ('pending', 'processing', 'failed', 'dead')"),
         ),
     )
 

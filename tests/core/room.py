@@ -13,6 +13,7 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script
 from core.snapshot import Snapshot
 from tests.core.faulty_store import FaultyStore
+from tests.core.samples import waiting
 
 N = TypeVar("N", bound=Notification)
 
@@ -34,7 +35,7 @@ class Room:
             self.provider,
             defaults_for("scripted"),
             label="here",
-            summary_backoff=self._backoff,
+            backoffs=waiting(self._backoff),
         )
         session = await engine.open(self.store.snapshot.session.id)
         hears = asyncio.create_task(self._hear(session))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge, known_to
 from core.domain.ids import BlockId, EventId, SessionId
+from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.cast import Cast
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot, first_slots
@@ -197,3 +198,10 @@ def known(
 ) -> CharacterKnowledge:
     """What a character of the session knows."""
     return known_to(Cast(mine, tab1)[slot], mine, blocks, recent)
+
+
+def waiting(seconds: float, *, background: float = 2.0, tries: int = 5) -> Backoffs:
+    """Waits before automatic retries: of a summary, and of work beside the play with so many tries."""
+    return Backoffs.of(
+        summary_first=seconds, summary_tries=20, background_first=background, background_tries=tries
+    )

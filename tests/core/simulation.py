@@ -7,6 +7,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.requests.request import AnyRequest, Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
+from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import Event
@@ -20,7 +21,7 @@ from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-BACKOFF = 5.0
+BACKOFF = Backoffs()
 
 SUCCESSES: dict[RequestKind, Outcome] = {
     RequestKind.LOCK: LockMade({"memory_type": "world_chapter_lock"}),

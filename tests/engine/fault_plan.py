@@ -87,8 +87,8 @@ class Row:
                 return [one for one in stored if one.kind is RequestKind.SUMMARY][-1]
             case RequestKind.NARRATIVE:
                 return await self.session.wait(await self.session.build_narrative())
-            case RequestKind.TEST:
-                raise ValueError("a session never asks for a test call")
+            case _:
+                raise ValueError(f"the play never asks for {self.kind}")
 
     async def retry(self, request: Request) -> Request:
         """Try a failed request again."""

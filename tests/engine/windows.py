@@ -29,6 +29,7 @@ from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from core.snapshot import Changes
 from core.store import Lease, SessionStore
+from tests.core.samples import waiting
 from tests.store.servers import plain_url
 
 PATIENCE = 15.0
@@ -186,7 +187,7 @@ def engine_on(
     backoff: float = 3600.0,
     choices: ModelAssignments = CHOICES,
 ) -> Engine:
-    return Engine(store, provider or ScriptedProvider(), choices, label=label, summary_backoff=backoff)
+    return Engine(store, provider or ScriptedProvider(), choices, label=label, backoffs=waiting(backoff))
 
 
 @asynccontextmanager

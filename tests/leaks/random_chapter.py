@@ -21,6 +21,7 @@ from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from tests.core.samples import waiting
 from tests.leaks.canaries import Ledger, Slots, Spreader, tokens_in
 from tests.store.memory_store import MemoryStore
 
@@ -36,7 +37,7 @@ class RandomChapter:
         self.store = MemoryStore()
         self.ledger = Ledger()
         self.model = Spreader(self.ledger, self._expected)
-        self.engine = Engine(self.store, self.model, CHOICES, label="here", summary_backoff=3600.0)
+        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=waiting(3600.0))
         self.count = self.draw.randint(2, 5)
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)

@@ -31,6 +31,7 @@ from core.store import SessionStore
 from db.store import open_store
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.shell.app import StoryEngineApp
+from tests.core.samples import waiting
 from tests.store.memory_store import MemoryDatabase, MemoryStore
 from tests.store.servers import cloned
 
@@ -67,7 +68,7 @@ class Desktop:
             defaults_for("scripted"),
             label=label,
             clock=self.clock,
-            summary_backoff=self.backoff,
+            backoffs=waiting(self.backoff),
         )
         try:
             yield engine

@@ -13,6 +13,7 @@ from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
 from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
+from tests.core.samples import waiting
 from tests.tui.engine_app import Desktop
 
 ADDRESS = "https://api.example.com/v1"
@@ -60,7 +61,7 @@ class PaidDesktop(Desktop):
             consent=Consent((ADDRESS,), self.paths.consent_file),
             prices=self.prices,
             ceilings=self.ceilings,
-            summary_backoff=self.backoff,
+            backoffs=waiting(self.backoff),
         )
         try:
             yield engine

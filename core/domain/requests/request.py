@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import FREE, Cost
-from core.domain.requests.request_kinds import KIND_SPECS, KindSpec, RequestKind
+from core.domain.requests.request_kinds import KIND_SPECS, KindSpec, Level, RequestKind
 from core.domain.slot import Slot
 
 
@@ -24,6 +24,8 @@ class RequestState(StrEnum):
     PROCESSING = "processing"
     DONE = "done"
     FAILED = "failed"
+    DEAD = "dead"
+    """Its automatic tries are used up; only the GM takes it up again, or gives it up."""
     CANCELLED = "cancelled"
 
     @property
@@ -36,7 +38,11 @@ class RequestState(StrEnum):
 class RequestBase:
     """The fields of every request; each kind adds its own."""
 
-    kind: ClassVar[RequestKind]
+    if TYPE_CHECKING:  # at run time it would be the default of a kind that is a field
+
+        @property
+        def kind(self) -> RequestKind:
+            """What is asked of a model."""
 
     id: RequestId
     session_id: SessionId
@@ -64,7 +70,12 @@ class RequestBase:
     @property
     def has_failed(self) -> bool:
         """Whether it failed and can be retried."""
-        return self.state is RequestState.FAILED
+        return self.state in (RequestState.FAILED, RequestState.DEAD)
+
+    @property
+    def level(self) -> Level:
+        """How urgent it is."""
+        return Level.of(self.priority)
 
     @property
     def is_processing(self) -> bool:
@@ -132,7 +143,21 @@ class TrialRequest(RequestBase):
     priority: int = KIND_SPECS[RequestKind.TEST].priority
 
 
-Request = LockRequest | ReplyRequest | SummaryRequest | NarrativeRequest | TrialRequest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundRequest(RequestBase):
+    """Work beside the play, of any background kind; each kind uses the fields that it needs."""
+
+    kind: RequestKind
+    slot: Slot | None = None
+    text: str = ""
+    """What the work is about, in a form that its kind reads."""
+    prompts: PromptRange | None = None
+    model: str = ""
+    audience: Audience = EVERYONE
+    """The label of what is made."""
+
+
+Request = LockRequest | ReplyRequest | SummaryRequest | NarrativeRequest | TrialRequest | BackgroundRequest
 AnyRequest = TypeVar("AnyRequest", bound=RequestBase)
 
 
@@ -174,6 +199,10 @@ class RequestRecord:
         """
         shared = {name: getattr(self, name) for name in _SHARED}
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
+        if KIND_SPECS[self.kind].is_background and not self.continues:
+            return BackgroundRequest(
+                kind=self.kind, **{name: getattr(self, name) for name in _OF_BACKGROUND}, **shared
+            )
         if self.kind is RequestKind.REPLY and self.slot is not None:
             return ReplyRequest(**{name: getattr(self, name) for name in _OF_REPLIES}, **shared)
         is_reply = self.kind is RequestKind.REPLY or (
@@ -191,7 +220,8 @@ class RequestRecord:
 
 
 _SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name != "priority")
-_OF_REPLIES: Final = ("slot", "text", "prompts", "model", "continues", "audience")
+_OF_BACKGROUND: Final = ("slot", "text", "prompts", "model", "audience")
+_OF_REPLIES: Final = (*_OF_BACKGROUND, "continues")
 _PLAIN: Final[Mapping[RequestKind, type[LockRequest | TrialRequest]]] = {
     kind.kind: kind for kind in (LockRequest, TrialRequest)
 }

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from core.domain.errors import ErrorCode
-from core.domain.requests.retry_policy import RetryPolicy
+from core.domain.requests.retry_policy import NEEDS_THE_GM, RetryPolicy
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
 
@@ -22,9 +21,32 @@ class RequestKind(StrEnum):
     SUMMARY = "summary"
     NARRATIVE = "narrative"
     TEST = "test"
+    ASSIST = "assist"
+    AFTERTHOUGHT = "afterthought"
 
 
+class Level(StrEnum):
+    """How urgent a request is, in bands of a hundred of its priority."""
+
+    HIGH = "high"
+    NORMAL = "normal"
+    LOW = "low"
+
+    @classmethod
+    def of(cls, priority: int) -> "Level":
+        """Return the level of a stored priority; lower numbers are more urgent."""
+        return tuple(cls)[min(max(priority, 0) // BAND, len(cls) - 1)]
+
+    @property
+    def first(self) -> int:
+        """The priority that comes before all others of this level."""
+        return tuple(Level).index(self) * BAND
+
+
+BAND: Final = 100
+"""How many priorities a level has."""
 _MANUAL: Final = RetryPolicy()
+_AUTOMATIC: Final = RetryPolicy(is_automatic=True, waits_for_the_gm=NEEDS_THE_GM)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +54,7 @@ class KindSpec:
     """The properties of one kind of request."""
 
     priority: int
-    """Lower runs first: a due summary before a queued prompt."""
+    """Lower runs first: a due summary before a queued prompt. `Level` says which of them are urgent."""
     agent_id: int | None
     """The agent that answers; None for the character in the request's slot."""
     runs_in: frozenset[SessionState] = frozenset()
@@ -40,6 +62,8 @@ class KindSpec:
     waits_in: frozenset[SessionState] = frozenset()
     """Further states in which a request can be queued."""
     may_precede_lock: bool = False
+    is_background: bool = False
+    """Whether it runs beside the play, never moves the session, and is put back or tried again by itself."""
     failed: Command | None = None
     """The command that a failure gives to the session; None for a kind outside the story."""
     retry: RetryPolicy = _MANUAL
@@ -68,12 +92,7 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         agent_id=8,
         runs_in=frozenset({SessionState.SUMMARIZING}),
         failed=Command.SUMMARY_FAILED,
-        retry=RetryPolicy(
-            is_automatic=True,
-            waits_for_the_gm=frozenset(
-                {ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED}
-            ),
-        ),
+        retry=_AUTOMATIC,
         resumes=True,
         when_stopped="The summary is stopped; all prompts are kept, and it is made with the next one.",
     ),
@@ -93,4 +112,21 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
         when_stopped="The writing of the chapter is stopped; the finished parts are kept for Retry.",
     ),
     RequestKind.TEST: KindSpec(priority=40, agent_id=None, may_precede_lock=True),
+    RequestKind.ASSIST: KindSpec(
+        priority=Level.NORMAL.first,
+        agent_id=None,
+        runs_in=frozenset(SessionState),
+        may_precede_lock=True,
+        is_background=True,
+        retry=_AUTOMATIC,
+        resumes=True,
+    ),
+    RequestKind.AFTERTHOUGHT: KindSpec(
+        priority=Level.LOW.first,
+        agent_id=None,
+        runs_in=frozenset({SessionState.ACTIVE}),
+        is_background=True,
+        retry=_AUTOMATIC,
+        resumes=True,
+    ),
 }

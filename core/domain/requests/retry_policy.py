@@ -1,6 +1,6 @@
-"""Retries: which failures are transient, and how long to wait."""
+"""Retries: which failures are transient, how long to wait, and after how many tries to give up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,8 +17,47 @@ TRANSIENT: Final = frozenset(
     }
 )
 """Transient failures: the same call may succeed without any change by the GM."""
-MAX_BACKOFF_SECONDS: Final = 300.0
+NEEDS_THE_GM: Final = frozenset(
+    {ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED}
+)
+"""Failures that no automatic retry follows: the GM stopped the call, or has to agree to it first."""
+LONGEST_ASKED_FOR: Final = 86_400.0
+"""Seconds that a service may ask for at most; one that asks for more is taken at this."""
 _MAX_DOUBLINGS: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoff:
+    """How often an automatic retry is made, and the waits before it, in seconds."""
+
+    first: float
+    """The wait after the first failure; it doubles with each further one."""
+    longest: float
+    tries: int
+    """After so many failed attempts a request is a dead letter."""
+
+    def wait(self, attempts: int) -> timedelta:
+        """Return our own wait after that many attempts."""
+        return timedelta(seconds=min(self.longest, self.first * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backoffs:
+    """The waits of summaries, and of background work; settings."""
+
+    summary: Backoff = Backoff(first=5.0, longest=300.0, tries=20)
+    background: Backoff = Backoff(first=2.0, longest=30.0, tries=5)
+
+    @classmethod
+    def of(
+        cls, *, summary_first: float, summary_tries: int, background_first: float, background_tries: int
+    ) -> "Backoffs":
+        """Return the waits with what the GM has set."""
+        usual = cls()
+        return cls(
+            summary=replace(usual.summary, first=summary_first, tries=summary_tries),
+            background=replace(usual.background, first=background_first, tries=background_tries),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,21 +70,16 @@ class RetryPolicy:
     """Failures that are never retried automatically, because the GM has to act first."""
 
     def next_try(
-        self, code: ErrorCode, attempts: int, now: datetime, *, backoff: float, asked_for: float | None
+        self, code: ErrorCode, attempts: int, now: datetime, *, backoff: Backoff, asked_for: float | None
     ) -> datetime | None:
         """Return when a request that failed now is retried, or can be retried at the earliest.
 
-        `backoff` is the first wait in seconds, `asked_for` the one that the service requested. None means no
-        automatic retry, and a manual one at any time.
+        `asked_for` is the wait in seconds that the service requested. None means no automatic retry, and a
+        manual one at any time.
         """
         if not self.is_automatic:
             return now + timedelta(seconds=asked_for) if asked_for else None
-        if code in self.waits_for_the_gm:
+        if code in self.waits_for_the_gm or attempts >= backoff.tries:
             return None
-        return now + max(self.own_wait(attempts, backoff), timedelta(seconds=asked_for or 0.0))
-
-    @staticmethod
-    def own_wait(attempts: int, backoff: float) -> timedelta:
-        """Return our own exponential back-off after that many attempts, bounded."""
-        seconds = min(MAX_BACKOFF_SECONDS, backoff * 2.0 ** min(attempts - 1, _MAX_DOUBLINGS))
-        return timedelta(seconds=seconds)
+        asked = timedelta(seconds=min(LONGEST_ASKED_FOR, asked_for or 0.0))
+        return now + max(backoff.wait(attempts), asked)

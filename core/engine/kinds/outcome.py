@@ -64,4 +64,12 @@ class Failed:
     retry_after: float | None = None
 
 
-Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | Failed
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """The call of a background request had to make room, or the program ends: it waits for its turn again."""
+
+    attempts: int
+    """The attempts that count: one whose answer had not begun does not."""
+
+
+Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | Failed | PutBack

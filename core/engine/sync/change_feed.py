@@ -118,7 +118,7 @@ def _notices_of_request(request: Request) -> list[Notification]:
             return [notices.RequestQueued(request)]
         case RequestState.PROCESSING:
             return [notices.RequestBegun(request)]
-        case RequestState.FAILED:
+        case RequestState.FAILED | RequestState.DEAD:
             error = StoryEngineError(request.error_code or ErrorCode.LLM_ERROR, request.error_message)
             return [notices.RequestFailed(request, error)]
         case RequestState.DONE | RequestState.CANCELLED:

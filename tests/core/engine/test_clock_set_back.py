@@ -23,7 +23,9 @@ def with_failed_summary(code: ErrorCode = ErrorCode.LLM_SERVER_ERROR) -> Simulat
 
 def test_a_failed_summary_waits_its_back_off_while_the_clock_goes_on() -> None:
     simulation = with_failed_summary()
-    assert next_retry(simulation.snapshot, simulation.now) == simulation.now + timedelta(seconds=BACKOFF)
+    assert next_retry(simulation.snapshot, simulation.now) == simulation.now + timedelta(
+        seconds=BACKOFF.summary.first
+    )
 
 
 def test_a_failed_summary_is_due_at_once_when_the_clock_was_set_back() -> None:
@@ -43,7 +45,7 @@ def test_its_next_failure_waits_by_the_new_clock() -> None:
     again = simulation.only(SummaryRequest)
     assert again.attempts == 2
     due = next_retry(simulation.snapshot, simulation.now)
-    assert due == again.retry_after == simulation.now + timedelta(seconds=2 * BACKOFF)
+    assert due == again.retry_after == simulation.now + timedelta(seconds=2 * BACKOFF.summary.first)
 
 
 @pytest.mark.parametrize("code", [ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED])

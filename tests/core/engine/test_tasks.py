@@ -7,7 +7,9 @@ from typing import Protocol
 import pytest
 
 from core.agents.context_builder import ContextBuilder
+from core.domain.requests.retry_policy import Backoffs
 from core.engine.queue.executor import Executor
+from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.save_points.service import SavePoints
@@ -36,7 +38,7 @@ def worker(scene: Scene) -> RequestWorker:
     made = choices()
     gateway = ModelGateway(ScriptedProvider(), made, None, lambda: NOW)
     executor = Executor(scene.store, gateway, ContextBuilder(made), scene.writer.apply_patiently)
-    return RequestWorker(scene.writer, executor, lambda: NOW, 5.0)
+    return RequestWorker(scene.writer, executor, lambda: NOW, Backoffs(), QueueSwitch())
 
 
 TASKS: dict[str, Callable[[Scene], Task]] = {

@@ -18,6 +18,7 @@ from core.engine.kinds.outcome import NarrativeMade, ReplyMade
 from core.engine.transitions import settle
 from core.gateway.call_records import CallRecords
 from core.snapshot import recent_from
+from tests.core.samples import waiting
 from tests.core.simulation import BACKOFF, START, SUCCESSES, Simulation, active, failure
 
 
@@ -172,7 +173,7 @@ def test_a_failed_summary_is_caught_up_with_its_own_range_before_the_next_one() 
     simulation.play(7, with_summaries=False)
     assert simulation.state is SessionState.ACTIVE
     assert simulation.snapshot.session.boundary == 0
-    simulation.pass_time(BACKOFF)
+    simulation.pass_time(BACKOFF.summary.first)
     simulation.store(commands.retry_summary(simulation.snapshot, simulation.now))
     simulation.settle()
     assert str(simulation.only(SummaryRequest).prompts) == "8–14", "the second chunk is due at once"
@@ -332,6 +333,6 @@ def test_a_first_wait_below_a_second_is_kept() -> None:
     simulation.play(7, with_summaries=False)
     request = simulation.begin()
     failed = failure(ErrorCode.LLM_TIMEOUT)
-    changes = settle(simulation.snapshot, request, failed, CallRecords(), simulation.now, 0.25)
+    changes = settle(simulation.snapshot, request, failed, CallRecords(), simulation.now, waiting(0.25))
     [settled] = [one for one in changes.requests if one.id == request.id]
     assert settled.retry_after == simulation.now + timedelta(seconds=0.25)

@@ -22,6 +22,7 @@ from core.engine.engine import Engine
 from core.engine.kinds.trial import call_for_test, new_test
 from core.gateway.lanes import Lane, Lanes, lanes_of, said_of
 from core.gateway.model_gateway import Cancellation, ModelGateway
+from core.gateway.places import Place
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from tests.core.faulty_store import FaultyStore
@@ -114,7 +115,7 @@ async def test_a_call_that_waits_for_its_place_can_be_cancelled_and_leaves_it_fr
 def test_the_calls_of_all_agents_count_for_the_minute_of_their_account_and_for_no_other() -> None:
     async def play(lanes: Lanes, names: list[str]) -> None:
         for name in names:
-            async with lanes[name].turn():
+            async with lanes[name].turn(Place(0)):
                 pass
 
     def seconds(names: list[str]) -> float:

@@ -20,6 +20,7 @@ from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.key_line import KeyLine
+from tests.core.samples import waiting
 from tests.tui.engine_app import Desktop, make_draft, screen_text
 from tests.tui.play_table import Gate, Table, at_table, at_window
 from tests.tui.play_table import gate as gate
@@ -82,7 +83,7 @@ async def test_a_failed_summary_counts_down_and_can_be_tried_at_once(desktop: De
 async def test_a_failed_summary_is_tried_again_by_itself(desktop: Desktop) -> None:
     desktop.script = summaries(fault=Fault.SERVER_ERROR, times=1)
     async with at_table(desktop, prompts=6) as table:
-        table.session._worker._backoff = 0.01
+        table.session._worker._performer._backoffs = waiting(0.01)
         await table.send("The seventh")
         await table.until(lambda: table.transcript.text.endswith(LINE))
         assert table.banner("summary-failed") == ""

@@ -1,0 +1,79 @@
+"""Runs the work beside the play of one open session (design 17)."""
+
+from datetime import datetime
+
+from core.domain.clock import Clock
+from core.domain.ids import RequestId
+from core.domain.requests.request import BackgroundRequest
+from core.domain.requests.retry_policy import Backoffs
+from core.engine import commands
+from core.engine.queue.executor import Executor
+from core.engine.queue.pause import QueueSwitch
+from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
+from core.engine.sync.session_writer import SessionWriter
+from core.snapshot import Changes, Snapshot
+
+
+class BackgroundWorker(Worker):
+    """Runs the requests beside the play; what is stopped waits for its turn again."""
+
+    def __init__(
+        self,
+        writer: SessionWriter,
+        executor: Executor,
+        clock: Clock,
+        backoffs: Backoffs,
+        switch: QueueSwitch,
+    ) -> None:
+        super().__init__(
+            writer, executor, clock, backoffs, switch, lambda snapshot: next_background(snapshot, clock())
+        )
+
+    def wake(self) -> None:
+        """Check for pending requests again; the first one starts the task."""
+        if self._task is not None and not self._task.done():
+            super().wake()
+        elif self._writer.snapshot.background and not self._is_closing:
+            self.start()
+
+    async def add(self, request: BackgroundRequest) -> None:
+        """Queue work beside the play."""
+        await self._writer.apply(
+            lambda snapshot: Changes(session_id=snapshot.session.id, requests=(request,))
+        )
+
+    async def stop(self, request_id: RequestId) -> None:
+        """Stop work that a model has: it has failed then, and can be retried; give up work that waits."""
+        if not self._performer.stop(request_id):
+            await self._writer.apply(lambda snapshot: commands.give_up(snapshot, request_id, self._clock()))
+
+    async def retry(self, request_id: RequestId) -> None:
+        """Queue work again at once that has failed, or waits for its next try."""
+        await self._writer.apply(lambda snapshot: commands.try_again(snapshot, request_id, self._clock()))
+
+    def _stop_for_close(self) -> None:
+        self._performer.stop(is_put_back=True)
+
+    async def _work(self) -> float:
+        snapshot, now = self._writer.snapshot, self._clock()
+        request = next_background(snapshot, now)
+        if request is not None:
+            await self._performer.perform(request.id)
+            return 0.0
+        due = [one.retry_after for one in _runnable(snapshot) if one.retry_after is not None]
+        return (min(due) - now).total_seconds() if due else MAX_SLEEP_SECONDS
+
+
+def next_background(snapshot: Snapshot, now: datetime) -> BackgroundRequest | None:
+    """Return the most urgent request beside the play that may run now; the oldest among equals."""
+    ready = (one for one in _runnable(snapshot) if _is_ready(one, now))
+    return min(ready, key=lambda request: request.order, default=None)
+
+
+def _runnable(snapshot: Snapshot) -> list[BackgroundRequest]:
+    return [one for one in snapshot.background if snapshot.session.state in one.spec.runs_in]
+
+
+def _is_ready(request: BackgroundRequest, now: datetime) -> bool:
+    """Whether its wait is over; a time that was stored in the future means nothing."""
+    return request.retry_after is None or request.retry_after <= now or request.updated_at > now

@@ -1,0 +1,99 @@
+"""Places for calls to one account: the most urgent call goes first, and work beside the play makes room."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """What one call needs of a lane."""
+
+    priority: int
+    """Lower goes first; among equals the call that has waited longest."""
+    yield_place: Callable[[], None] | None = None
+    """Stops the call, so that a more urgent one can have its place; None for calls of the play."""
+
+    @property
+    def is_background(self) -> bool:
+        """Whether it makes room for calls of the play."""
+        return self.yield_place is not None
+
+
+class Places:
+    """Lets at most `limit` calls run at a time; any number where that is None.
+
+    With `one_for_background`, work beside the play runs only while nothing else does: a model on this machine
+    serves two calls at half the speed each.
+    """
+
+    def __init__(self, limit: int | None, *, one_for_background: bool = False) -> None:
+        self._limit = limit
+        self._background_limit = 1 if one_for_background else limit
+        self._running: list[Place] = []
+        self._waiting: list[tuple[Place, asyncio.Event]] = []
+        """In the order in which they came."""
+        self._leaving: set[Place] = set()
+        """Those that were asked to make room, and still run."""
+
+    @asynccontextmanager
+    async def held(self, place: Place) -> AsyncIterator[None]:
+        """Wait for a place, and hold it until the block ends."""
+        if not self._begins_at_once(place):
+            await self._until_free(place)
+        self._make_room_for(place)
+        self._running.append(place)
+        try:
+            yield
+        finally:
+            self._running.remove(place)
+            self._leaving.discard(place)
+            self._admit()
+
+    def _begins_at_once(self, place: Place) -> bool:
+        goes_before = any(other.priority <= place.priority for other, _ in self._waiting)
+        return not goes_before and self._has_room(place)
+
+    def _has_room(self, place: Place) -> bool:
+        limit = self._background_limit if place.is_background else self._limit
+        return limit is None or len(self._running) < limit
+
+    async def _until_free(self, place: Place) -> None:
+        """Wait until `_admit` gives a place, which counts as held from then on."""
+        admitted = asyncio.Event()
+        entry = (place, admitted)
+        self._waiting.append(entry)
+        self._make_room_for(place)
+        try:
+            await admitted.wait()
+        except asyncio.CancelledError:
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+            else:
+                self._running.remove(place)
+            self._admit()
+            raise
+        self._running.remove(place)  # `held` counts it again, without waiting in between
+
+    def _make_room_for(self, place: Place) -> None:
+        """Ask the work beside the play that began last to stop, where a call of the play needs its place."""
+        limit = self._background_limit
+        if place.is_background or limit is None or len(self._running) < limit:
+            return
+        for other in reversed(self._running):
+            if other.yield_place is not None and other not in self._leaving:
+                self._leaving.add(other)
+                other.yield_place()
+                return
+
+    def _admit(self) -> None:
+        """Give free places to the calls that wait, the most urgent first."""
+        while self._waiting:
+            entry = min(self._waiting, key=lambda waiting: waiting[0].priority)
+            place, admitted = entry
+            if not self._has_room(place):
+                return
+            self._waiting.remove(entry)
+            self._running.append(place)
+            admitted.set()
