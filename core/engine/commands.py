@@ -13,7 +13,6 @@ from core.domain.prompt_block import PromptBlocks, cleaned, problems_of
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
     AnyRequest,
-    BackgroundRequest,
     LockRequest,
     NarrativeRequest,
     ReplyRequest,
@@ -355,30 +354,6 @@ def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
         if request.id == request_id:
             return request
     raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
-
-
-def give_up(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
-    """Give up work beside the play that no model has."""
-    request = find_background(snapshot, request_id)
-    if request.is_processing:
-        raise IllegalCommandError("A model works on it; stop it first.")
-    return Changes(session_id=snapshot.session.id, requests=(given_up(request, now),))
-
-
-def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
-    """Queue work beside the play again at once, with all of its tries."""
-    request = find_background(snapshot, request_id)
-    if request.is_processing:
-        raise IllegalCommandError("A model works on it already.")
-    return Changes(session_id=snapshot.session.id, requests=(pending_again(request, now),))
-
-
-def find_background(snapshot: Snapshot, request_id: RequestId) -> BackgroundRequest:
-    """Return work beside the play; raise IllegalCommandError for any other request."""
-    request = find_request(snapshot, request_id)
-    if not isinstance(request, BackgroundRequest):
-        raise IllegalCommandError("That call belongs to the play of its chapter; change it there.")
-    return request
 
 
 class NewRequest(TypedDict):

@@ -13,7 +13,7 @@ from core.domain.agent_role import AgentRole
 from core.domain.audience import EVERYONE, Audience
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
-from core.domain.ids import RequestId, SessionId, new_uuid
+from core.domain.ids import RequestId, SessionId
 from core.domain.prompt_block import PromptBlocks
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import (
@@ -38,12 +38,13 @@ from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
 from core.engine.recovery import recover, withdraw_queued_prompts
+from core.engine.reset import reset_session
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.service import Scene
 from core.engine.session_reader import SessionReader
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
-from core.engine.sync.notifications import SessionReplaced, WriterChanged, WriterGone
+from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listener
 from core.engine.takes.service import Takes
@@ -247,32 +248,16 @@ class SessionHandle(SessionReader):
         """Archive this session, close it, and start a new one in its place; return its id (design 5)."""
         if self.is_read_only:
             raise SessionLockedError()
-        commands.require_resettable(self.snapshot, self.why_not(Command.RESET))
-        await self._apply_when_idle(lambda snapshot: Changes(session_id=snapshot.session.id))
-        await self.create_save_point("before the chapter was reset")
-        before = self.snapshot.session
-
-        def reset(snapshot: Snapshot) -> Changes:
-            nonlocal before
-            commands.require_resettable(snapshot, self.why_not(Command.RESET, snapshot))
-            before = snapshot.session
-            return self._in_state(snapshot, SessionState.RESETTING)
-
-        await self._apply_when_idle(reset)
-        fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()))
-        try:
-            await self._store.create(fresh)
-            # Archived in its state before the reset, so that it can be restored and continued.
-            await self._writer.apply(
-                lambda snapshot: self._in_state(snapshot, before.state, archived_at=self._clock())
-            )
-        except BaseException:  # cancelled too: undo an incomplete reset
-            with suppress(StoryEngineError):
-                await self._writer.apply(lambda snapshot: self._in_state(snapshot, before.state))
-            raise
-        self._writer.listeners.publish(SessionReplaced(fresh.session_id))
+        new_id = await reset_session(
+            self._store,
+            self._writer,
+            self._clock,
+            self._apply_when_idle,
+            self.create_save_point,
+            partial(self.why_not, Command.RESET),
+        )
         await self.aclose()
-        return fresh.session_id
+        return new_id
 
     async def archive(self) -> None:
         """Stop all requests and archive this session; it can be restored unchanged.

@@ -18,6 +18,7 @@ from core.providers.scripted.script import Fault
 from db.store import PostgresStore
 from tests.engine.windows import (
     CHOICES,
+    MATCHES,
     QUICK,
     Recorder,
     chapter,
@@ -154,7 +155,7 @@ async def test_a_narrative_that_fails_leaves_earlier_drafts_and_can_be_tried_aga
         assert draft.request_id == request.id
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RequestKind if kind is not RequestKind.TEST])
+@pytest.mark.parametrize("kind", MATCHES)
 async def test_control_characters_in_an_answer_are_gone_before_it_is_stored(
     store: PostgresStore, kind: RequestKind
 ) -> None:

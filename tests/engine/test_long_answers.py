@@ -61,7 +61,7 @@ class Endless(ScriptedProvider):
             self.is_closed = True
 
 
-@pytest.mark.parametrize("kind", [kind for kind in RequestKind if kind is not RequestKind.TEST])
+@pytest.mark.parametrize("kind", MATCHES)
 async def test_an_answer_beyond_its_bound_is_cut_off_while_it_streams_and_fails(
     store: PostgresStore, kind: RequestKind
 ) -> None:

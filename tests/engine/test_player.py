@@ -17,7 +17,7 @@ from core.exchange.chapter_script import ChapterScript, load_chapter_script
 from core.providers.scripted.script import Fault, Script
 from db.store import PostgresStore
 from tests.e2e.program import chapter_script
-from tests.engine.windows import Recorder, done, engine_on, failing, play, scripted, set_up, window
+from tests.engine.windows import MATCHES, Recorder, done, engine_on, failing, play, scripted, set_up, window
 
 pytestmark = pytest.mark.anyio
 
@@ -31,9 +31,7 @@ def script_of(tmp_path: Path, prompts: int) -> ChapterScript:
 async def test_a_passing_failure_of_each_kind_is_retried_and_the_chapter_is_written(
     store: PostgresStore, tmp_path: Path
 ) -> None:
-    provider = scripted(
-        *(failing(kind, Fault.SERVER_ERROR) for kind in RequestKind if kind is not RequestKind.TEST)
-    )
+    provider = scripted(*(failing(kind, Fault.SERVER_ERROR) for kind in MATCHES))
     steps: list[Step] = []
     async with window(store, provider) as session:
         await ScriptPlayer(session, script_of(tmp_path, 2), steps.append, retry_wait=0.0).play()

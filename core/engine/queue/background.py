@@ -3,10 +3,12 @@
 from datetime import datetime
 
 from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
 from core.domain.requests.request import BackgroundRequest
 from core.domain.requests.retry_policy import Backoffs
-from core.engine import commands
+from core.engine.commands import find_request, given_up
+from core.engine.moves import pending_again
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import MAX_SLEEP_SECONDS, Worker
@@ -16,6 +18,8 @@ from core.snapshot import Changes, Snapshot
 
 class BackgroundWorker(Worker):
     """Runs the requests beside the play; what is stopped waits for its turn again."""
+
+    name = "background worker"
 
     def __init__(
         self,
@@ -45,11 +49,11 @@ class BackgroundWorker(Worker):
     async def stop(self, request_id: RequestId) -> None:
         """Stop work that a model has: it has failed then, and can be retried; give up work that waits."""
         if not self._performer.stop(request_id):
-            await self._writer.apply(lambda snapshot: commands.give_up(snapshot, request_id, self._clock()))
+            await self._writer.apply(lambda snapshot: give_up(snapshot, request_id, self._clock()))
 
     async def retry(self, request_id: RequestId) -> None:
         """Queue work again at once that has failed, or waits for its next try."""
-        await self._writer.apply(lambda snapshot: commands.try_again(snapshot, request_id, self._clock()))
+        await self._writer.apply(lambda snapshot: try_again(snapshot, request_id, self._clock()))
 
     def _stop_for_close(self) -> None:
         self._performer.stop(is_put_back=True)
@@ -77,3 +81,27 @@ def _runnable(snapshot: Snapshot) -> list[BackgroundRequest]:
 def _is_ready(request: BackgroundRequest, now: datetime) -> bool:
     """Whether its wait is over; a time that was stored in the future means nothing."""
     return request.retry_after is None or request.retry_after <= now or request.updated_at > now
+
+
+def give_up(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
+    """Give up work beside the play that no model has."""
+    request = find_background(snapshot, request_id)
+    if request.is_processing:
+        raise IllegalCommandError("A model works on it; stop it first.")
+    return Changes(session_id=snapshot.session.id, requests=(given_up(request, now),))
+
+
+def try_again(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
+    """Queue work beside the play again at once, with all of its tries."""
+    request = find_background(snapshot, request_id)
+    if request.is_processing:
+        raise IllegalCommandError("A model works on it already.")
+    return Changes(session_id=snapshot.session.id, requests=(pending_again(request, now),))
+
+
+def find_background(snapshot: Snapshot, request_id: RequestId) -> BackgroundRequest:
+    """Return work beside the play; raise IllegalCommandError for any other request."""
+    request = find_request(snapshot, request_id)
+    if not isinstance(request, BackgroundRequest):
+        raise IllegalCommandError("That call belongs to the play of its chapter; change it there.")
+    return request

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import ClassVar
 
 from core.domain.clock import Clock
 from core.domain.errors import (
@@ -40,6 +41,8 @@ SETTLE_TIMEOUT_SECONDS = 10.0
 class Worker(ABC):
     """A task that runs pending requests, one at a time; woken by new requests and due retries."""
 
+    name: ClassVar[str]
+
     def __init__(
         self,
         writer: SessionWriter,
@@ -64,13 +67,13 @@ class Worker(ABC):
         self._wake.set()
         if self._task is not None and not self._task.done():
             return
-        self._task = asyncio.create_task(self._run(), name=type(self).__name__)
+        self._task = asyncio.create_task(self._run(), name=self.name)
         self._task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if task.cancelled() or (error := task.exception()) is None:
             return
-        log.error("the %s ended with an error", type(self).__name__, exc_info=error)
+        log.error("the %s ended with an error", self.name, exc_info=error)
         if not isinstance(error, StoryEngineError):
             error = StoryEngineError(ErrorCode.STORAGE_SAVE_FAILED, BUG)
         self._writer.listeners.publish(StorageTrouble(error))
@@ -120,6 +123,8 @@ class Worker(ABC):
 
 class RequestWorker(Worker):
     """Runs the requests of the play."""
+
+    name = "request worker"
 
     def __init__(
         self,

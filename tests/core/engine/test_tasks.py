@@ -45,7 +45,7 @@ TASKS: dict[str, Callable[[Scene], Task]] = {
     "follower": lambda scene: Follower(scene.store, scene.writer),
     "lease watch": lambda scene: LeaseWatch(scene.store, scene.writer),
     "save slots": lambda scene: AutoSaver(scene.writer, SavePoints(scene.store, lambda: NOW)),
-    "worker": worker,
+    "request worker": worker,
 }
 
 

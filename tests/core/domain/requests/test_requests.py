@@ -5,20 +5,29 @@ from uuid import UUID
 
 import pytest
 
+from core.domain.audience import Audience
 from core.domain.ids import RequestId
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import RequestRecord
-from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.requests.request_kinds import KIND_SPECS, Level, RequestKind
 from core.domain.slot import Slot
 from core.engine.kinds.registry import handler_of
 from tests.core.samples import NOW, SESSION_ID
 
+NOT_YET = (RequestKind.ASSIST, RequestKind.AFTERTHOUGHT)
+"""Kinds whose handlers are still to come."""
 OWN: dict[RequestKind, dict[str, Any]] = {
     RequestKind.LOCK: {},
     RequestKind.REPLY: {"slot": Slot.RED, "text": "And now?", "prompts": PromptRange(3, 3)},
     RequestKind.SUMMARY: {"prompts": PromptRange(1, 7)},
     RequestKind.NARRATIVE: {},
     RequestKind.TEST: {},
+    RequestKind.ASSIST: {"text": "Shorter.", "model": "spare:m"},
+    RequestKind.AFTERTHOUGHT: {
+        "slot": Slot.RED,
+        "prompts": PromptRange(3, 3),
+        "audience": Audience.of([Slot.RED]),
+    },
 }
 
 
@@ -64,8 +73,22 @@ def test_a_field_of_another_kind_or_one_that_is_missing_is_refused(
 def test_every_kind_but_a_test_call_has_a_handler() -> None:
     for kind, own in OWN.items():
         request = record(kind, **own).request()
-        if kind is RequestKind.TEST:
+        if kind in NOT_YET or kind is RequestKind.TEST:
             with pytest.raises(ValueError, match="never queued"):
                 handler_of(request)
         else:
             assert handler_of(request)
+
+
+@pytest.mark.parametrize(
+    ("priority", "level"),
+    [(-1, "high"), (0, "high"), (40, "high"), (99, "high"), (100, "normal"), (200, "low"), (9_999, "low")],
+)
+def test_the_stored_priority_says_how_urgent_a_request_is(priority: int, level: str) -> None:
+    assert Level.of(priority) == level
+    assert [Level.of(level.first) for level in Level] == list(Level)
+
+
+def test_every_kind_of_the_play_is_urgent_and_work_beside_the_play_is_not() -> None:
+    for spec in KIND_SPECS.values():
+        assert (Level.of(spec.priority) is Level.HIGH) is not spec.is_background
