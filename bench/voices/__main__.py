@@ -1,8 +1,8 @@
 """How the characters of each model sound: `python -m bench.voices [--model …] [--style …] [--script …]`.
 
 Plays the examples with a model of this machine, or with the stand-in for a good one that a service has, and
-prints the measures of each style that is asked for. They are written to `bench/results/voices/` as JSON, and
-beside them what was played, with the first page of the chapter.
+prints the measures of each style and each prefill that is asked for. They are written to
+`bench/results/voices/` as JSON, and beside them what was played, with the first page of the chapter.
 """
 
 import argparse
@@ -10,6 +10,7 @@ import asyncio
 import json
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
+from itertools import product
 from pathlib import Path
 
 from rich.console import Console
@@ -19,6 +20,7 @@ from bench.measure import WIDTH
 from bench.voices.good_service import good_service
 from bench.voices.measures import Played, Voices, measure
 from bench.voices.playing import play
+from bench.voices.prefill import PREFILLS, PrefilledProvider
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.settings import AgentSettings, ProfileSettings
@@ -37,20 +39,23 @@ def main() -> None:
     options = _options()
     RESULTS.mkdir(parents=True, exist_ok=True)
     rows: dict[str, Voices] = {}
-    for style in options.style:
-        name = f"{Path(options.model).stem}-{style}" + (f"-{options.label}" if options.label else "")
+    for style, prefill in product(options.style, options.prefill):
+        named = [Path(options.model).stem, style, "" if prefill == "none" else prefill, options.label]
+        name = "-".join(filter(None, named))
         with _served(options.model) as address, tempfile.TemporaryDirectory() as home:
             profile = _profile(options.model, style, address, avoid_repeats=not options.without_guard)
-            rows[name] = _measured(name, profile, Path(home), options)
+            rows[name] = _measured(name, profile, Path(home), prefill, options)
     _print(rows)
 
 
-def _measured(name: str, profile: ProfileSettings, home: Path, options: argparse.Namespace) -> Voices:
+def _measured(
+    name: str, profile: ProfileSettings, home: Path, prefill: str, options: argparse.Namespace
+) -> Voices:
     """Play every script that is asked for and return their measures together."""
     chapters = []
     for script in options.script:
         print(f"{name}: {script}", flush=True)
-        chapters.append(asyncio.run(_chapter(script, profile, home, options.prompts)))
+        chapters.append(asyncio.run(_chapter(script, profile, home, PREFILLS[prefill], options.prompts)))
         (RESULTS / f"{name}.{script}.txt").write_text(_as_text(chapters[-1]), "utf-8")
         every = {"together": measure(chapters).row()}
         every |= {one: measure([played]).row() for one, played in zip(options.script, chapters, strict=False)}
@@ -58,9 +63,11 @@ def _measured(name: str, profile: ProfileSettings, home: Path, options: argparse
     return measure(chapters)
 
 
-async def _chapter(script: str, profile: ProfileSettings, home: Path, prompts: int | None) -> Played:
+async def _chapter(
+    script: str, profile: ProfileSettings, home: Path, beginning: str, prompts: int | None
+) -> Played:
     paths = Paths(data=home, config=home, logs=home, downloads=home)
-    provider = make_provider(profile, paths)
+    provider = PrefilledProvider(make_provider(profile, paths), beginning)
     try:
         chapter = load_chapter_script(EXAMPLES / f"{script}.toml")
         return await play(chapter, provider, choose_models(profile), prompts)
@@ -108,6 +115,9 @@ def _options() -> argparse.Namespace:
     )
     styles = ("auto", *PromptStyle)
     parser.add_argument("--style", nargs="+", default=["auto"], choices=styles, help="auto: by size")
+    parser.add_argument(
+        "--prefill", nargs="+", default=["none"], choices=PREFILLS, help="what a reply begins with"
+    )
     scripts = sorted(file.stem for file in EXAMPLES.glob("*.toml"))
     parser.add_argument("--script", nargs="+", default=scripts, choices=scripts, help="some examples alone")
     parser.add_argument("--prompts", type=int, help="only the first prompts of each")

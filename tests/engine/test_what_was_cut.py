@@ -53,3 +53,28 @@ async def test_what_is_cut_off_a_very_small_models_narrative_is_said_on_its_call
         [call] = await store.artifacts(session.id, request_id=request.id)
         assert draft.text == "She went."
         assert call.left_out == ("The end of the output after its last whole sentence (7 characters)",)
+
+
+@pytest.mark.parametrize("style", PromptStyle)
+@pytest.mark.parametrize("avoids_repeats", [True, False])
+async def test_only_a_very_small_models_narrative_leaves_out_what_the_chapter_already_has(
+    store: PostgresStore, style: PromptStyle, avoids_repeats: bool
+) -> None:
+    lamp = "The lamp went out over the black water."
+    text = f"{lamp} She waited. {lamp} She left."
+    said = Entry(match=ScriptMatch.model_validate(MATCHES[RequestKind.NARRATIVE]), text=text)
+    role = AgentRole.NARRATIVE
+    own = replace(CHOICES[role], style=style, avoids_repeats=avoids_repeats)
+    async with chapter(store, scripted(said), choices=ModelAssignments({**CHOICES, role: own})) as session:
+        await play(session, 1)
+        await session.end_chapter()
+        await session.wait_idle()
+        request = await done(session, await session.build_narrative())
+        [draft] = await store.drafts(session.id)
+        [call] = await store.artifacts(session.id, request_id=request.id)
+        assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
+        if style is PromptStyle.SMALL and avoids_repeats:
+            assert draft.text == f"{lamp} She waited. She left."
+            assert call.left_out == ("1 sentence that the chapter already has",)
+        else:
+            assert (draft.text, call.left_out) == (text, ())

@@ -1,10 +1,11 @@
 """Builds the chapter's prose in one call, or in parts when the input does not fit the model."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
 
-from core.config.models import PromptStyle
+from core.config.models import ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import DraftId, new_uuid
 from core.domain.requests.request import NarrativeRequest
@@ -18,6 +19,7 @@ from core.gateway.model_gateway import CallResult, input_hash, model_request
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore
 from core.text.cleaning import cut_in_words, to_last_sentence
+from core.text.repeated_sentences import without_repeated_sentences
 
 _NOTHING_PLAYED: Final = "No prompt was played in this chapter; there is nothing to write."
 
@@ -41,6 +43,7 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
         if not plan:
             raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _NOTHING_PLAYED)
         written = await _written_parts(job.store, request)
+        canon = "\n".join(event.text for event in knowledge.events)
         texts: list[str] = []
         model = ""
         for part in plan:
@@ -51,16 +54,16 @@ class NarrativeHandler(KindHandler[NarrativeRequest, NarrativeMade]):
             earlier = written.get(input_hash(model_request(context, choice)))
             if earlier is not None:
                 text, model = earlier
-                texts.append(_prose(text, choice.style))
+                prose, _ = _prose(text, choice, texts, canon)
+                texts += filter(None, (prose,))
                 continue
             result = await job.calls.make(context)
             error = _error_in(result, choice.style)
             if error is not None:
                 return Failed(error, result.retry_after), result.call_records.marked(error)
-            prose = _prose(result.text, choice.style)
-            cut = cut_in_words("after its last whole sentence", result.text.strip(), prose)
+            prose, cut = _prose(result.text, choice, texts, canon)
             await job.save(partial(_provenance, request, result.call_records.noting(cut)))
-            texts.append(prose)
+            texts += filter(None, (prose,))
             model = result.model
         block_ids = tuple(block.id for block in blocks if request.viewpoint in (None, *block.audience))
         whole = "\n\n".join(texts)
@@ -100,9 +103,21 @@ def _error_in(result: CallResult, style: PromptStyle) -> StoryEngineError | None
     return result.error
 
 
-def _prose(text: str, style: PromptStyle) -> str:
+def _prose(text: str, choice: ModelConfig, told: Sequence[str], canon: str) -> tuple[str, tuple[str, ...]]:
+    """Return what is kept of the answer for a part, and in words what is not; `told` are the parts before.
+
+    Only a small model's answer is cut: where it breaks off, and where it repeats what the chapter has. Of a
+    part that only repeats, nothing is left.
+    """
     text = text.strip()
-    return to_last_sentence(text) if style is PromptStyle.SMALL else text
+    if choice.style is not PromptStyle.SMALL:
+        return text, ()
+    whole = to_last_sentence(text)
+    cut = cut_in_words("after its last whole sentence", text, whole)
+    if not choice.avoids_repeats:
+        return whole, cut
+    prose = without_repeated_sentences(whole, told, canon)
+    return prose.text, (*cut, *prose.in_words)
 
 
 async def _written_parts(store: SessionStore, request: NarrativeRequest) -> dict[str, tuple[str, str]]:
