@@ -21,6 +21,8 @@ COMMANDS: Final = {
     "reveal": Command.ADD_LINE,
 }
 """The actions of tab 2 about the scene, and the commands that the state machine knows them by."""
+MOST_NAMES: Final = 3
+"""Names that a title of a panel has room for, at 80 columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +76,15 @@ def mark_of(audience: Audience, session: Session) -> str:
 
 
 def hearers_text(session: Session, slot: Slot, chosen: Audience | None) -> str:
-    """Return who hears a prompt to `slot`: everyone, a whisper, or their names."""
+    """Return who hears a prompt to `slot`: everyone, a whisper, their names, or of many who does not."""
     audience = session.hearers_of(slot, chosen)
     if audience.is_everyone:
         return "heard by all"
     if chosen is not None and audience.slots == {slot}:
         return "whisper"
+    absent = Audience.of(one for one in session.slots if one not in audience)
+    if len(session.slots) - len(absent.slots) > MOST_NAMES:
+        return clean_line(f"all but {names_of(absent, session)}")
     return clean_line(names_of(audience, session))
 
 

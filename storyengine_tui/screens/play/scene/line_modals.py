@@ -1,15 +1,15 @@
 """The dialogs of tab 2 for lines of the GM: narration, a roll, a revealed secret (design 13)."""
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-from textual import getters, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Button, OptionList, Static
+from textual.widgets import Button, Static
 from textual.widgets.option_list import Option
 
 from core.domain.errors import IllegalCommandError, StoryEngineError
@@ -19,7 +19,7 @@ from core.engine.session_handle import SessionHandle
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, run_binding_now
 from storyengine_tui.widgets.fields.one_line import LineField
 from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
@@ -193,6 +193,39 @@ class DiceModal(AddedLineModal):
         return self._field.text
 
 
+class SecretList(GuardedOptionList):
+    """A list of secrets; `choose` is called with the index of the one at the cursor, and Enter calls `leave`.
+
+    Both are called at once and not by a message, which the next key of the same packet would overtake.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # With priority: keys behind it are meant for what has the focus then.
+        Binding("enter,tab", "select", "To whom", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, titles: Iterable[str], choose: Callable[[int], None], leave: Callable[[], None]
+    ) -> None:
+        self._choose = choose
+        self._leave = leave
+        super().__init__(*(Option(Content(title)) for title in titles), id="secrets", markup=False)
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        """Choose the secret at the cursor."""
+        super().watch_highlighted(highlighted)
+        if highlighted is not None and self.is_mounted:
+            self._choose(highlighted)
+
+    async def on_key(self, event: events.Key) -> None:
+        """Move the cursor, or leave the list, before the next key."""
+        await run_binding_now(self, event)
+
+    def action_select(self) -> None:
+        """Leave the list: the secret at the cursor is chosen already."""
+        self._leave()
+
+
 class RevealModal(AddedLineModal):
     """Reveals a secret."""
 
@@ -200,9 +233,9 @@ class RevealModal(AddedLineModal):
     NOTE = "Its text becomes a line that those you tick witness."
     STORE = "Reveal"
     WHO = "To whom:"
-    AUTO_FOCUS = "#secrets"
+    AUTO_FOCUS = "SecretList"
 
-    _list = getters.query_one("#secrets", GuardedOptionList)
+    _list = getters.query_one(SecretList)
 
     def __init__(self, session: SessionHandle) -> None:
         super().__init__(session)
@@ -219,7 +252,7 @@ class RevealModal(AddedLineModal):
         """Compose the secrets that not everyone knows."""
         titles = [f"{secret.number} {clean_line(secret.text)}" for secret in self._secrets]
         shown = [title if len(title) <= LONGEST_TITLE else f"{title[:LONGEST_TITLE]}…" for title in titles]
-        yield GuardedOptionList(*(Option(Content(one)) for one in shown), id="secrets", markup=False)
+        yield SecretList(shown, self._tick_ignorant, self._go_to_checks)
 
     def ticked(self) -> Iterable[Slot]:
         """Return those who do not know the first secret, and are in the scene."""
@@ -229,17 +262,11 @@ class RevealModal(AddedLineModal):
         present = self._session.snapshot.session.present
         return [slot for slot in self._ignorant(secret) if slot in present]
 
-    def on_mount(self) -> None:
-        """Begin with the first secret."""
-        self._list.highlighted = 0
+    def _tick_ignorant(self, index: int) -> None:
+        self._checks.tick_only(self._ignorant_present(self._secrets[index]))
 
-    @on(OptionList.OptionHighlighted, "#secrets")
-    def _tick_ignorant(self, event: OptionList.OptionHighlighted) -> None:
-        self._checks.tick_only(self._ignorant_present(self._secrets[event.option_index]))
-
-    @on(OptionList.OptionSelected, "#secrets")
     def _go_to_checks(self) -> None:
-        self._checks.focus()
+        self.set_focus(self._checks)
 
     async def store(self, hearers: tuple[Slot, ...]) -> None:
         """Reveal the secret at the cursor."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from textual import events
 from textual.widgets import Button, Static
 
 from core.domain.audience import Audience
@@ -189,6 +190,20 @@ async def test_a_secret_is_revealed_to_those_who_are_ticked(desktop: Desktop) ->
         assert (line.reveals, line.audience) == (2, Audience.of({YELLOW}))
 
 
+async def test_ticks_stay_that_come_in_one_packet_with_the_choice_of_a_secret(desktop: Desktop) -> None:
+    async with at_table(desktop) as table:
+        await table.session.scene.edit_secrets(secrets("The key is hers.", "The boat leaks."))
+        for leave in ("enter", "tab"):
+            opened = await dialog(table, RevealModal, "reveal")
+            for key in ("down", leave, "down", "space"):
+                table.app.post_message(events.Key(key, " " if key == "space" else None))
+            await table.until(lambda opened=opened: opened.query_one(SlotChecks).ticked == (YELLOW,))
+            await table.pilot.pause()
+            assert opened.query_one(SlotChecks).ticked == (YELLOW,)
+            await table.pilot.press("escape")
+            await table.until(lambda: not isinstance(table.app.screen, RevealModal))
+
+
 async def test_a_secret_is_revealed_to_somebody(desktop: Desktop) -> None:
     async with at_table(desktop) as table:
         await table.session.scene.edit_secrets(secrets("The key is hers."))
@@ -251,9 +266,10 @@ async def test_a_line_that_the_store_refuses_is_not_lost(
 
 async def test_seven_characters_leave_the_answers_on_the_smallest_screen(desktop: Desktop) -> None:
     async with at_table(desktop, size=(80, 24)) as table:
+        await table.session.scene.edit_secrets(secrets(*(f"The key is {where}." for where in "abcdef")))
         cast = replace(table.stored, slots=tuple(Slot))
         table.session._writer.snapshot = replace(table.snapshot, session=cast)
-        for kind, action in ((NarrationModal, "add_line"), (DiceModal, "roll_dice")):
+        for kind, action in ((NarrationModal, "add_line"), (DiceModal, "roll_dice"), (RevealModal, "reveal")):
             opened = await dialog(table, kind, action)
             refused = opened.query_one("#refused", Static)
             refused.update("a reason of two lines " * 5)
@@ -261,6 +277,7 @@ async def test_seven_characters_leave_the_answers_on_the_smallest_screen(desktop
             await table.until(lambda refused=refused: refused.region.height == 2)
             await table.until(lambda opened=opened: opened.query_one("#store").region.height)
             assert opened.region.contains_region(opened.query_one("#store").region)
+            assert opened.query_one(SlotChecks).region.height == len(Slot)
             await table.pilot.press("escape")
             await table.until(lambda kind=kind: not isinstance(table.app.screen, kind))
         await table.pilot.press("ctrl+l")
