@@ -55,7 +55,7 @@ def _measured(
     chapters = []
     for script in options.script:
         print(f"{name}: {script}", flush=True)
-        chapters.append(asyncio.run(_chapter(script, profile, home, PREFILLS[prefill], options.prompts)))
+        chapters.append(asyncio.run(_chapter(script, profile, home, PREFILLS[prefill], options)))
         (RESULTS / f"{name}.{script}.txt").write_text(_as_text(chapters[-1]), "utf-8")
         every = {"together": measure(chapters).row()}
         every |= {one: measure([played]).row() for one, played in zip(options.script, chapters, strict=False)}
@@ -64,13 +64,14 @@ def _measured(
 
 
 async def _chapter(
-    script: str, profile: ProfileSettings, home: Path, beginning: str, prompts: int | None
+    script: str, profile: ProfileSettings, home: Path, beginning: str, options: argparse.Namespace
 ) -> Played:
     paths = Paths(data=home, config=home, logs=home, downloads=home)
     provider = PrefilledProvider(make_provider(profile, paths), beginning)
     try:
         chapter = load_chapter_script(EXAMPLES / f"{script}.toml")
-        return await play(chapter, provider, choose_models(profile), prompts)
+        models, has_prose = choose_models(profile), not options.replies_only
+        return await play(chapter, provider, models, options.prompts, has_prose=has_prose)
     finally:
         await provider.aclose()
 
@@ -121,6 +122,7 @@ def _options() -> argparse.Namespace:
     scripts = sorted(file.stem for file in EXAMPLES.glob("*.toml"))
     parser.add_argument("--script", nargs="+", default=scripts, choices=scripts, help="some examples alone")
     parser.add_argument("--prompts", type=int, help="only the first prompts of each")
+    parser.add_argument("--replies-only", action="store_true", help="do not write the chapter")
     parser.add_argument("--without-guard", action="store_true", help="accept replies that repeat something")
     parser.add_argument("--label", default="", help="added to the names of the results")
     return parser.parse_args()

@@ -24,9 +24,16 @@ from db.store import PostgresStore, open_store
 
 
 async def play(
-    script: ChapterScript, provider: Provider, choices: ModelAssignments, prompts: int | None
+    script: ChapterScript,
+    provider: Provider,
+    choices: ModelAssignments,
+    prompts: int | None,
+    *,
+    has_prose: bool = True,
 ) -> Played:
     """Play the first `prompts` prompts of `script`, all of them where it is None, and write the chapter.
+
+    Without `has_prose` the chapter is not ended and not written.
 
     Raises StoryEngineError when a call fails for good.
     """
@@ -40,7 +47,7 @@ async def play(
             engine = Engine(store, provider, choices, label="voices")
             async with aclosing(await engine.open(await engine.create())) as session:
                 began = time.monotonic()
-                await ScriptPlayer(session, script, _tell).play()
+                await ScriptPlayer(session, script, _tell, is_last=has_prose).play()
                 return await _played(session, store, script, choices, time.monotonic() - began)
         finally:
             await store.aclose()
@@ -65,10 +72,11 @@ async def _played(
     calls = [artifact for artifact in artifacts if artifact.request_id in asked]
     choice = choices[AgentRole.CHARACTER]
     prompt = prompt_for(AgentRole.CHARACTER, choice)
+    drafts = await session.drafts()
     return Played(
         turns=_turns(snapshot, events),
         instructions=tuple(part.text for part in render_prompt(prompt) if part.role != "user"),
-        prose=(await session.drafts())[-1].text,
+        prose=drafts[-1].text if drafts else "",
         target_words=script.target_words,
         calls=len(calls),
         seconds=sum(call.total_ms or 0 for call in calls) / 1000,
