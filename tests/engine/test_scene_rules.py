@@ -1,11 +1,13 @@
 """Rules of the scene: what is refused, what a line ends, when a reveal is due, and whose deltas are used."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
+from core.config.models import AgentRole, ModelAssignments
 from core.domain.audience import EVERYONE, Audience
-from core.domain.errors import IllegalCommandError, LimitExceededError
+from core.domain.errors import ErrorCode, IllegalCommandError, LimitExceededError, StoryEngineError
 from core.domain.requests.request import SummaryRequest
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
 from core.domain.slot import Slot
@@ -13,7 +15,7 @@ from core.domain.story.event import Role
 from core.engine.session_handle import SessionHandle
 from db.store import PostgresStore
 from tests.engine.test_scene import ALONE, FailsAtSummary, say, text_of
-from tests.engine.windows import Recorder, chapter, done, is_summary
+from tests.engine.windows import CHOICES, Recorder, chapter, done, is_summary
 
 pytestmark = pytest.mark.anyio
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
@@ -53,6 +55,22 @@ async def test_a_secret_out_of_bounds_is_refused_and_one_within_them_is_stored(s
         most[0] = secret(1, most[0].text, reveal_at=LATEST_REVEAL, reveal_to=PAIR)
         await session.scene.edit_secrets(most)
         assert list((await store.load(session.id)).secrets) == most
+
+
+async def test_secrets_that_leave_a_character_no_room_to_play_are_refused(store: PostgresStore) -> None:
+    """Only the one who may be told all of them has too little room."""
+    role = AgentRole.CHARACTER
+    tight = ModelAssignments({**CHOICES, role: replace(CHOICES[role], max_input_tokens=4_600)})
+    long = "The lamp is out, and nobody may know of it." * 45
+    async with chapter(store, Recorder(), choices=tight) as session:
+        told = [secret(number, long) for number in range(1, 5)]
+        await session.scene.edit_secrets(told)
+        fifth = secret(5, long, known_by=ALONE[ORANGE], reveal_at=3, reveal_to=ALONE[RED])
+        with pytest.raises(StoryEngineError) as refused:
+            await session.scene.edit_secrets([*told, fifth])
+        assert refused.value.code is ErrorCode.LLM_CONTEXT_OVERFLOW
+        assert list(session.snapshot.secrets) == list((await store.load(session.id)).secrets) == told
+        await session.scene.edit_secrets([*told, secret(5, long, known_by=ALONE[ORANGE])])
 
 
 async def test_who_is_not_in_the_chapter_hears_nothing_and_the_whole_cast_is_everyone(

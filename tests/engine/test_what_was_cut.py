@@ -75,6 +75,6 @@ async def test_only_a_very_small_models_narrative_leaves_out_what_the_chapter_al
         assert (await store.contents(session.id, [call.output_ref or ""])) == {call.output_ref: text}
         if style is PromptStyle.SMALL and avoids_repeats:
             assert draft.text == f"{lamp} She waited. She left."
-            assert call.left_out == ("1 sentence that the chapter already has",)
+            assert call.left_out == ("1 sentence that repeats what the chapter has already",)
         else:
             assert (draft.text, call.left_out) == (text, ())
