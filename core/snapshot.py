@@ -163,10 +163,10 @@ class Snapshot:
             recent_from(session, self.recent_prompts),
             recent_from(self.session, self.recent_prompts),
         )
-        canon = self._canon_with(changes)
         recent, undone, reveals = self.recent, self.undone, self.reveals
         is_moved = (start, session.prompt_index) != (before, self.session.prompt_index)
         if is_moved or changes.events or changes.canon_end is not None:  # most commits leave canon as it is
+            canon = self._canon_with(changes)
             reveals = self._reveals_with(canon, session)
             if start > before:
                 canon = tuple(event for event in canon if event.summarised_with > start)

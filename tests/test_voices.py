@@ -21,6 +21,7 @@ def played(*replies: str, prompts: tuple[str, ...] = (), prose: str = "") -> Pla
         turns=tuple(turns),
         instructions=("Speak as this character.", EXAMPLE),
         prose=prose,
+        written=prose,
         target_words=10,
         calls=len(replies) + 1,
         seconds=8.0,

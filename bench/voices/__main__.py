@@ -1,8 +1,9 @@
 """How the characters of each model sound: `python -m bench.voices [--model …] [--style …] [--script …]`.
 
 Plays the examples with a model of this machine, or with the stand-in for a good one that a service has, and
-prints the measures of each style and each prefill that is asked for. They are written to
-`bench/results/voices/` as JSON, and beside them what was played, with the first page of the chapter.
+prints the measures of each style that is asked for, and of replies to the same inputs with a prefill. They
+are written to `bench/results/voices/` as JSON, and beside them what was played, with the first page of the
+chapter.
 """
 
 import argparse
@@ -10,7 +11,6 @@ import asyncio
 import json
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
-from itertools import product
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +20,7 @@ from bench.measure import WIDTH
 from bench.voices.good_service import good_service
 from bench.voices.measures import Played, Voices, measure
 from bench.voices.playing import play
-from bench.voices.prefill import PREFILLS, PrefilledProvider
+from bench.voices.prefill import PREFILLS, ComparingProvider
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
 from core.config.settings import AgentSettings, ProfileSettings
@@ -39,39 +39,45 @@ def main() -> None:
     options = _options()
     RESULTS.mkdir(parents=True, exist_ok=True)
     rows: dict[str, Voices] = {}
-    for style, prefill in product(options.style, options.prefill):
-        named = [Path(options.model).stem, style, "" if prefill == "none" else prefill, options.label]
-        name = "-".join(filter(None, named))
+    for style in options.style:
+        name = f"{Path(options.model).stem}-{style}" + (f"-{options.label}" if options.label else "")
         with _served(options.model) as address, tempfile.TemporaryDirectory() as home:
-            profile = _profile(options.model, style, address, avoid_repeats=not options.without_guard)
-            rows[name] = _measured(name, profile, Path(home), prefill, options)
+            profile = _profile(
+                options.model, style, address, avoid_repeats=not (options.without_guard or options.prefill)
+            )
+            rows |= _measured(name, profile, Path(home), options)
     _print(rows)
 
 
 def _measured(
-    name: str, profile: ProfileSettings, home: Path, prefill: str, options: argparse.Namespace
-) -> Voices:
-    """Play every script that is asked for and return their measures together."""
-    chapters = []
+    name: str, profile: ProfileSettings, home: Path, options: argparse.Namespace
+) -> dict[str, Voices]:
+    """Play every script that is asked for; return the measures of all together by name."""
+    chapters: dict[str, list[Played]] = {}
     for script in options.script:
         print(f"{name}: {script}", flush=True)
-        chapters.append(asyncio.run(_chapter(script, profile, home, PREFILLS[prefill], options)))
-        (RESULTS / f"{name}.{script}.txt").write_text(_as_text(chapters[-1]), "utf-8")
-        every = {"together": measure(chapters).row()}
-        every |= {one: measure([played]).row() for one, played in zip(options.script, chapters, strict=False)}
-        (RESULTS / f"{name}.json").write_text(json.dumps(every, indent=1) + "\n", "utf-8")
-    return measure(chapters)
+        for prefill, played in asyncio.run(_chapter(script, profile, home, options)).items():
+            one = f"{name}-{prefill}" if prefill else name
+            chapters.setdefault(one, []).append(played)
+            (RESULTS / f"{one}.{script}.txt").write_text(_as_text(played), "utf-8")
+            every = {"together": measure(chapters[one]).row()}
+            every |= {
+                which: measure([of]).row() for which, of in zip(options.script, chapters[one], strict=False)
+            }
+            (RESULTS / f"{one}.json").write_text(json.dumps(every, indent=1) + "\n", "utf-8")
+    return {one: measure(played) for one, played in chapters.items()}
 
 
 async def _chapter(
-    script: str, profile: ProfileSettings, home: Path, beginning: str, options: argparse.Namespace
-) -> Played:
+    script: str, profile: ProfileSettings, home: Path, options: argparse.Namespace
+) -> dict[str, Played]:
+    """Play a script; return it as played and, by the name of each prefill, with the replies that begin so."""
     paths = Paths(data=home, config=home, logs=home, downloads=home)
-    provider = PrefilledProvider(make_provider(profile, paths), beginning)
+    provider = ComparingProvider(make_provider(profile, paths), options.prefill)
     try:
-        chapter = load_chapter_script(EXAMPLES / f"{script}.toml")
-        models, has_prose = choose_models(profile), not options.replies_only
-        return await play(chapter, provider, models, options.prompts, has_prose=has_prose)
+        chapter, models = load_chapter_script(EXAMPLES / f"{script}.toml"), choose_models(profile)
+        played = await play(chapter, provider, models, options.prompts, has_prose=not options.replies_only)
+        return {"": played} | {name: played.answered(given) for name, given in provider.answers.items()}
     finally:
         await provider.aclose()
 
@@ -116,13 +122,13 @@ def _options() -> argparse.Namespace:
     )
     styles = ("auto", *PromptStyle)
     parser.add_argument("--style", nargs="+", default=["auto"], choices=styles, help="auto: by size")
-    parser.add_argument(
-        "--prefill", nargs="+", default=["none"], choices=PREFILLS, help="what a reply begins with"
-    )
     scripts = sorted(file.stem for file in EXAMPLES.glob("*.toml"))
     parser.add_argument("--script", nargs="+", default=scripts, choices=scripts, help="some examples alone")
     parser.add_argument("--prompts", type=int, help="only the first prompts of each")
     parser.add_argument("--replies-only", action="store_true", help="do not write the chapter")
+    parser.add_argument(
+        "--prefill", nargs="+", default=[], choices=PREFILLS, help="compare replies that begin so; no guard"
+    )
     parser.add_argument("--without-guard", action="store_true", help="accept replies that repeat something")
     parser.add_argument("--label", default="", help="added to the names of the results")
     return parser.parse_args()

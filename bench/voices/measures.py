@@ -3,9 +3,10 @@
 import re
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
+from bench.voices.prefill import Answer
 from core.text.repetition import Source, first_repeated, repeats, words_of
 
 _FIRST_PERSON: Final = frozenset({"i", "i'm", "i'll", "i've", "i'd", "me", "my", "mine", "myself"})
@@ -29,17 +30,27 @@ class Turn:
 class Played:
     """One chapter as a model played it.
 
-    `instructions` are the texts of its prompt file. `calls` and `seconds` are of replies alone,
-    `whole_seconds` of everything with the lock, the summaries and the prose.
+    `instructions` are the texts of its prompt file, `written` is the prose before anything was left out.
+    `calls` and `seconds` are of replies alone, `whole_seconds` of everything with the lock, the summaries and
+    the prose.
     """
 
     turns: tuple[Turn, ...]
     instructions: tuple[str, ...]
     prose: str
+    written: str
     target_words: int | None
     calls: int
     seconds: float
     whole_seconds: float
+
+    def answered(self, answers: Sequence[Answer]) -> "Played":
+        """Return the same chapter with other replies, one for each turn."""
+        turns = [
+            replace(turn, reply=answer.as_reply(turn.name, turn.others))
+            for turn, answer in zip(self.turns, answers, strict=True)
+        ]
+        return replace(self, turns=tuple(turns), prose="", written="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +58,7 @@ class Voices:
     """The measures of one chapter, or of several together.
 
     `for_others` counts speech in the name of another, `he_she_they_say` what nobody is named for: it can be
-    another's or the character's own in the third person.
+    another's or the character's own in the third person. `written` is the prose before anything was left out.
     """
 
     replies: int
@@ -57,9 +68,11 @@ class Voices:
     he_she_they_say: float
     first_person: float
     repeated_in_replies: float
+    repeated_in_written: float
     repeated_in_prose: float
     median_words: float
     median_sentences: float
+    written_words: int
     prose_words: int
     prose_length: float | None
     calls_a_reply: float
@@ -85,9 +98,11 @@ def measure(chapters: Sequence[Played]) -> Voices:
         he_she_they_say=sum(_HE_SAYS.search(turn.reply) is not None for turn in turns) / count,
         first_person=sum(not _FIRST_PERSON.isdisjoint(words_of(turn.reply)) for turn in turns) / count,
         repeated_in_replies=repeated_runs([[turn.reply for turn in one.turns] for one in chapters]),
+        repeated_in_written=repeated_runs([[chapter.written] for chapter in chapters]),
         repeated_in_prose=repeated_runs([[chapter.prose] for chapter in chapters]),
         median_words=statistics.median(len(words_of(turn.reply)) for turn in turns),
         median_sentences=statistics.median(len(_SENTENCE.findall(turn.reply)) for turn in turns),
+        written_words=sum(len(words_of(chapter.written)) for chapter in chapters),
         prose_words=prose_words,
         prose_length=prose_words / sum(targets) if targets else None,
         calls_a_reply=sum(chapter.calls for chapter in chapters) / count,

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench.voices.measures import Played, Turn
+from core.agents import narrative
 from core.agents.prompt_file import prompt_for, render_prompt
 from core.config.models import AgentRole, ModelAssignments
 from core.domain.requests.request import ReplyRequest
@@ -73,10 +74,13 @@ async def _played(
     choice = choices[AgentRole.CHARACTER]
     prompt = prompt_for(AgentRole.CHARACTER, choice)
     drafts = await session.drafts()
+    parts = [artifact.output_ref or "" for artifact in artifacts if artifact.agent_id == narrative.AGENT_ID]
+    written = await store.contents(snapshot.id, parts)
     return Played(
         turns=_turns(snapshot, events),
         instructions=tuple(part.text for part in render_prompt(prompt) if part.role != "user"),
         prose=drafts[-1].text if drafts else "",
+        written="\n\n".join(written[part] for part in parts if part),
         target_words=script.target_words,
         calls=len(calls),
         seconds=sum(call.total_ms or 0 for call in calls) / 1000,

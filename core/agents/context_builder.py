@@ -44,7 +44,8 @@ __all__ = ["Context", "ContextBuilder", "NarrativePart", "Segment", "SegmentName
 
 
 class ContextBuilder:
-    """Builds inputs; pure but for a cache of the compact text of each memory block, by its id.
+    """Builds inputs; pure but for caches: of the compact text of each memory block by its id, and of the
+    newest input of a character, which is built to look for room before it is built to be sent.
 
     Every method raises StoryEngineError (`LLM_CONTEXT_OVERFLOW`) when the input cannot be made to fit.
     """
@@ -56,6 +57,7 @@ class ContextBuilder:
         self._newest: tuple[PromptBlocks, ContextBuilder] | None = None
         self._plain: ContextBuilder | None = None
         """The builder without prompt blocks, of one that has some."""
+        self._newest_input: tuple[tuple[AgentSetup, CharacterKnowledge, str], Context] | None = None
         self._setups = {
             role: AgentSetup.load(role, choice, digesters[choice.style]) for role, choice in choices.items()
         }
@@ -169,7 +171,10 @@ class ContextBuilder:
             kept = max(session.limits.chunk_size, self._recent_prompts)
             start = min(session.boundary, session.prompt_index - kept)
             knowledge = knowledge.since(start)
-        return character.build_context(setup, knowledge, prompt_text)
+        asked = (setup, knowledge, prompt_text)
+        if self._newest_input is None or self._newest_input[0] != asked:
+            self._newest_input = asked, character.build_context(*asked)
+        return self._newest_input[1]
 
     def summary(self, knowledge: Knowledge, chunk: PromptRange) -> Context:
         """Return the input of agent 8 for `chunk`; only the events of the chunk are taken."""

@@ -32,22 +32,20 @@ class Cast(Mapping[Slot, Character]):
 
     def __init__(self, session: Session, tab1: Tab1Inputs) -> None:
         self._playing = tuple(sorted(session.slots))
-        names, identities = session.names, tab1.identities
-        self._characters = {
-            slot: Character(slot=slot, given_name=names.get(slot, ""), identity=identities.get(slot, ""))
-            for slot in Slot
-        }
+        self._names, self._identities = session.names, tab1.identities
 
     def __getitem__(self, slot: Slot) -> Character:
-        return self._characters[slot]
+        return Character(
+            slot=slot, given_name=self._names.get(slot, ""), identity=self._identities.get(slot, "")
+        )
 
     def __iter__(self) -> Iterator[Slot]:
-        return iter(self._characters)
+        return iter(Slot)
 
     def __len__(self) -> int:
-        return len(self._characters)
+        return len(Slot)
 
     @property
     def playing(self) -> tuple[Character, ...]:
         """The characters of this chapter, in slot order."""
-        return tuple(self._characters[slot] for slot in self._playing)
+        return tuple(self[slot] for slot in self._playing)

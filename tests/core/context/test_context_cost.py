@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from core.agents.context_builder import ContextBuilder
-from core.config.models import PromptStyle
+from core.config.models import AgentRole, PromptStyle
+from core.domain.slot import Slot
 from tests.core.samples import choices, known, memory, play, session
 
 
@@ -31,6 +33,28 @@ def test_cost_does_not_grow_with_the_story_beyond_a_sum() -> None:
         build, blocks, prompts = ContextBuilder(choices(48_000, PromptStyle.FULL)), memory(deltas), deltas * 7
         mine, recent = session(prompts=prompts + 3, boundary=prompts), play(prompts - 6, prompts + 3)
         build.character(known(mine, blocks, recent), "What now?")
-        return calls_of(lambda: build.character(known(mine, blocks, recent), "What now?"))
+        return calls_of(lambda: build.character(known(mine, blocks, recent), "And then?"))
 
     assert work(1_000) - work(200) < 10 * 800
+
+
+def test_an_input_that_is_asked_for_twice_in_a_row_is_built_once() -> None:
+    """The worker looks whether a prompt fits before its attempt builds what is sent."""
+    build, blocks, recent = ContextBuilder(choices(48_000, PromptStyle.FULL)), memory(2), play(8, 16)
+    mine = session(prompts=16, boundary=14)
+    first = build.character(known(mine, blocks, recent), "What now?")
+    assert build.character(known(mine, blocks, list(recent)), "What now?") is first
+    for changed in (
+        build.character(known(mine, blocks, recent), "And then?"),
+        build.character(known(mine, blocks, recent[:-1]), "What now?"),
+        build.character(known(mine, blocks[:-1], recent), "What now?"),
+        build.character(known(replace(mine, names={Slot.RED: "Mara"}), blocks, recent), "What now?"),
+        build.character(known(mine, blocks, recent, slot=Slot.ORANGE), "What now?"),
+    ):
+        assert changed.messages != first.messages
+    other = build.with_choice(
+        AgentRole.CHARACTER, None, choices(9_000, PromptStyle.SMALL)[AgentRole.CHARACTER]
+    )
+    again = build.character(known(mine, blocks, recent), "What now?")
+    assert again == first
+    assert other.character(known(mine, blocks, recent), "What now?") != again
