@@ -239,16 +239,16 @@ def _canon_prompts(session_id: SessionId, first: int) -> Select[Any]:
     return select(CANON).where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
 
 
+def _is_of(pointers: FromClause) -> tuple[ColumnElement[bool], ...]:
+    """Return the conditions of the events of the takes in `pointers`, which are rows of canon."""
+    keys = ("session_id", "prompt_index", "take")
+    return tuple(EVENT.c[key] == pointers.c[key] for key in keys)
+
+
 def _take_at(pointers: FromClause) -> FromClause:
-    """Return the query for the events of each take in `pointers`, which are rows of canon."""
-    is_of_take = and_(
-        EVENT.c.session_id == pointers.c.session_id,
-        EVENT.c.prompt_index == pointers.c.prompt_index,
-        EVENT.c.take == pointers.c.take,
-    )
-    # The offset has each take looked up by its key. Otherwise the planner, which does not know that few of
-    # a session's prompts are so new, may read all takes of the session.
-    return select(EVENT).where(is_of_take).offset(0).lateral()
+    """Return the query for the events of each take in `pointers`."""
+    # The offset has each take looked up by its key; without it the planner may read all takes of the session.
+    return select(EVENT).where(*_is_of(pointers)).offset(0).lateral()
 
 
 _TAKE: Final = _take_at(CANON)
@@ -257,9 +257,10 @@ _TAKE: Final = _take_at(CANON)
 
 def _canon_events(session_id: SessionId, first: int) -> Select[Any]:
     """Return the query for the canon from prompt `first` on, with what was undone, in order."""
-    query = select(_TAKE).select_from(CANON.join(_TAKE, true()))
-    of_prompts = query.where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
-    return of_prompts.order_by(CANON.c.prompt_index, _TAKE.c.ordinal)
+    query = (
+        select(_TAKE).select_from(CANON.join(_TAKE, true())).order_by(CANON.c.prompt_index, _TAKE.c.ordinal)
+    )
+    return query.where(CANON.c.session_id == session_id, CANON.c.prompt_index >= first)
 
 
 def _last(session_id: SessionId) -> ScalarSelect[Any]:
@@ -277,11 +278,7 @@ def _secrets(session_id: SessionId) -> Select[Any]:
 
 def _reveals(session_id: SessionId) -> Select[Any]:
     """Return the query for the canonical lines that reveal a secret, in order."""
-    is_canon = and_(
-        CANON.c.session_id == EVENT.c.session_id,
-        CANON.c.prompt_index == EVENT.c.prompt_index,
-        CANON.c.take == EVENT.c.take,
-    )
+    is_canon = and_(*_is_of(CANON))
     return (
         rows_of(EVENT, session_id)
         .join(CANON, is_canon)
@@ -334,12 +331,7 @@ def _newest_batch(
     if before is not None:
         prompts = prompts.where(CANON.c.prompt_index < before)
     if known_to is not None:
-        of_take = (
-            EVENT.c.session_id == CANON.c.session_id,
-            EVENT.c.prompt_index == CANON.c.prompt_index,
-            EVENT.c.take == CANON.c.take,
-        )
-        heard = select(EVENT.c.event_id).where(*of_take, _is_heard_by(known_to, EVENT.c.audience))
+        heard = select(EVENT.c.event_id).where(*_is_of(CANON), _is_heard_by(known_to, EVENT.c.audience))
         prompts = prompts.where(heard.exists())
     takes = prompts.order_by(CANON.c.prompt_index.desc()).limit(size).subquery()
     events = _take_at(takes)

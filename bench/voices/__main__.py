@@ -11,6 +11,7 @@ import asyncio
 import json
 import tempfile
 from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -53,31 +54,33 @@ def _measured(
     name: str, profile: ProfileSettings, home: Path, options: argparse.Namespace
 ) -> dict[str, Voices]:
     """Play every script that is asked for; return the measures of all together by name."""
-    chapters: dict[str, list[Played]] = {}
+    chapters: dict[str, dict[str, list[Played]]] = {}
+    together: dict[str, Voices] = {}
     for script in options.script:
         print(f"{name}: {script}", flush=True)
-        for prefill, played in asyncio.run(_chapter(script, profile, home, options)).items():
+        for prefill, rounds in asyncio.run(_chapter(script, profile, home, options)).items():
             one = f"{name}-{prefill}" if prefill else name
-            chapters.setdefault(one, []).append(played)
-            (RESULTS / f"{one}.{script}.txt").write_text(_as_text(played), "utf-8")
-            every = {"together": measure(chapters[one]).row()}
-            every |= {
-                which: measure([of]).row() for which, of in zip(options.script, chapters[one], strict=False)
-            }
-            (RESULTS / f"{one}.json").write_text(json.dumps(every, indent=1) + "\n", "utf-8")
-    return {one: measure(played) for one, played in chapters.items()}
+            of_scripts = chapters.setdefault(one, {})
+            of_scripts[script] = rounds
+            together[one] = measure(list(chain.from_iterable(of_scripts.values())))
+            every = {"together": together[one], **{which: measure(of) for which, of in of_scripts.items()}}
+            rows = {which: voices.row() for which, voices in every.items()}
+            (RESULTS / f"{one}.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+            (RESULTS / f"{one}.{script}.txt").write_text("\n".join(map(_as_text, rounds)), "utf-8")
+    return together
 
 
 async def _chapter(
     script: str, profile: ProfileSettings, home: Path, options: argparse.Namespace
-) -> dict[str, Played]:
-    """Play a script; return it as played and, by the name of each prefill, with the replies that begin so."""
+) -> dict[str, list[Played]]:
+    """Play a script; return it with its own and with other answers, by the name of each prefill."""
     paths = Paths(data=home, config=home, logs=home, downloads=home)
-    provider = ComparingProvider(make_provider(profile, paths), options.prefill)
+    provider = ComparingProvider(make_provider(profile, paths), options.prefill, options.rounds)
     try:
         chapter, models = load_chapter_script(EXAMPLES / f"{script}.toml"), choose_models(profile)
         played = await play(chapter, provider, models, options.prompts, has_prose=not options.replies_only)
-        return {"": played} | {name: played.answered(given) for name, given in provider.answers.items()}
+        again = {name: list(map(played.answered, rounds)) for name, rounds in provider.answers.items()}
+        return {**again, "": [played, *again.get("", ())]}
     finally:
         await provider.aclose()
 
@@ -128,6 +131,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--replies-only", action="store_true", help="do not write the chapter")
     parser.add_argument(
         "--prefill", nargs="+", default=[], choices=PREFILLS, help="compare replies that begin so; no guard"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="how often each input is answered, with --prefill"
     )
     parser.add_argument("--without-guard", action="store_true", help="accept replies that repeat something")
     parser.add_argument("--label", default="", help="added to the names of the results")

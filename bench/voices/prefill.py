@@ -32,12 +32,17 @@ class Answer:
 
 
 class ComparingProvider:
-    """Answers as `provider` does, and has characters answer with each of `prefills` as well."""
+    """Answers as `provider` does, and has characters answer again: `rounds` times in all with each prefill.
 
-    def __init__(self, provider: Provider, prefills: Sequence[str]) -> None:
+    They answer as often without a prefill, the answer that is used included.
+    """
+
+    def __init__(self, provider: Provider, prefills: Sequence[str], rounds: int) -> None:
         self._provider = provider
-        self.answers: dict[str, list[Answer]] = {name: [] for name in prefills}
-        """The answers to the calls of characters, in order, by the name of the prefill."""
+        self.answers: dict[str, list[list[Answer]]] = {name: [[] for _ in range(rounds)] for name in prefills}
+        """The answers that are not used, in order, by the name of the prefill and the round."""
+        if prefills:
+            self.answers[""] = [[] for _ in range(rounds - 1)]
 
     @property
     def name(self) -> str:
@@ -50,11 +55,11 @@ class ComparingProvider:
         return self._provider.base_url
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
-        """Yield the answer without a prefill, after those with one were noted; see `Provider.stream`."""
+        """Yield the answer that is used, after the others were noted; see `Provider.stream`."""
         identity = _IDENTITY.search(request.messages[-1].content)
-        for name, answers in self.answers.items():
-            if identity is not None:
-                beginning = PREFILLS[name].replace("{name}", identity["name"])
+        for name, rounds in self.answers.items() if identity else ():
+            beginning = PREFILLS.get(name, "").replace("{name}", identity["name"] if identity else "")
+            for answers in rounds:
                 answers.append(await self._answer(request, beginning))
         async with aclosing(self._provider.stream(request)) as items:
             async for item in items:
@@ -62,7 +67,8 @@ class ComparingProvider:
 
     async def _answer(self, request: ModelRequest, beginning: str) -> Answer:
         text, is_unfinished = beginning, False
-        prefilled = replace(request, messages=(*request.messages, Message("assistant", beginning)))
+        begun = (Message("assistant", beginning),) if beginning else ()
+        prefilled = replace(request, messages=(*request.messages, *begun))
         async with aclosing(self._provider.stream(prefilled)) as items:
             async for item in items:
                 if isinstance(item, TextDelta):

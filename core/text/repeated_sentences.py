@@ -1,8 +1,8 @@
-"""Drops sentences that say again what a text has said: a small model writes nearly the same one many times.
+"""Drops the sentences of a text that repeat it: a small model writes almost the same sentence many times.
 
-A sentence repeats a text if at least `REPEATED_SHARE` of its runs of three words are in the text already,
-ignoring case, punctuation and markup. One of fewer than `LEAST_WORDS` words never does, and what was said
-twice in the source of the text may stand in it twice.
+A sentence repeats a text if at least `REPEATED_SHARE` of its runs of three words already occur in the text,
+ignoring case, punctuation and markup. Sentences of fewer than `LEAST_WORDS` words are always kept, and
+dialogue that occurs twice in the source of the text may occur in it twice.
 """
 
 import re
@@ -13,8 +13,8 @@ from typing import Final
 from core.text.repetition import LEAST_WORDS, words_of
 
 REPEATED_SHARE: Final = 0.6
-"""The least share of its runs by which a sentence repeats a text. In prose of people and good models fewer
-than one sentence in a hundred has it; of the bundled model's every third or fourth."""
+"""The least share of its runs by which a sentence repeats a text: about one sentence in a hundred of a
+person's prose reaches it, and every third of the bundled model's."""
 _RUN: Final = 3
 _RUN_UNSPACED: Final = 6
 """Words of a run, and characters of one in a script without spaces."""
@@ -22,7 +22,7 @@ _RUN_UNSPACED: Final = 6
 _END: Final = r"(?:[.!?…]+[\"'”’»)\]*_]*(?=\s)|[。！？]+[」』”’)）]*)"
 _SENTENCE: Final = re.compile(rf"(?s:.+?)(?:{_END}|\Z)\s*")
 _TITLE: Final = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Capt|Lt|Sgt|Prof|Rev)\.\s*\Z")
-"""An abbreviation that stands before a name, and ends no sentence."""
+"""An abbreviation before a name, which does not end a sentence."""
 _QUOTED: Final = re.compile(r"[\"“«]([^\"“”«»]+)[\"”»]|「([^「」]+)」")
 _QUOTES: Final = (('"', '"'), ("“", "”"), ("«", "»"), ("「", "」"), ("(", ")"))
 
@@ -44,10 +44,10 @@ class Shortened:
 
 
 def without_repeated_sentences(text: str, before: Iterable[str], source: str) -> Shortened:
-    """Return `text` without the sentences that repeat it up to there, or the texts in `before`.
+    """Return `text` without the sentences that repeat the texts in `before` or earlier parts of `text`.
 
-    Speech that is in `source` more often than it was told stays. Nothing is dropped that would leave one of a
-    pair of quotation marks.
+    Dialogue that occurs more often in `source` than in the text so far is kept, and so is a sentence with one
+    of a pair of quotation marks.
     """
     told: list[str] = []
     runs: set[tuple[str, ...]] = set()

@@ -382,21 +382,12 @@ def test_who_hears_is_said_in_words() -> None:
     assert hearers_text(session, RED, None) == "heard by all"
     assert hearers_text(session, RED, NOBODY) == "whisper"
     assert hearers_text(session, RED, Audience.of({YELLOW})) == "[b]A[/b], C"
+    many = replace(session, slots=tuple(Slot))
+    assert hearers_text(many, RED, Audience.of({ORANGE, YELLOW})) == "[b]A[/b], B ], C"
+    assert hearers_text(many, RED, Audience.of(set(Slot) - {YELLOW})) == "all but C"
     assert mark_of(EVERYONE, session) == ""
     assert mark_of(NOBODY, session) == f"⟨{names_of(NOBODY, session)}⟩ "
     assert mark_of(Audience.of({ORANGE}), session) == "⟨B ]⟩ "
-
-
-def test_of_many_who_hear_it_the_title_names_those_who_do_not() -> None:
-    names = {slot: f"Agent {slot.name}" for slot in Slot}
-    session = replace(_session(), slots=tuple(Slot), names=names)
-    four = Audience.of({ORANGE, YELLOW, Slot.GREEN})
-    assert hearers_text(session, RED, four) == "all but Agent BLUE, Agent INDIGO, Agent VIOLET"
-    assert hearers_text(session, RED, Audience.of({ORANGE, YELLOW})) == (
-        "Agent RED, Agent ORANGE, Agent YELLOW"
-    )
-    without_one = Audience.of(set(Slot) - {YELLOW})
-    assert hearers_text(session, RED, without_one) == "all but Agent YELLOW"
 
 
 def test_a_choice_is_kept_without_the_one_addressed_and_two_are_made_narrower() -> None:
