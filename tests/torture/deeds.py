@@ -40,6 +40,14 @@ async def _settle(session: SessionHandle) -> None:
     assert session.snapshot.session.due_chunk is None
 
 
+async def _send_again(session: SessionHandle) -> None:
+    """Retry the prompt that a crash interrupted, if its answer was not stored."""
+    await session.wait_idle()
+    for failed in session.snapshot.failed(ReplyRequest):
+        request = await session.wait(await session.retry(failed.id))
+        assert request.state is RequestState.DONE, request
+
+
 async def _rebuild(session: SessionHandle) -> None:
     """Rebuild the newest block of memory, after finishing a summary that a crash interrupted."""
     await session.wait_idle()
@@ -130,6 +138,7 @@ _KARA, _JOSS = Audience.of([Slot.RED]), Audience.of([Slot.ORANGE])
 
 DEEDS: Final[dict[str, Callable[[SessionHandle], Awaitable[None]]]] = {
     "settle": _settle,
+    "send again": _send_again,
     "rebuild": _rebuild,
     "edit": _edit,
     "break off": _break_off,

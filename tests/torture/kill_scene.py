@@ -46,6 +46,7 @@ class _Deed:
 
 
 _SETTLE: Final = ("deed", "settle", "{}")
+_SEND_AGAIN: Final = ("deed", "send again", "{}")
 _SCENE: Final = (
     _Deed(("deed", "narrate", "{}"), ("line stored",)),
     _Deed(("deed", "roll", "{}"), ("roll stored",)),
@@ -148,9 +149,9 @@ def _kill_in_scene(torturer: Torturer, deed: _Deed, point: Point, session_id: st
     # Not the takes: a line ends redo.
     changed = [old != new for old, new in zip(before[:-1], now[:-1], strict=True)]
     if deed.command[1] == "ask":
-        # What was sent goes on when the chapter is opened; the secret was revealed with it or not at all.
+        # What was sent can be retried; the secret was revealed with it or not at all.
         was_sent = now[4] != before[4]
-        _give(torturer, (_SETTLE if was_sent else deed.command,), session_id)
+        _give(torturer, (_SEND_AGAIN if was_sent else deed.command,), session_id)
         after = _state(torturer, session_id)
         assert (after[0], after[4]) == (before[0] + 1, before[4] + 1), "a prompt, and its reveal once"
         return
