@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 import pytest
 
 from core.config.models import AgentRole, ModelAssignments
-from core.domain.clock import utc_now
 from core.domain.errors import IllegalCommandError, SessionLockedError
-from core.domain.ids import RequestId, SessionId, new_uuid
-from core.domain.requests.request import BackgroundRequest, RequestState
-from core.domain.requests.request_kinds import Level, RequestKind
+from core.domain.ids import RequestId, SessionId
+from core.domain.requests.request import RequestState
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.kinds import registry
@@ -30,7 +29,7 @@ from core.gateway.lanes import Lane
 from core.providers.base import Provider
 from db.store import PostgresStore, open_store
 from tests.core.samples import waiting
-from tests.engine.test_background import ASKED, Work
+from tests.engine.test_background import ASKED, Work, work
 from tests.engine.windows import (
     CHOICES,
     Ears,
@@ -60,19 +59,6 @@ def url(private_template: str) -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def work_as_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_HANDLERS", {**registry._HANDLERS, RequestKind.ASSIST: Work()})
-
-
-def work(session_id: SessionId, text: str = ASKED, priority: int = Level.NORMAL.first) -> BackgroundRequest:
-    now = utc_now()
-    return BackgroundRequest(
-        kind=RequestKind.ASSIST,
-        id=RequestId(new_uuid()),
-        session_id=session_id,
-        text=text,
-        priority=priority,
-        created_at=now,
-        updated_at=now,
-    )
 
 
 @dataclass
@@ -162,6 +148,7 @@ async def test_what_runs_goes_on_while_the_queue_is_paused(url: str) -> None:
 
 async def test_a_pause_survives_a_restart_and_is_known_when_a_chapter_is_opened(url: str) -> None:
     async with a_window(url) as here:
+        assert not here.engine.queue.is_paused
         await here.engine.queue.pause()
         session_id = here.session.id
     async with a_window(url, session_id) as again:
@@ -170,12 +157,6 @@ async def test_a_pause_survives_a_restart_and_is_known_when_a_chapter_is_opened(
         assert [one.waits_for for one in await again.listed()] == ["paused"]
         await again.engine.queue.resume()
         assert (await again.session.wait(asked)).state is RequestState.DONE
-
-
-async def test_a_chapter_without_a_pause_is_opened_as_it_was_before_there_was_one(url: str) -> None:
-    async with a_window(url) as here:
-        assert not here.engine.queue.is_paused
-        assert here.ears.all(QueueResumed) == []
 
 
 # The list
