@@ -23,6 +23,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.queue_store import QueueStore
 from core.snapshot import Changes, Snapshot
 
 
@@ -70,6 +71,10 @@ class SessionStore(Protocol):
 
     Every method raises `StorageError` when the database cannot be reached or refuses.
     """
+
+    @property
+    def queue(self) -> QueueStore:
+        """What the windows of this database share of the queue."""
 
     async def create(self, changes: Changes) -> None:
         """Store a new session; `changes.session` and `changes.tab1` are required."""

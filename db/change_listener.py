@@ -21,11 +21,11 @@ _BACKOFF: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _LOST: Final = (psycopg.Error, OSError)
 
 
-async def notifications(connection: Connection) -> AsyncIterator[None]:
-    """Yield for every notification; raise psycopg.Error or OSError once the connection is lost."""
+async def notifications(connection: Connection) -> AsyncIterator[str]:
+    """Yield the payload of every notification; raise psycopg.Error or OSError once the connection is lost."""
     while True:
-        async for _ in connection.notifies(timeout=_HEARTBEAT):
-            yield
+        async for notification in connection.notifies(timeout=_HEARTBEAT):
+            yield notification.payload
         async with asyncio.timeout(_ANSWER):
             await connection.execute("SELECT 1")
 

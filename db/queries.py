@@ -371,8 +371,8 @@ async def read_sessions(connection: AsyncConnection, *, is_archived: bool) -> Se
         select(
             *(SESSION.c[name] for name in ("id", "title", "state", "prompt_index")),
             *(case((_is_storable(time), time)).label(time.name) for time in times),
-            _beginning(TAB1_INPUT.c.chapter),
-            _beginning(TAB1_INPUT.c.world),
+            beginning(TAB1_INPUT.c.chapter),
+            beginning(TAB1_INPUT.c.world),
             drafts,
             is_readable.label("is_readable"),
         )
@@ -387,7 +387,8 @@ def _is_storable(time: ColumnElement[datetime]) -> ColumnElement[bool]:
     return time.between(EARLIEST_TIME, LATEST_TIME)
 
 
-def _beginning(column: ColumnElement[str]) -> ColumnElement[str]:
+def beginning(column: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the beginning of a text, from which a title can be made."""
     return func.left(func.ltrim(column, " \t\n"), _TITLE_CHARS).label(column.key)
 
 

@@ -31,6 +31,7 @@ from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.migrate import upgrade
+from db.queue import PostgresQueue
 from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
@@ -59,6 +60,7 @@ class PostgresStore:
         self._engine: Final = engine
         self._commit_connection: Final = CommitConnection(url)
         self._leases: set[WriterLease] = set()
+        self.queue: Final = PostgresQueue(self._read, self._change, self._epochs)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""
@@ -88,7 +90,7 @@ class PostgresStore:
     async def acquire(self, session_id: SessionId, label: str) -> Lease | WriterInfo:
         """Acquire the writer's lock, or return its holder; see `core.store.SessionStore.acquire`."""
         async with guarded(LOAD):
-            lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard)
+            lease = await writer_lock.acquire(self._url, session_id, label, self._leases.discard, self.queue)
         if isinstance(lease, WriterLease):
             self._leases.add(lease)
         return lease
@@ -264,6 +266,9 @@ class PostgresStore:
             await lease.aclose()
         await self._commit_connection.aclose()
         await self._engine.dispose()
+
+    def _epochs(self) -> Mapping[SessionId, int]:
+        return {lease.session_id: lease.epoch for lease in self._leases}
 
     async def _stores_new(self, creation: writes.Write) -> bool:
         count, *_ = await self._commit_connection.send_once(creation)

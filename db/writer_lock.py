@@ -9,10 +9,11 @@ import asyncio
 import hashlib
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final, LiteralString, NoReturn
+from typing import Any, Final, LiteralString, NoReturn, Protocol
 
 import psycopg
-from sqlalchemy import URL, BigInteger, cast, column, func, literal, select, table
+from psycopg import sql
+from sqlalchemy import URL, BigInteger, ScalarSelect, cast, column, func, literal, select, table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from core.domain.ids import SessionId
@@ -24,11 +25,14 @@ from db.tables import SESSION
 
 _ANSWER: Final = 10.0
 
-_TRY: Final[LiteralString] = "SELECT pg_try_advisory_lock(%s)"
+CHANNEL: Final = "storyengine_queue"
+"""On it windows tell each other of the queue; the connection of every lock listens."""
+_TRY: Final = sql.SQL("LISTEN {}; SELECT pg_try_advisory_lock({})")
+"""Two statements in one message to the server: listening costs no round trip."""
 _UNLOCK: Final[LiteralString] = "SELECT pg_advisory_unlock(%s)"
 _TAKE: Final[LiteralString] = (
     "UPDATE session SET writer_epoch = writer_epoch + 1, writer_label = %s, writer_since = now()"
-    " WHERE id = %s RETURNING writer_epoch"
+    " WHERE id = %s RETURNING writer_epoch, (SELECT is_paused FROM queue_state)"
 )
 _WHO: Final[LiteralString] = (
     "SELECT writer_label, coalesce(writer_since, updated_at) FROM session WHERE id = %s"
@@ -54,11 +58,13 @@ class WriterLease:
         session_id: SessionId,
         epoch: int,
         on_close: Callable[["WriterLease"], None],
+        on_news: Callable[[str], None],
     ) -> None:
         self.session_id: Final = session_id
         self.epoch: Final = epoch
         self._connection = connection
         self._on_close = on_close
+        self._on_news = on_news
         self._is_closed = False
         self._watch = asyncio.create_task(self._until_lost(), name=f"lease of {session_id}")
 
@@ -92,21 +98,33 @@ class WriterLease:
 
     async def _until_lost(self) -> None:
         with suppress(psycopg.Error, OSError):
-            async for _ in notifications(self._connection):
-                pass
+            async for payload in notifications(self._connection):
+                self._on_news(payload)
         self._on_close(self)
         await close_quietly(self._connection)
 
 
+class Heard(Protocol):
+    """What is told of the queue while a lock is held."""
+
+    def told(self, payload: str) -> None:
+        """Pass on a message between windows."""
+
+    def learn(self, *, is_paused: bool) -> None:
+        """Pass on whether the queue was paused when the lock was acquired."""
+
+
 async def acquire(
-    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None]
+    url: URL, session_id: SessionId, label: str, on_close: Callable[[WriterLease], None], queue: Heard
 ) -> WriterLease | WriterInfo:
     """Acquire the lock, or return its holder; raise StorageError when the session does not exist."""
     connection = await open_connection(url)
     try:
-        if (await _row(connection, _TRY, lock_key(session_id)))[0]:
-            [epoch] = await _row(connection, _TAKE, label, session_id) or _refuse(session_id)
-            return WriterLease(connection, session_id, epoch, on_close)
+        if await _is_locked(connection, lock_key(session_id)):
+            row = await _row(connection, _TAKE, label, session_id) or _refuse(session_id)
+            epoch, is_paused = row
+            queue.learn(is_paused=bool(is_paused))
+            return WriterLease(connection, session_id, epoch, on_close, queue.told)
         holder, since = await _row(connection, _WHO, session_id) or _refuse(session_id)
     except BaseException:  # cancelled too: the lock goes with its connection
         await close_quietly(connection)
@@ -121,14 +139,13 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Writ
     Queries the server's list of locks: acquiring the lock could briefly block a window that is just opening.
     """
     key = lock_key(session_id)
-    here = select(_DATABASES.c.oid).where(_DATABASES.c.datname == func.current_database())
     is_held = (
         select(literal(1))
         .select_from(_LOCKS)
         .where(
             _LOCKS.c.locktype == "advisory",
             _LOCKS.c.granted,
-            _LOCKS.c.database == here.scalar_subquery(),
+            _LOCKS.c.database == _here(),
             # The list splits a key of 8 bytes into two oids.
             _LOCKS.c.objsubid == 1,
             cast(_LOCKS.c.classid, BigInteger) == key >> 32 & _HALF,
@@ -142,6 +159,26 @@ async def holder_now(connection: AsyncConnection, session_id: SessionId) -> Writ
     if row is None:
         raise missing(session_id)
     return WriterInfo(label=row.who, since=row.since) if row.is_held else None
+
+
+async def _is_locked(connection: Connection, key: int) -> bool:
+    cursor = await connection.execute(_TRY.format(sql.Identifier(CHANNEL), sql.Literal(key)), prepare=False)
+    cursor.nextset()
+    row = await cursor.fetchone()
+    return bool(row and row[0])
+
+
+async def held_locks(connection: AsyncConnection) -> set[int]:
+    """Return the keys of all advisory locks that are held in this database, as unsigned numbers."""
+    is_ours = (_LOCKS.c.database == _here()) & (_LOCKS.c.objsubid == 1)
+    halves = select(cast(_LOCKS.c.classid, BigInteger), cast(_LOCKS.c.objid, BigInteger))
+    held = halves.where(_LOCKS.c.locktype == "advisory", _LOCKS.c.granted, is_ours)
+    return {high << 32 | low for high, low in await connection.execute(held)}
+
+
+def _here() -> ScalarSelect[Any]:
+    here = select(_DATABASES.c.oid).where(_DATABASES.c.datname == func.current_database())
+    return here.scalar_subquery()
 
 
 async def _row(connection: Connection, query: LiteralString, *values: object) -> tuple[Any, ...]:

@@ -11,6 +11,8 @@ from core.engine import commands
 from core.engine.catalog import SessionCatalog
 from core.engine.money import Money
 from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.chapter import ChapterQueue
+from core.engine.queue.control import QueueControl
 from core.engine.queue.executor import Executor
 from core.engine.queue.pause import QueueSwitch
 from core.engine.queue.worker import RequestWorker
@@ -52,6 +54,10 @@ class Engine(SessionCatalog):
         self.choices = choices
         self._backoffs = backoffs or Backoffs()
         self._switch = QueueSwitch()
+        self._lanes = lanes or {}
+        for name, lane in self._lanes.items():
+            lane.share(name, store.queue)
+        self.queue = QueueControl(store.queue, self._switch, choices, clock, self.change, self._wake_lane)
         self._guard = CeilingGuard(ceilings, store.spent, clock) if ceilings else None
         self._gateway = ModelGateway(
             provider, choices, consent, clock, lanes=lanes, prices=prices, ceilings=self._guard
@@ -95,8 +101,13 @@ class Engine(SessionCatalog):
         opened = SessionHandle(
             self.store, writer, builder, worker, background, auto_saver, self._clock, self._backoffs
         )
+        self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
         return opened
+
+    def _wake_lane(self, account: str) -> None:
+        if account in self._lanes:
+            self._lanes[account].wake()
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:
         """Correct canon in a session that is not open here; raise SessionLockedError if it is elsewhere."""
@@ -118,5 +129,6 @@ class Engine(SessionCatalog):
 
     async def aclose(self) -> None:
         """Close the providers and the store, after all open sessions."""
+        await self.queue.aclose()
         await self._gateway.aclose()
         await self.store.aclose()

@@ -26,7 +26,6 @@ from core.domain.requests.request import (
     TrialRequest,
 )
 from core.domain.requests.retry_policy import Backoffs
-from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command, facts_of, refusal
 from core.domain.slot import Slot
 from core.domain.story.event import Event
@@ -376,20 +375,14 @@ class SessionHandle(SessionReader):
     def _recovered(self, snapshot: Snapshot) -> Changes | None:
         return recover(snapshot, self._clock(), self._backoffs)
 
-    def _in_state(
-        self, snapshot: Snapshot, state: SessionState, *, archived_at: datetime | None = None
-    ) -> Changes:
-        session = replace(snapshot.session, state=state, archived_at=archived_at, updated_at=self._clock())
-        return Changes(session_id=session.id, session=session)
-
     async def _ask(self, decide: commands.Ask) -> RequestId:
-        """Store a new request, which begins in the same transaction when nothing else runs."""
+        """Store a new request, which begins in the same transaction if nothing runs and nothing is paused."""
         asked: list[RequestId] = []
 
         def changes(snapshot: Snapshot) -> Changes:
             made, request_id = decide(snapshot)
             asked.append(request_id)
-            return begun_with(snapshot, made, self._clock())
+            return made if self._worker.is_paused else begun_with(snapshot, made, self._clock())
 
         await self._writer.apply(changes)
         return asked[-1]

@@ -4,15 +4,18 @@ Accounts share nothing: where one is down, slow or at its limit, the calls to an
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 from core.config.accounts import LOCAL, OWN, Account, Accounts, setting_of_account
 from core.config.models import ModelAssignments
 from core.config.paths import Paths
 from core.domain.errors import StoryEngineError
+from core.domain.requests.request import Request
 from core.gateway.places import Place, Places
 from core.gateway.rate_limit import MinuteLimit
+from core.gateway.shared_lane import SharedLane
 from core.providers.base import Provider, ProviderError
+from core.queue_store import SharedPlaces
 
 
 class Lane:
@@ -28,7 +31,8 @@ class Lane:
         """Make the lane; it takes `concurrency` calls at a time, and any number where that is None."""
         self._make = make
         self._provider: Provider | None = None
-        self._places = Places(concurrency)
+        self._most, self._places = concurrency, Places(concurrency)
+        self._shared: SharedLane | None = None
         self._per_minute = requests_per_minute
         self._limit = MinuteLimit()
 
@@ -48,15 +52,31 @@ class Lane:
         return self._provider
 
     @asynccontextmanager
-    async def turn(self, place: Place) -> AsyncIterator[None]:
-        """Wait until a call may begin, and hold its place until the block ends."""
-        async with self._places.held(place):
+    async def turn(self, place: Place, request: Request | None = None) -> AsyncIterator[None]:
+        """Wait until a call may begin, and hold its place until the block ends.
+
+        For a request, the calls of other windows count too where the lane is shared with them.
+        """
+        shared = nullcontext() if self._shared is None or request is None else self._shared.held(request)
+        async with self._places.held(place), shared:
             if self._per_minute is not None:
                 await self._limit.wait(self._per_minute)
             yield
 
+    def share(self, account: str, places: SharedPlaces) -> None:
+        """Count the calls of all windows from now on, where the account takes only so many."""
+        if self._most is not None:
+            self._shared = SharedLane(account, self._most, places)
+
+    def wake(self) -> None:
+        """Let calls that wait for another window ask again."""
+        if self._shared is not None:
+            self._shared.wake()
+
     async def aclose(self) -> None:
         """Release the provider, if there is one."""
+        if self._shared is not None:
+            await self._shared.aclose()
         provider, self._provider = self._provider, None
         if provider is not None:
             await provider.aclose()

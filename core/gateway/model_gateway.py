@@ -206,7 +206,7 @@ class ModelGateway:
         progress.is_sent = True
         await self._limiter.wait(context.role, context.agent_id)
         loop = asyncio.get_running_loop()
-        async with lane.turn(place), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
+        async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()
             async with aclosing(lane.provider.stream(outgoing)) as items:
                 async for item in items:

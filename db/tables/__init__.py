@@ -9,6 +9,7 @@ constraints include that column, so the schema can be sharded by it. Rules that 
 from typing import Final
 
 from db.tables.columns import Row, table_of
+from db.tables.queue import LaneCallRow, QueueStateRow
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
 from db.tables.story import CanonRow, EventRow, MemoryBlockRow, MemoryCanonRow, NarrativeDraftRow
@@ -28,3 +29,5 @@ NARRATIVE_DRAFT: Final = table_of(NarrativeDraftRow)
 LLM_REQUEST: Final = table_of(LlmRequestRow)
 LLM_ARTIFACT: Final = table_of(LlmArtifactRow)
 LLM_CONTENT: Final = table_of(LlmContentRow)
+QUEUE_STATE: Final = table_of(QueueStateRow)
+LANE_CALL: Final = table_of(LaneCallRow)

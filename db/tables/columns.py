@@ -9,6 +9,8 @@ from sqlmodel import Field, SQLModel
 
 from core.domain.session.limits import EARLIEST_TIME, LATEST_TIME
 
+SMALL = sa.SmallInteger
+BIG = sa.BigInteger
 _NAMES = {
     "pk": "pk_%(table_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",

@@ -23,6 +23,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.snapshot import Changes, Snapshot, full_deltas_from
 from core.store import Lease, WriterInfo
+from tests.store.memory_queue import MemoryQueue, SharedQueue
 from tests.store.memory_rows import MemoryLease as MemoryLease
 from tests.store.memory_rows import Rows as Rows
 
@@ -41,6 +42,7 @@ class MemoryDatabase:
 
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
     followers: list[tuple[SessionId, asyncio.Event]] = field(default_factory=list)
+    queue: SharedQueue = field(default_factory=SharedQueue)
 
     def notify(self, session_id: SessionId) -> None:
         """Tell everyone who follows the session."""
@@ -63,6 +65,7 @@ class MemoryStore:
         self.database = MemoryDatabase() if database is None else database
         self.is_closed = False
         self._leases: list[MemoryLease] = []
+        self.queue = MemoryQueue(self.database.queue, self.database.sessions)
 
     async def create(self, changes: Changes) -> None:
         if changes.session is None or changes.tab1 is None:

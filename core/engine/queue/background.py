@@ -55,6 +55,10 @@ class BackgroundWorker(Worker):
         """Queue work again at once that has failed, or waits for its next try."""
         await self._writer.apply(lambda snapshot: try_again(snapshot, request_id, self._clock()))
 
+    def put_back(self, request_id: RequestId) -> None:
+        """Stop work that a model has, which waits for its turn again: a call of the play needs its place."""
+        self._performer.stop(request_id, is_put_back=True)
+
     def _stop_for_close(self) -> None:
         self._performer.stop(is_put_back=True)
 

@@ -61,6 +61,11 @@ class Worker(ABC):
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing new begins."""
+        return self._switch.is_paused
+
     def start(self) -> None:
         """Start the task, unless it runs already."""
         self._performer.forget_cancelled()

@@ -28,6 +28,16 @@ class SessionChanged(Notification):
 
 
 @dataclass(frozen=True, slots=True)
+class QueuePaused(Notification):
+    """The queue is paused, for all windows: what runs goes on, and nothing new begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueResumed(Notification):
+    """The queue is no longer paused."""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestQueued(Notification):
     """A request is stored and queued."""
 

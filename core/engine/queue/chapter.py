@@ -1,0 +1,92 @@
+"""The queue of one chapter that is open in this window, as the GM changes it (design 17)."""
+
+from collections.abc import Awaitable, Callable
+
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import RequestId, SessionId
+from core.engine.commands import find_request
+from core.engine.queue import changes
+from core.engine.sync.notifications import Notification
+from core.engine.sync.session_writer import SessionWriter
+from core.queue_store import Word
+from core.snapshot import Changes, Snapshot
+
+
+class ChapterQueue:
+    """Changes the queue of an open chapter; raises IllegalCommandError for what is not possible."""
+
+    def __init__(
+        self,
+        writer: SessionWriter,
+        clock: Clock,
+        stop: Callable[[RequestId], Awaitable[None]],
+        retry: Callable[[RequestId], Awaitable[object]],
+        put_back: Callable[[RequestId], object],
+    ) -> None:
+        self._writer = writer
+        self._clock = clock
+        self._stop, self._retry, self._put_back = stop, retry, put_back
+
+    @property
+    def id(self) -> SessionId:
+        """The chapter."""
+        return self._writer.snapshot.session.id
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this window writes in the chapter."""
+        return self._writer.lease is not None
+
+    def has(self, request_id: RequestId) -> bool:
+        """Whether a request is open, failed or dead in this chapter."""
+        return any(one.id == request_id for one in self._writer.snapshot.requests)
+
+    def publish(self, notification: Notification) -> None:
+        """Tell the listeners of the chapter."""
+        self._writer.listeners.publish(notification)
+
+    async def do(self, word: Word, request_id: RequestId) -> None:
+        """Do what a message says with a request: stop it, drop it, retry it, move it up, or put it back."""
+        match word:
+            case Word.STOP:
+                if not find_request(self._writer.snapshot, request_id).is_processing:
+                    raise IllegalCommandError("No model works on that call; drop it instead.")
+                await self._stop(request_id)
+            case Word.RETRY:
+                await self._retry(request_id)
+            case Word.DROP:
+                await self.change(lambda snapshot: changes.drop(snapshot, request_id, self._clock()))
+            case Word.UP:
+                await self.change(lambda snapshot: changes.move_up(snapshot, request_id, self._clock()))
+            case Word.BACK:
+                self._put_back(request_id)
+            case _:
+                raise ValueError(f"{word} is not said of a request")
+
+    async def edit(self, request_id: RequestId, text: str) -> None:
+        """Replace the text of a prompt that waits."""
+        await self.change(lambda snapshot: changes.edit(snapshot, request_id, text, self._clock()))
+
+    async def recall(self) -> tuple[str, ...]:
+        """Take all waiting prompts back into their composers, and return their texts in order."""
+        taken: list[tuple[str, ...]] = []
+
+        def decide(snapshot: Snapshot) -> Changes:
+            made, texts = changes.recall(snapshot, self._clock())
+            taken.append(texts)
+            return made
+
+        await self.change(decide)
+        return taken[-1]
+
+    async def clear(self) -> int:
+        """Give up the work beside the play that waits, and return how much it was."""
+        if not changes.clear_background(self._writer.snapshot, self._clock()).requests:
+            return 0
+        made = await self._writer.apply(lambda snapshot: changes.clear_background(snapshot, self._clock()))
+        return len(made.requests)
+
+    async def change(self, decide: Callable[[Snapshot], Changes]) -> None:
+        """Store a change of the queue."""
+        await self._writer.apply(decide)

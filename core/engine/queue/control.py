@@ -1,0 +1,232 @@
+"""The queue of all chapters of one database, as the GM sees and changes it (design 17)."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final, Protocol
+
+from core.config.models import ModelAssignments
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
+from core.domain.ids import RequestId, SessionId
+from core.domain.requests.request import Request
+from core.engine.queue import changes
+from core.engine.queue.chapter import ChapterQueue
+from core.engine.queue.entries import QueueEntry, entries_of
+from core.engine.queue.pause import QueueSwitch
+from core.engine.sync.notifications import QueuePaused, QueueResumed
+from core.queue_store import News, QueuedRequest, QueueStore, Word, read_news
+from core.snapshot import Changes, Snapshot
+
+log = logging.getLogger(__name__)
+
+_CLOSED: Final[Mapping[Word, Callable[[Snapshot, RequestId, datetime], Changes]]] = {
+    Word.DROP: changes.drop,
+    Word.RETRY: changes.retry_closed,
+    Word.UP: changes.move_up,
+}
+"""What can be done with a request of a chapter that no window has open."""
+
+
+class ChangesClosed(Protocol):
+    """Stores a change of a chapter that is not open here; see `SessionCatalog.change`."""
+
+    def __call__(
+        self, session_id: SessionId, decide: Callable[[Snapshot], Changes], elsewhere: str
+    ) -> Awaitable[None]:
+        """Store the change; raise SessionLockedError when another window has the chapter open."""
+
+
+class QueueControl:
+    """Lists and changes the queue, in whatever window a chapter is open.
+
+    Methods raise IllegalCommandError for what is not possible, and StorageError.
+    """
+
+    def __init__(
+        self,
+        store: QueueStore,
+        switch: QueueSwitch,
+        choices: ModelAssignments,
+        clock: Clock,
+        change_closed: ChangesClosed,
+        wake: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._switch = switch
+        self._choices = choices
+        self._clock = clock
+        self._change_closed = change_closed
+        self._wake = wake
+        self._open: dict[SessionId, ChapterQueue] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        store.hear(self.hear)
+        switch.on_change(self._tell_chapters)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the queue is paused, as far as this window was told; `entries` asks the database."""
+        return self._switch.is_paused
+
+    def add(self, chapter: ChapterQueue) -> None:
+        """Count a chapter as open in this window; one that was open before is replaced."""
+        self._open[chapter.id] = chapter
+
+    async def entries(self) -> Sequence[QueueEntry]:
+        """Return every open, failed and dead request of all chapters, in the order of taking."""
+        self._switch.turn(is_paused=await self._store.is_paused())
+        queued = await self._store.requests()
+        return entries_of(queued, self._choices, self._clock(), is_paused=self.is_paused)
+
+    async def pause(self) -> None:
+        """Let nothing new begin in any window, also after a restart; what runs goes on."""
+        await self._set_paused(is_paused=True)
+
+    async def resume(self) -> None:
+        """Let requests begin again."""
+        await self._set_paused(is_paused=False)
+
+    async def stop(self, request_id: RequestId) -> None:
+        """Stop a call that runs: the request has failed then."""
+        await self._do(Word.STOP, request_id)
+
+    async def drop(self, request_id: RequestId) -> None:
+        """Give up a request that waits, has failed or is dead; the text of a prompt is in its composer."""
+        await self._do(Word.DROP, request_id)
+
+    async def retry(self, request_id: RequestId) -> None:
+        """Retry a request that has failed or is dead, or background work that waits for its next try."""
+        await self._do(Word.RETRY, request_id)
+
+    async def move_up(self, request_id: RequestId) -> None:
+        """Let a request go before the one that is before it in its chapter."""
+        await self._do(Word.UP, request_id)
+
+    async def edit(self, request_id: RequestId, text: str) -> None:
+        """Replace the text of a prompt that waits, in a chapter that this window has open."""
+        chapter = self._chapter_with(request_id)
+        if chapter is None:
+            found = await self._find(request_id)
+            if found.is_open:
+                raise SessionLockedError("Another window has that chapter open; edit the prompt there.")
+            raise IllegalCommandError(changes.OPEN_IT)
+        await chapter.edit(request_id, text)
+
+    async def clear_background(self) -> int:
+        """Give up all work beside the play that waits, and return how much it was."""
+        queued = [one for one in await self._store.requests() if _waits_beside(one.request)]
+        elsewhere = False
+        for session_id in {one.request.session_id for one in queued}:
+            chapter = self._writing(session_id)
+            if chapter is not None:
+                await chapter.clear()
+                continue
+            try:
+                await self._change_closed(
+                    session_id, lambda snapshot: changes.clear_background(snapshot, self._clock()), ""
+                )
+            except SessionLockedError:
+                elsewhere = True
+        if elsewhere:
+            await self._store.tell(News(Word.CLEAR))
+        return len(queued)
+
+    async def recall(self, session_id: SessionId) -> tuple[str, ...]:
+        """Take all waiting prompts of a chapter back into their composers; return their texts in order."""
+        chapter = self._writing(session_id)
+        if chapter is not None:
+            return await chapter.recall()
+        texts: list[tuple[str, ...]] = [()]
+
+        def decide(snapshot: Snapshot) -> Changes:
+            made, taken = changes.recall(snapshot, self._clock())
+            texts.append(taken)
+            return made
+
+        await self._change_closed(session_id, decide, "take its prompts back there")
+        return texts[-1]
+
+    def hear(self, payload: str) -> None:
+        """Do what a message of any window says; ignore what is not ours."""
+        news = read_news(payload)
+        match news:
+            case None:
+                return
+            case News(Word.PAUSED | Word.RESUMED):
+                self._switch.turn(is_paused=news.word is Word.PAUSED)
+            case News(Word.FREE):
+                self._wake(news.account)
+            case News(Word.CLEAR):
+                for chapter in self._open.values():
+                    if chapter.is_writing:
+                        self._in_task(chapter.clear())
+            case News(word, request_id=request_id):
+                chapter_with = self._chapter_with(request_id) if request_id else None
+                if chapter_with is not None and request_id is not None:
+                    self._in_task(chapter_with.do(word, request_id))
+
+    async def aclose(self) -> None:
+        """Wait until what other windows asked for is done."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _set_paused(self, *, is_paused: bool) -> None:
+        await self._store.set_paused(is_paused=is_paused)
+        self._switch.turn(is_paused=is_paused)
+
+    async def _do(self, word: Word, request_id: RequestId) -> None:
+        chapter = self._chapter_with(request_id)
+        if chapter is not None:
+            await chapter.do(word, request_id)
+            return
+        found = await self._find(request_id)
+        decide = _CLOSED.get(word)
+        if decide is not None and not found.is_open:
+            try:
+                await self._change_closed(
+                    found.request.session_id,
+                    lambda snapshot: decide(snapshot, request_id, self._clock()),
+                    "",
+                )
+            except SessionLockedError:
+                pass  # a window has opened it just now, and is told below
+            else:
+                return
+        elif not found.is_open:
+            raise IllegalCommandError("No window has that chapter open; nothing runs in it.")
+        await self._store.tell(News(word, request_id))
+
+    async def _find(self, request_id: RequestId) -> QueuedRequest:
+        for one in await self._store.requests():
+            if one.request.id == request_id:
+                return one
+        raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
+
+    def _chapter_with(self, request_id: RequestId) -> ChapterQueue | None:
+        return next((one for one in self._open.values() if one.is_writing and one.has(request_id)), None)
+
+    def _writing(self, session_id: SessionId) -> ChapterQueue | None:
+        chapter = self._open.get(session_id)
+        return chapter if chapter is not None and chapter.is_writing else None
+
+    def _tell_chapters(self) -> None:
+        for chapter in self._open.values():
+            chapter.publish(QueuePaused() if self.is_paused else QueueResumed())
+
+    def _in_task(self, work: Awaitable[object]) -> None:
+        task = asyncio.ensure_future(_logged(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _logged(work: Awaitable[object]) -> None:
+    try:
+        await work
+    except StoryEngineError as error:
+        # The window that asked for it cannot be told; its list shows that nothing changed.
+        log.info("what another window asked of the queue was refused: %s", error)
+
+
+def _waits_beside(request: Request) -> bool:
+    return request.spec.is_background and not request.is_processing

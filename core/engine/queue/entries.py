@@ -1,0 +1,120 @@
+"""The queue as a list: in which order requests are taken, and for what each waits (design 17)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from core.config.models import AgentRole, ModelAssignments
+from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, RequestState
+from core.domain.session.session import SessionState
+from core.queue_store import QueuedRequest
+
+_ROLES: Final = {0: AgentRole.WORLD_LOCK, 8: AgentRole.CONTEXT_SUMMARY, 9: AgentRole.NARRATIVE}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEntry:
+    """One request of the queue."""
+
+    request: Request
+    session_title: str
+    position: int
+    """Its place in the order of taking, from 1."""
+    lane: str
+    """The account and the model that are asked."""
+    waits_for: str
+    """What it waits for, in plain words; empty while a model works on it, or when nothing is before it."""
+
+
+def entries_of(
+    queued: Sequence[QueuedRequest], choices: ModelAssignments, now: datetime, *, is_paused: bool
+) -> list[QueueEntry]:
+    """Return the requests in the order of taking, with what each of them waits for."""
+    ordered = sorted(queued, key=lambda one: (_rank(one.request, now), one.request.order))
+    held_up = {
+        one.request.session_id
+        for one in queued
+        if isinstance(one.request, ReplyRequest) and one.request.has_failed
+    }
+    entries: list[QueueEntry] = []
+    for one in ordered:
+        lane = lane_of(one.request, choices)
+        waits_for = _waits_for(one, now, is_paused=is_paused, is_held_up=one.request.session_id in held_up)
+        if not waits_for and one.request.state is RequestState.PENDING:
+            waits_for = _calls_before(one.request, lane, entries)
+        entry = QueueEntry(
+            request=one.request,
+            session_title=one.session_title,
+            position=len(entries) + 1,
+            lane=lane,
+            waits_for=waits_for,
+        )
+        entries.append(entry)
+    return entries
+
+
+def lane_of(request: Request, choices: ModelAssignments) -> str:
+    """Return the account and the model that a request asks, as the settings name them."""
+    model = getattr(request, "model", "")
+    if model:
+        return str(model)
+    slot = request.slot if isinstance(request, ReplyRequest | BackgroundRequest) else None
+    if slot is not None:
+        return choices.of(AgentRole.CHARACTER, slot).label
+    role = _ROLES.get(request.spec.agent_id or 0, AgentRole.NARRATIVE)
+    if request.spec.agent_id is None:
+        role = AgentRole.NARRATIVE
+    return choices.of(role, request.spec.agent_id or 0).label
+
+
+def _rank(request: Request, now: datetime) -> int:
+    match request.state:
+        case RequestState.PROCESSING:
+            return 0
+        case RequestState.PENDING:
+            return 2 if _is_waiting(request, now) else 1
+        case _:
+            return 3
+
+
+def _is_waiting(request: Request, now: datetime) -> bool:
+    return request.retry_after is not None and request.updated_at <= now < request.retry_after
+
+
+def _waits_for(one: QueuedRequest, now: datetime, *, is_paused: bool, is_held_up: bool) -> str:
+    request = one.request
+    if request.is_processing:
+        return ""
+    if request.retry_after is not None and _is_waiting(request, now):
+        return f"until {request.retry_after.astimezone():%H:%M}"
+    if request.has_failed:
+        return "your retry"
+    if is_paused:
+        return "paused"
+    if not one.is_open:
+        return "its chapter to be opened"
+    if isinstance(request, ReplyRequest):
+        if one.session_state is SessionState.SUMMARIZING:
+            return "its summary"
+        if is_held_up:
+            return "the prompt before it, which failed"
+    return ""
+
+
+def _calls_before(request: Request, lane: str, entries: Sequence[QueueEntry]) -> str:
+    """Return how many calls go before one: those of its model, and those of its chapter that it follows."""
+    before = sum(
+        entry.request.state.is_open
+        and (
+            entry.lane == lane
+            or (
+                entry.request.session_id == request.session_id
+                and entry.request.spec.is_background == request.spec.is_background
+            )
+        )
+        for entry in entries
+    )
+    if not before:
+        return ""
+    return "1 call before it" if before == 1 else f"{before:,} calls before it"

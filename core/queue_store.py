@@ -1,0 +1,111 @@
+"""What the windows of one database share of the queue, as a Protocol that `db` implements (design 17)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+from uuid import UUID
+
+from core.domain.ids import RequestId
+from core.domain.requests.request import Request
+from core.domain.session.session_state import SessionState
+
+LONGEST_NEWS: Final = 100
+"""Characters of a message between windows; anything longer is not ours."""
+
+
+class Word(StrEnum):
+    """What a message between windows says."""
+
+    PAUSED = "paused"
+    RESUMED = "resumed"
+    CHANGED = "changed"
+    """Something in the queue of a chapter changed that no follower of the chapter was told."""
+    FREE = "free"
+    """A place of an account is free."""
+    BACK = "back"
+    """A call beside the play is to make room."""
+    STOP = "stop"
+    DROP = "drop"
+    RETRY = "retry"
+    UP = "up"
+    CLEAR = "clear"
+    """All work beside the play that waits is to be given up."""
+
+
+_OF_REQUESTS: Final = frozenset({Word.BACK, Word.STOP, Word.DROP, Word.RETRY, Word.UP})
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A message between windows: what, and of which request or account."""
+
+    word: Word
+    request_id: RequestId | None = None
+    account: str = ""
+
+    @property
+    def payload(self) -> str:
+        """The message as it is sent."""
+        about = self.account or (str(self.request_id) if self.request_id else "")
+        return f"{self.word}:{about}" if about else str(self.word)
+
+
+def read_news(payload: str) -> News | None:
+    """Return the message of a payload, which any program can send; None for one that is not ours."""
+    if len(payload) > LONGEST_NEWS:
+        return None
+    name, _, about = payload.partition(":")
+    if name not in list(Word):
+        return None
+    word = Word(name)
+    if word in _OF_REQUESTS:
+        try:
+            return News(word, request_id=RequestId(UUID(about)))
+        except ValueError:
+            return None
+    return News(word, account=about) if word is Word.FREE else News(word)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedRequest:
+    """A request that is open, failed or dead, and what is known of its chapter."""
+
+    request: Request
+    session_title: str
+    session_state: SessionState
+    is_open: bool
+    """Whether a window has the chapter open for writing."""
+
+
+class SharedPlaces(Protocol):
+    """The places of accounts that take only so many calls at a time, over all windows."""
+
+    async def take_place(self, account: str, most: int, request: Request) -> bool:
+        """Take a place for the call of a request, and return whether it has one.
+
+        One that has none waits from its first try on: nothing of lower priority, or that waits since later,
+        goes before it.
+        """
+
+    async def leave_place(self, account: str, request: Request) -> None:
+        """Leave the place, or stop waiting; other windows are told."""
+
+
+class QueueStore(SharedPlaces, Protocol):
+    """The queue of one database. Every method raises `StorageError` when it cannot be reached."""
+
+    def hear(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with each message between windows, while a chapter is open for writing here."""
+
+    async def is_paused(self) -> bool:
+        """Whether the queue is paused."""
+
+    async def set_paused(self, *, is_paused: bool) -> None:
+        """Pause or resume the queue, and tell all windows."""
+
+    async def requests(self) -> Sequence[QueuedRequest]:
+        """Return every request that is open, failed or dead, of the chapters that are not archived."""
+
+    async def tell(self, news: News) -> None:
+        """Send a message to all windows."""

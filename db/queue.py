@@ -1,0 +1,168 @@
+"""The queue of one database: what is in it, whether it is paused, and the places of accounts (design 17)."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from sqlalchemy import BigInteger, Boolean, Integer, Select, Text, Uuid, cast, delete, func, literal, select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from core.domain.ids import SessionId
+from core.domain.requests.request import Request
+from core.domain.requests.request_kinds import Level
+from core.domain.session.session import SessionState, title_from
+from core.queue_store import News, QueuedRequest, Word
+from db import mapping
+from db.queries import KEPT_STATES, beginning
+from db.tables import LANE_CALL, LLM_REQUEST, QUEUE_STATE, SESSION, TAB1_INPUT
+from db.writer_lock import CHANNEL, held_locks, lock_key
+
+T = TypeVar("T")
+Work = Callable[[AsyncConnection], Awaitable[T]]
+
+log = logging.getLogger(__name__)
+
+_UNSIGNED: Final = 0xFFFF_FFFF_FFFF_FFFF
+_MOST_LISTED: Final = 20_000
+"""Requests in one list."""
+
+
+class Reads(Protocol):
+    """Runs queries on one consistent snapshot of the database."""
+
+    async def __call__(self, work: Work[T]) -> T:
+        """Return what `work` returns."""
+
+
+class PostgresQueue:
+    """`core.queue_store.QueueStore` on PostgreSQL; `epochs` are those of the locks that are held here."""
+
+    def __init__(
+        self,
+        read: Reads,
+        change: Callable[[Work[object]], Awaitable[None]],
+        epochs: Callable[[], Mapping[SessionId, int]],
+    ) -> None:
+        self._read = read
+        self._change = change
+        self._epochs = epochs
+        self._listener: Callable[[str], None] = _ignore
+
+    def hear(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with each message between windows."""
+        self._listener = listener
+
+    def told(self, payload: str) -> None:
+        """Pass on a message that the connection of a lock received."""
+        self._listener(payload)
+
+    def learn(self, *, is_paused: bool) -> None:
+        """Pass on what the database said when a lock was acquired."""
+        self._listener(News(Word.PAUSED if is_paused else Word.RESUMED).payload)
+
+    async def is_paused(self) -> bool:
+        """Whether the queue is paused."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            return bool((await connection.execute(select(QUEUE_STATE.c.is_paused))).scalar_one_or_none())
+
+        return await self._read(work)
+
+    async def set_paused(self, *, is_paused: bool) -> None:
+        """Pause or resume the queue, and tell all windows."""
+        statement = insert(QUEUE_STATE).values(id=1, is_paused=is_paused)
+        replaced = {"is_paused": statement.excluded.is_paused}
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=replaced))
+            await connection.execute(_told(News(Word.PAUSED if is_paused else Word.RESUMED)))
+
+        await self._change(work)
+
+    async def requests(self) -> Sequence[QueuedRequest]:
+        """Return every request that is open, failed or dead; see `core.queue_store.QueueStore.requests`."""
+
+        async def work(connection: AsyncConnection) -> list[QueuedRequest]:
+            held = await held_locks(connection)
+            found = (_queued(row, held) for row in await connection.execute(_listed()))
+            return [one for one in found if one is not None]
+
+        return await self._read(work)
+
+    async def tell(self, news: News) -> None:
+        """Send a message to all windows."""
+        await self._change(lambda connection: connection.execute(_told(news)))
+
+    async def take_place(self, account: str, most: int, request: Request) -> bool:
+        """Take a place of an account; see `core.queue_store.SharedPlaces.take_place`."""
+        epoch = self._epochs().get(request.session_id)
+        if epoch is None:  # a test call, or a lock that is lost: it counts in this window alone
+            return True
+        taken = func.storyengine_take_place(
+            cast(literal(request.session_id, Uuid), Uuid),
+            cast(literal(request.id, Uuid), Uuid),
+            cast(literal(epoch), Integer),
+            cast(literal(lock_key(request.session_id), BigInteger), BigInteger),
+            cast(literal(account), Text),
+            cast(literal(tuple(Level).index(request.level)), Integer),
+            cast(literal(not request.spec.is_background), Boolean),
+            cast(literal(most), Integer),
+        )
+        answers: list[bool] = []
+
+        async def work(connection: AsyncConnection) -> None:
+            answers.append(bool((await connection.execute(select(taken))).scalar_one()))
+
+        await self._change(work)
+        return answers[-1]
+
+    async def leave_place(self, account: str, request: Request) -> None:
+        """Leave the place, or stop waiting; other windows are told."""
+        its = (LANE_CALL.c.session_id == request.session_id) & (LANE_CALL.c.request_id == request.id)
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(delete(LANE_CALL).where(its))
+            await connection.execute(_told(News(Word.FREE, account=account)))
+
+        await self._change(work)
+
+
+def _ignore(_: str) -> None:
+    """Hear nothing: no engine listens."""
+
+
+def _told(news: News) -> Select[Any]:
+    return select(func.pg_notify(CHANNEL, news.payload))
+
+
+def _listed() -> Select[Any]:
+    """Return the query for the requests in the queue, with what their chapters are called."""
+    return (
+        select(
+            LLM_REQUEST,
+            SESSION.c.title.label("session_title"),
+            SESSION.c.state.label("session_state"),
+            beginning(TAB1_INPUT.c.chapter),
+            beginning(TAB1_INPUT.c.world),
+        )
+        .join(SESSION, SESSION.c.id == LLM_REQUEST.c.session_id)
+        .outerjoin(TAB1_INPUT, TAB1_INPUT.c.session_id == SESSION.c.id)
+        .where(LLM_REQUEST.c.state.in_(KEPT_STATES), SESSION.c.archived_at.is_(None))
+        .order_by(LLM_REQUEST.c.priority, LLM_REQUEST.c.request_id)
+        .limit(_MOST_LISTED)
+    )
+
+
+def _queued(row: Any, held: set[int]) -> QueuedRequest | None:
+    """Return the request of a row; None for one that this program cannot read."""
+    try:
+        return QueuedRequest(
+            request=mapping.to_request(row),
+            session_title=title_from(row.session_title, row.chapter or "", row.world or ""),
+            session_state=SessionState(row.session_state),
+            is_open=lock_key(SessionId(row.session_id)) & _UNSIGNED in held,
+        )
+    except ValueError:
+        log.warning("request %s cannot be read; it is left out of the list", row.request_id)
+        return None
