@@ -251,12 +251,13 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
             self.do(self.workspace.archive(self.session.id))
 
     def action_provenance(self) -> None:
-        """Show every call of the session."""
-        from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+        """Show what waits, every call of the session, and what the calls cost."""
+        from storyengine_tui.screens.calls.calls_screen import CallsScreen
 
-        session = self.workspace.session
-        if session is not None:
-            self.push_screen(ProvenanceScreen(session))
+        engine, session = self.engine, self.session
+        if engine is not None and session is not None:
+            recall = partial(self.chapter.do_there, "play", "take_back_all")
+            self.push_screen(CallsScreen(engine, session, getattr(engine, "queue", None), recall))
 
     def action_prompt_blocks(self) -> None:
         """Edit the prompt blocks of the chapter and its variants."""
