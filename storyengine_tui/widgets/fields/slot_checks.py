@@ -56,7 +56,7 @@ class SlotChecks(GuardedOptionList):
 
     @property
     def audience(self) -> Audience:
-        """Who is ticked: everyone, if the whole list is. Slots without a line keep their place in it."""
+        """Those who are ticked: everyone, if all in the list are. Slots without a line keep their place."""
         return audience_of(self._ticked, self._cast)
 
     def tick_only(self, slots: Iterable[Slot]) -> None:
