@@ -9,6 +9,7 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.slot import Slot
 from core.engine import commands
 from core.engine.catalog import SessionCatalog
+from core.engine.kinds.assist import Assist
 from core.engine.money import Money
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.executor import Executor
@@ -96,6 +97,7 @@ class Engine(SessionCatalog):
             self.store, writer, builder, worker, background, auto_saver, self._clock, self._backoffs
         )
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
+        opened.assist = Assist(writer, builder, self._gateway, self._clock)
         return opened
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:

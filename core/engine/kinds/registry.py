@@ -20,7 +20,7 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
 
 
 def handler_of(request: Request) -> KindHandler[Any, Any]:
-    """Return the handler of a request; raise ValueError for a test call, which is never queued."""
+    """Return the handler of a request; raise ValueError for one outside the story, which is never queued."""
     if request.kind not in _HANDLERS:
         raise ValueError(f"a {request.kind} request is never queued")
     return _HANDLERS[request.kind]
