@@ -81,7 +81,7 @@ class Asked:
         return self.limit
 
     def separator(self, proposal: str) -> str:
-        """Return what stands between the text and a proposal behind it."""
+        """Return what goes between the text and a proposal behind it."""
         if is_blank(self.text):
             return ""
         if self.task is Task.SUGGEST:

@@ -8,8 +8,8 @@ from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.slot import Slot
 from core.engine import commands
+from core.engine.assist import Assist
 from core.engine.catalog import SessionCatalog
-from core.engine.kinds.assist import Assist
 from core.engine.money import Money
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.executor import Executor

@@ -31,8 +31,8 @@ from core.domain.session.state_machine import Command, facts_of, refusal
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands
+from core.engine.assist import Assist
 from core.engine.commands import Tab1Edit
-from core.engine.kinds.assist import Assist
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
 from core.engine.queue.background import BackgroundWorker

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.play.takes_tab import TakesTab
     from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
+    from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
 BURST = 0.5
@@ -258,6 +259,24 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
         if engine is not None and session is not None:
             recall = partial(self.chapter.do_there, "play", "take_back_all")
             self.push_screen(CallsScreen(engine, session, getattr(engine, "queue", None), recall))
+
+    @property
+    def helped_area(self) -> "CappedTextArea | None":
+        """The text in focus on the page, if a model can help with it."""
+        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+
+        focused = self.chapter.focused if self.session is not None else None
+        is_helped = isinstance(focused, CappedTextArea) and focused.helped and not focused.read_only
+        return focused if is_helped and isinstance(focused, CappedTextArea) else None
+
+    def action_assist(self) -> None:
+        """Let a model propose how the text in focus goes on, or how it could be better."""
+        from storyengine_tui.screens.assist.assist_screen import AssistScreen
+
+        area, session = self.helped_area, self.session
+        if area is not None and session is not None and self._is_on_chapter:
+            screen = AssistScreen(self.configuration, session, area)
+            self.push_screen(screen, screen.put_into)
 
     def action_prompt_blocks(self) -> None:
         """Edit the prompt blocks of the chapter and its variants."""

@@ -95,6 +95,12 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         for tab, action, name, text in TAB_ACTIONS:
             if app.chapter.may_do(tab, action):
                 yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+        if app.helped_area is not None:
+            yield SystemCommand(
+                "Help with this text",
+                "Continue, tighten or rewrite it, or have one suggested",
+                app.action_assist,
+            )
         for page in app.chapter.query(SessionTab):
             for action, name in page.draft_targets():
                 text = "The draft goes to that panel, in front of what is there"

@@ -11,8 +11,8 @@ from core.config.models import defaults_for
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import RequestState
 from core.domain.requests.request_kinds import RequestKind
+from core.engine.assist import Assist
 from core.engine.engine import Engine
-from core.engine.kinds.assist import Assist
 from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
 from core.gateway.model_gateway import Cancellation

@@ -82,7 +82,7 @@ class Assist:
     def _forget(self, task: asyncio.Task[Proposal]) -> None:
         self._running.pop(task, None)
         if not task.cancelled():
-            task.exception()  # Nobody may wait for it any more.
+            task.exception()  # Read, or asyncio warns where its caller is gone.
 
     async def _propose(
         self, request: AssistRequest, asked: Asked, cancellation: Cancellation, on_text: Callable[[str], None]
