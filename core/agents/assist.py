@@ -4,8 +4,9 @@ The narrative agent's model answers, with a prompt of its own. What comes back i
 GM's is changed by it.
 """
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +17,7 @@ from core.context.segments import Context, Segment
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
+from core.text.canonical_json import canonical
 from core.text.cleaning import clean, clean_line, cut_in_words, is_blank, to_last_sentence
 from core.text.delimiters import SegmentName
 from core.text.graphemes import head
@@ -28,6 +30,9 @@ LEAST_ROOM: Final = 40
 """Characters that a proposal has at least; a fuller field is to be tightened first."""
 MOST_OUTPUT: Final = 8_000
 """Tokens of output, reasoning included: enough for the longest field."""
+LONGEST_FIELD: Final = 1_000_000
+"""Characters that no field exceeds."""
+_UNREADABLE: Final = "What was asked of the model cannot be read; ask for it again."
 _TIGHTER: Final = (2, 3)
 """To which part of its length a text is tightened that is not over its limit."""
 _MARK: Final = re.compile(rf"^[ \t]*=== (?:END )?(?:{'|'.join(SegmentName)})(?: |$)", re.MULTILINE)
@@ -69,6 +74,30 @@ class Asked:
     """Characters that the field holds."""
     note: str = ""
     slot: Slot | None = None
+
+    def to_text(self) -> str:
+        """Return it as the text of a request."""
+        return canonical({**asdict(self), "slot": None if self.slot is None else self.slot.value}).decode()
+
+    @classmethod
+    def from_text(cls, text: str) -> "Asked":
+        """Return what `to_text` wrote; raises StoryEngineError for anything else, as from a file."""
+        try:
+            read = json.loads(text)
+            slot = read["slot"]
+            limit = read["limit"]
+            if type(limit) is not int or not 0 < limit <= LONGEST_FIELD:
+                raise ValueError("a limit that no field has")
+            return cls(
+                task=Task(read["task"]),
+                field=Field(read["field"]),
+                text=clean(str(read["text"])),
+                limit=limit,
+                note=clean(str(read["note"])),
+                slot=None if slot is None else Slot(slot),
+            )
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise StoryEngineError(ErrorCode.ILLEGAL_COMMAND, _UNREADABLE) from error
 
     @property
     def room(self) -> int:

@@ -97,7 +97,7 @@ class Engine(SessionCatalog):
             self.store, writer, builder, worker, background, auto_saver, self._clock, self._backoffs
         )
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
-        opened.assist = Assist(writer, builder, self._gateway, self._clock)
+        opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
         return opened
 
     async def correct_canon(self, session_id: SessionId, text: str) -> None:

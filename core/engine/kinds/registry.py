@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
+from core.engine.kinds.assist import AssistHandler
 from core.engine.kinds.base import KindHandler
 from core.engine.kinds.lock import LockHandler
 from core.engine.kinds.narrative import NarrativeHandler
@@ -16,11 +17,12 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
     RequestKind.REPLY: ReplyHandler(),
     RequestKind.SUMMARY: SummaryHandler(),
     RequestKind.NARRATIVE: NarrativeHandler(),
+    RequestKind.ASSIST: AssistHandler(),
 }
 
 
 def handler_of(request: Request) -> KindHandler[Any, Any]:
-    """Return the handler of a request; raise ValueError for one outside the story, which is never queued."""
+    """Return the handler of a request; raise ValueError for a test call, which is never queued."""
     if request.kind not in _HANDLERS:
         raise ValueError(f"a {request.kind} request is never queued")
     return _HANDLERS[request.kind]

@@ -12,9 +12,8 @@ from textual.widgets import Button, Static
 
 from core.agents.assist import LONGEST_NOTE, Asked, Field, Proposal, Task
 from core.domain.errors import ErrorCode, StoryEngineError
-from core.domain.requests.request import AssistRequest
+from core.domain.requests.request import BackgroundRequest, Request
 from core.engine.session_handle import SessionHandle
-from core.gateway.model_gateway import Cancellation
 from core.text.cleaning import clean_line, is_blank
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.call_permission import repair_after_failure
@@ -74,8 +73,11 @@ class AssistScreen(OverlayScreen[Taken]):
         self._limit: int = getattr(session.snapshot.session.limits, self._helped.field)
         self._asked: Asked | None = None
         self._proposal: Proposal | None = None
-        self._failed: AssistRequest | None = None
-        self._call: Cancellation | None = None
+        self._request: BackgroundRequest | None = None
+        """The request that is in the queue, or has failed."""
+        self._failed: BackgroundRequest | None = None
+        """The request that Ctrl+R takes up again."""
+        self._is_asking = False
 
     def compose(self) -> ComposeResult:
         """Compose the text and the proposal beside each other, and below them what can be asked."""
@@ -109,12 +111,16 @@ class AssistScreen(OverlayScreen[Taken]):
         self.set_focus(self.query_one("#suggest" if is_blank(self._text) else "#continue"))
 
     def on_unmount(self) -> None:
-        """Stop what runs: its answer could not be shown."""
-        if self._call is not None:
-            self._call.request()
+        """Leave what is in the queue: its proposal could not be shown."""
+        self._leave_request()
+
+    def _leave_request(self) -> None:
+        if self._request is not None and self._session.assist is not None:
+            self._session.assist.leave(self._request.id)
+        self._request = self._failed = None
 
     def _show_state(self, said: str = "") -> None:
-        is_running = self._call is not None
+        is_running = self._is_asking
         self._said.update(Content(said))
         self._said.display = bool(said) and not is_running
         self._busy.display = is_running
@@ -131,8 +137,8 @@ class AssistScreen(OverlayScreen[Taken]):
 
     def action_ask(self, name: str) -> None:
         """Ask for a proposal; the one before is gone then."""
-        if self._call is None:
-            self._failed = None
+        if not self._is_asking:
+            self._leave_request()
             self._begin(
                 Asked(
                     task=Task(name),
@@ -146,7 +152,7 @@ class AssistScreen(OverlayScreen[Taken]):
 
     def action_ask_again(self) -> None:
         """Ask for the same again: after a failure as another attempt of it."""
-        if self._call is None and self._asked is not None:
+        if not self._is_asking and self._asked is not None:
             self._begin(self._asked)
 
     def _begin(self, asked: Asked) -> None:
@@ -157,25 +163,45 @@ class AssistScreen(OverlayScreen[Taken]):
         work = self._session.assist
         if work is None:
             return
-        request, self._call = work.new(self._failed), Cancellation()
-        self._proposed.load_text("")
-        self._busy.begin(f"{work.model} writes a proposal", cancel="Esc stops it")
+        try:
+            request = self._failed or work.new(asked)
+        except StoryEngineError as error:
+            self._show_state(str(error))
+            return
+        self._request, self._failed, self._is_asking = request, None, True
+        self.begin(work.model)
         self._show_state()
         try:
-            proposal = await work.propose(request, asked, self._call, self._stream)
+            proposal = await work.propose(request, self)
         except StoryEngineError as error:
-            self._call = None
             await self._show_failure(request, error)
         else:
-            self._call = self._failed = None
+            self._is_asking, self._request = False, None
             self._show_proposal(asked, proposal)
         finally:
             self._busy.end()
 
-    def _stream(self, text: str) -> None:
+    # What the engine tells of the request
+
+    def begin(self, model: str) -> None:
+        """A call begins."""
         if self.is_attached:
-            area = self._proposed
-            area.load_text(area.text + text)
+            self._proposed.load_text("")
+            self._busy.begin(f"{model} writes a proposal", cancel="Esc stops it")
+
+    def add(self, text: str) -> None:
+        """The next piece of the answer."""
+        if self.is_attached:
+            self._proposed.load_text(self._proposed.text + text)
+
+    def wait(self, request: Request) -> None:
+        """It waits for its turn, or after a failure until it is tried again."""
+        if self.is_attached:
+            due = request.retry_after
+            why = (
+                f"{request.error_message} Tried again by itself." if due is not None else "Waits for its turn"
+            )
+            self._busy.say(why)
 
     def _show_proposal(self, asked: Asked, proposal: Proposal) -> None:
         self._proposal = proposal
@@ -191,12 +217,10 @@ class AssistScreen(OverlayScreen[Taken]):
         if self.focused is not self._note:
             self.set_focus(self.query_one(button))
 
-    async def _show_failure(self, request: AssistRequest, error: StoryEngineError) -> None:
+    async def _show_failure(self, request: BackgroundRequest, error: StoryEngineError) -> None:
         """Say why there is no proposal; one that lacked consent, money or weights is asked for them."""
-        # What was refused before a call is not on record, and is no attempt.
-        is_refused = error.code is ErrorCode.ILLEGAL_COMMAND
-        self._failed = None if is_refused else request
-        self._show_state(str(error) if is_refused else f"{error} Ctrl+R tries again.")
+        self._is_asking, self._failed = False, request
+        self._show_state(f"{error} Ctrl+R tries again.")
         if self._asked is not None:
             self._focus_unless_noting(f"#{self._asked.task}")
         if error.code in LACKING and await repair_after_failure(self.app, self._configuration, self._session):
@@ -206,7 +230,7 @@ class AssistScreen(OverlayScreen[Taken]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Tell the footer what is possible."""
-        is_running = self._call is not None
+        is_running = self._is_asking
         if action == "ask":
             return not is_running
         if action == "ask_again":
@@ -218,8 +242,9 @@ class AssistScreen(OverlayScreen[Taken]):
     @on(BusyLine.CancelRequested)
     def action_stop(self) -> None:
         """Stop the call; what it has cost is on record."""
-        if self._call is not None:
-            self._call.request()
+        if self._is_asking and self._request is not None and self._session.assist is not None:
+            stop = self._session.assist.stop(self._request.id)
+            self.run_worker(stop, group="stop", exit_on_error=False)
 
     @on(Button.Pressed, "#take")
     def _take(self) -> None:

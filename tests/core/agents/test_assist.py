@@ -21,6 +21,7 @@ from tests.core.samples import session
 TAB1 = Tab1Inputs(
     world="A lighthouse.", chapter="The boat is late.", identities={Slot.RED: "Keeps the light."}
 )
+UNCLEAN = ("Cc", "Cf", "Zl", "Zp", "Cn")
 TEXT = "The lamp went out on Monday. Nobody lit it again, and the keeper is gone."
 
 
@@ -184,3 +185,31 @@ def test_whatever_a_model_answers_what_is_taken_fits_its_field(
     taken = what.with_proposal(made)
     assert len(taken) <= limit
     assert not task.adds or taken.startswith(text if text.strip() else "")
+
+
+@given(
+    task=st.sampled_from(Task),
+    field=st.sampled_from(Field),
+    text=st.text(
+        st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Zl", "Zp", "Cn")), max_size=80
+    ),
+    slot=st.none() | st.sampled_from(Slot),
+)
+def test_what_is_asked_is_read_as_it_was_stored(
+    task: Task, field: Field, text: str, slot: Slot | None
+) -> None:
+    what = Asked(task=task, field=field, text=text, limit=5_000, note=text, slot=slot)
+    assert Asked.from_text(what.to_text()) == what
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{", '{"task":"continue"}',
+     '{"task":"x","field":"world","text":"","limit":1,"note":"","slot":null}',
+     '{"task":"suggest","field":"world","text":"","limit":true,"note":"","slot":null}',
+     '{"task":"suggest","field":"world","text":"","limit":1e9,"note":"","slot":null}',
+     '{"task":"suggest","field":"world","text":"","limit":10,"note":"","slot":9}', "[" * 5_000],
+)  # fmt: skip
+def test_anything_else_is_refused_with_a_sentence(text: str) -> None:
+    with pytest.raises(StoryEngineError, match="cannot be read"):
+        Asked.from_text(text)

@@ -3,21 +3,22 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from core.agents.assist import Asked, Field, Task
 from core.config.models import defaults_for
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
-from core.domain.requests.request import RequestState
+from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
 from core.engine.assist import Assist
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.exchange.session_export import from_json, read_body, to_json
-from core.gateway.model_gateway import Cancellation
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from tests.core.samples import waiting as waits
 from tests.store.memory_store import MemoryDatabase, MemoryStore
 
 pytestmark = pytest.mark.anyio
@@ -26,13 +27,14 @@ ANSWER = "It burns \x1b[31mred[/x]."
 
 
 @asynccontextmanager
-async def chapter(*entries: Entry) -> AsyncIterator[SessionHandle]:
+async def chapter(*entries: Entry, wait: float = 3_600.0) -> AsyncIterator[SessionHandle]:
     """An empty chapter, on a store in memory."""
     engine = Engine(
         MemoryStore(MemoryDatabase()),
         ScriptedProvider(Script(reply=entries)),
         defaults_for("scripted"),
         label="here",
+        backoffs=waits(5.0, background=wait),
     )
     opened = await engine.open(await engine.create())
     try:
@@ -47,6 +49,25 @@ def entry(text: str | None = ANSWER, fault: Fault | None = None, times: int | No
     return Entry(match=ScriptMatch(last="GM_TEXT"), text=text, fault=fault, times=times)
 
 
+@dataclass
+class Watch:
+    """Follows a request as the screen does."""
+
+    text: str = ""
+    waited: list[Request] = field(default_factory=list)
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def begin(self, model: str) -> None:
+        self.text = ""
+        self.begun.set()
+
+    def add(self, text: str) -> None:
+        self.text += text
+
+    def wait(self, request: Request) -> None:
+        self.waited.append(request)
+
+
 def help_of(opened: SessionHandle) -> Assist:
     assert opened.assist is not None
     return opened.assist
@@ -54,10 +75,10 @@ def help_of(opened: SessionHandle) -> Assist:
 
 async def test_a_proposal_is_streamed_and_on_record_and_the_chapter_is_as_it_was() -> None:
     async with chapter(entry()) as opened:
-        before, streamed = opened.snapshot, list[str]()
-        made = await help_of(opened).propose(help_of(opened).new(), ASKED, Cancellation(), streamed.append)
-        assert made.text == "".join(streamed) == "It burns red[/x]."
-        assert opened.snapshot == before
+        before, watch, work = opened.snapshot, Watch(), help_of(opened)
+        made = await work.propose(work.new(ASKED), watch)
+        assert made.text == watch.text == "It burns red[/x]."
+        assert (opened.snapshot.session, opened.snapshot.requests) == (before.session, ())
         [request] = await opened.requests()
         assert (request.kind, request.state, request.attempts) == (RequestKind.ASSIST, RequestState.DONE, 1)
         [call] = await opened.artifacts()
@@ -67,54 +88,87 @@ async def test_a_proposal_is_streamed_and_on_record_and_the_chapter_is_as_it_was
 
 
 async def test_one_that_failed_is_on_record_and_can_be_tried_again() -> None:
-    async with chapter(entry(fault=Fault.SERVER_ERROR, times=1), entry()) as opened:
+    async with chapter(entry(fault=Fault.REQUEST_ERROR, times=1), entry()) as opened:
         work = help_of(opened)
-        first = work.new()
+        request = work.new(ASKED)
         with pytest.raises(StoryEngineError) as failed:
-            await work.propose(first, ASKED, Cancellation(), lambda _: None)
-        assert failed.value.code is ErrorCode.LLM_SERVER_ERROR
-        [request] = await opened.requests()
-        assert (request.state, request.error_code) == (RequestState.CANCELLED, ErrorCode.LLM_SERVER_ERROR)
-        await work.propose(work.new(first), ASKED, Cancellation(), lambda _: None)
-        [request] = await opened.requests()
-        assert (request.state, request.error_code, request.attempts) == (RequestState.DONE, None, 2)
+            await work.propose(request, Watch())
+        assert failed.value.code is ErrorCode.LLM_REQUEST_ERROR
+        [stored] = await opened.requests()
+        assert (stored.state, stored.error_code) == (RequestState.FAILED, ErrorCode.LLM_REQUEST_ERROR)
+        await work.propose(request, Watch())
+        [stored] = await opened.requests()
+        assert (stored.state, stored.error_code, stored.attempts) == (RequestState.DONE, None, 2)
         assert [call.attempt for call in await opened.artifacts()] == [1, 2]
 
 
-async def test_an_answer_of_no_use_is_a_failed_call() -> None:
+async def test_a_service_that_is_down_is_asked_again_and_the_gm_is_told() -> None:
+    async with chapter(entry(fault=Fault.SERVER_ERROR, times=1), entry(), wait=0.001) as opened:
+        work, watch = help_of(opened), Watch()
+        assert (await work.propose(work.new(ASKED), watch)).text == "It burns red[/x]."
+        queued, again = watch.waited
+        assert (queued.error_code, again.error_code) == (None, ErrorCode.LLM_SERVER_ERROR)
+
+
+async def test_an_answer_of_no_use_is_a_failed_call_that_is_not_paid_for_again_unasked() -> None:
     async with chapter(entry(text=ASKED.text)) as opened:
+        work = help_of(opened)
         with pytest.raises(StoryEngineError, match="is empty"):
-            await help_of(opened).propose(help_of(opened).new(), ASKED, Cancellation(), lambda _: None)
+            await work.propose(work.new(ASKED), Watch())
         [call] = await opened.artifacts()
         assert call.error_code is ErrorCode.LLM_ERROR
         assert call.output_ref is not None
 
 
-async def test_one_that_is_stopped_is_on_record_even_when_nobody_waits_for_it() -> None:
+async def test_one_that_is_left_is_stopped_and_on_record() -> None:
     async with chapter(entry(fault=Fault.HANG)) as opened:
-        begun, stop = asyncio.Event(), Cancellation()
-        attach = stop.attach
-
-        def attached(task: asyncio.Task[None] | None) -> None:
-            attach(task)
-            begun.set()
-
-        stop.attach = attached  # type: ignore[method-assign]
-        work = help_of(opened)
-        waiting = asyncio.create_task(work.propose(work.new(), ASKED, stop, lambda _: None))
-        await begun.wait()
+        work, watch = help_of(opened), Watch()
+        request = work.new(ASKED)
+        waiting = asyncio.create_task(work.propose(request, watch))
+        await watch.begun.wait()
         waiting.cancel()
         await asyncio.wait({waiting})
-        assert list(await opened.requests()) == []
+        work.leave(request.id)
         await work.aclose()
-        [request] = await opened.requests()
-        assert (request.state, request.error_code) == (RequestState.CANCELLED, ErrorCode.LLM_CANCELLED)
+        [stored] = await opened.requests()
+        assert (stored.state, stored.error_code) == (RequestState.CANCELLED, ErrorCode.LLM_CANCELLED)
 
 
-async def test_nothing_is_sent_for_what_cannot_be_done() -> None:
+async def test_one_that_is_stopped_can_be_tried_again() -> None:
+    async with chapter(entry(fault=Fault.HANG, times=1), entry()) as opened:
+        work, watch = help_of(opened), Watch()
+        request = work.new(ASKED)
+        waiting = asyncio.create_task(work.propose(request, watch))
+        await watch.begun.wait()
+        await work.stop(request.id)
+        with pytest.raises(StoryEngineError, match="stopped"):
+            await waiting
+        assert (await work.propose(request, watch)).text == "It burns red[/x]."
+
+
+async def test_a_chapter_that_is_closed_leaves_nothing_of_it_in_the_queue() -> None:
+    async with chapter(entry(fault=Fault.HANG)) as opened:
+        work, watch = help_of(opened), Watch()
+        waiting = asyncio.create_task(work.propose(work.new(ASKED), watch))
+        await watch.begun.wait()
+        await opened.aclose()
+        with pytest.raises(StoryEngineError):
+            await waiting
+        [stored] = await opened.requests()
+        assert stored.state is RequestState.CANCELLED
+
+
+async def test_nothing_is_stored_for_what_cannot_be_done() -> None:
     async with chapter(entry()) as opened:
         nothing = Asked(task=Task.CONTINUE, field=Field.WORLD, text=" ", limit=5_000)
         with pytest.raises(IllegalCommandError):
-            await help_of(opened).propose(help_of(opened).new(), nothing, Cancellation(), lambda _: None)
-        assert list(await opened.artifacts()) == []
+            help_of(opened).new(nothing)
         assert list(await opened.requests()) == []
+
+
+async def test_a_request_whose_text_is_no_question_fails_with_a_sentence() -> None:
+    async with chapter(entry()) as opened:
+        work = help_of(opened)
+        with pytest.raises(StoryEngineError, match="cannot be read"):
+            await work.propose(replace(work.new(ASKED), text='{"task":"delete"}'), Watch())
+        assert all(call.call == 0 for call in await opened.artifacts()), "no model was asked"

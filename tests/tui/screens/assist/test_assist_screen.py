@@ -139,7 +139,7 @@ async def test_esc_stops_a_call_and_it_is_on_record(desktop: Desktop, gate: Gate
 
 
 async def test_one_that_failed_says_why_and_is_tried_again(desktop: Desktop) -> None:
-    desktop.script = script(fault=Fault.SERVER_ERROR)
+    desktop.script = script(fault=Fault.AUTH)
     async with desktop.window(make_draft) as (pilot, app):
         screen = await helped(pilot)
         await pilot.press("c")
@@ -233,7 +233,7 @@ def test_picture_of_a_proposal(desktop: Desktop, pictures_match: PicturesMatch) 
 
 
 def test_picture_of_a_proposal_that_failed(desktop: Desktop, pictures_match: PicturesMatch) -> None:
-    desktop.script = script(fault=Fault.RATE_LIMITED)
+    desktop.script = script(fault=Fault.AUTH)
     desktop.prepare_now(make_draft)
 
     async def show(pilot: Pilot[Any]) -> None:
