@@ -13,8 +13,7 @@ from core.domain.errors import ErrorCode, IllegalCommandError, SessionLockedErro
 from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import BackgroundRequest, Request, RequestState
 from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
-from core.engine import commands
-from core.engine.queue.background import BackgroundWorker
+from core.engine.queue.background import BackgroundWorker, give_up
 from core.engine.sync import notifications
 from core.engine.sync.notifications import Notification
 from core.engine.sync.session_writer import SessionWriter
@@ -160,7 +159,7 @@ class Assist:
                         case notifications.RequestFailed(request) if request.id == request_id:
                             # Not by the worker, which may not have finished with it yet.
                             await self._writer.apply(
-                                lambda snapshot: commands.give_up(snapshot, request_id, self._clock())
+                                lambda snapshot: give_up(snapshot, request_id, self._clock())
                             )
                             return
                         case notifications.RequestSettled(request) if request.id == request_id:
