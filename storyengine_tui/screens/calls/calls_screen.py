@@ -86,15 +86,19 @@ class CallsScreen(OverlayScreen[None]):
     def action_view(self, name: str) -> None:
         """Show a view, as it is stored now."""
         self._switcher.active = name
-        self.run_worker(self._show(name), group="load", exclusive=True, exit_on_error=False)
+        self._load(takes_focus=True)
+
+    def _load(self, *, takes_focus: bool) -> None:
+        work = self._show(self._switcher.active, takes_focus=takes_focus)
+        self.run_worker(work, group="load", exclusive=True, exit_on_error=False)
 
     @on(Banner.ActionChosen)
     @on(CallsView.ReloadWanted)
     def action_reload(self) -> None:
         """Read the view again."""
-        self.action_view(self._switcher.active)
+        self._load(takes_focus=False)
 
-    async def _show(self, name: str) -> None:
+    async def _show(self, name: str, *, takes_focus: bool) -> None:
         view = self._views.get(name)
         if view is None:
             view = self._views[name] = self._made(name)
@@ -108,6 +112,9 @@ class CallsScreen(OverlayScreen[None]):
             self._banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
         else:
             self._banner.hide()
+        if takes_focus or self.focused is None:
+            # At once: a key that is queued already is meant for the rows.
+            self.set_focus(view.table if view.table.row_count else None)
 
     def _made(self, name: str) -> CallsView:
         match name:

@@ -66,8 +66,6 @@ class CallsView(Vertical, can_focus=False):
         totals_line.display = bool(totals)
         self.query_one("#empty").display = not is_filled
         table.display = is_filled
-        if is_filled and self.display:
-            table.focus()
         self.refresh_bindings()
 
 

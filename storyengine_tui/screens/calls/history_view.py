@@ -25,7 +25,7 @@ class HistoryView(CallsView):
     """Lists the calls of the chapter, newest first; Enter shows one in full."""
 
     TABLE = "calls"
-    HINT = "of this chapter; Enter shows one in full"
+    HINT = "this chapter; Enter shows a call"
     EMPTY = "No model has been called in this chapter yet."
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Show")]
 

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.domain.ids import SessionId
-from core.domain.requests.request import NarrativeRequest, ReplyRequest, Request, RequestState, SummaryRequest
+from core.domain.requests.request import (
+    BackgroundRequest,
+    NarrativeRequest,
+    ReplyRequest,
+    Request,
+    RequestState,
+    SummaryRequest,
+)
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean, clean_line
@@ -23,6 +31,8 @@ def purpose_of(request: Request, session: Session) -> str:
             return f"{_character(slot, request.session_id, session)}: {clean_line(text[:LONGEST_START])}"
         case SummaryRequest(prompts=prompts):
             return f"summary of prompts {prompts}" if len(prompts) > 1 else f"summary of prompt {prompts}"
+        case BackgroundRequest(kind=RequestKind.ASSIST):
+            return "help with a text of yours"
         case NarrativeRequest():
             return "the chapter as text"
         case _:

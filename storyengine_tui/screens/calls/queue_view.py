@@ -12,6 +12,7 @@ from textual.widgets import DataTable
 from core.domain.errors import StoryEngineError
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.engine.session_handle import SessionHandle
+from core.engine.sync.notifications import TextArrived
 from core.text.cleaning import clean_line
 from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
 from storyengine_tui.screens.calls.queue_control import QueueControl, QueueEntry
@@ -25,7 +26,7 @@ class QueueView(CallsView):
     """Lists the requests in the order of taking."""
 
     TABLE = "queue"
-    HINT = "of all chapters, in the order of taking"
+    HINT = "all chapters, the next one first"
     EMPTY = "Nothing waits for a model, and nothing has failed."
     HELP = (
         "p pauses the queue: nothing new begins, what you send waits, and what runs goes on; p again goes "
@@ -52,6 +53,17 @@ class QueueView(CallsView):
         self._session = session
         self._recall = recall
         self._entries: Sequence[QueueEntry] = ()
+
+    def on_mount(self) -> None:
+        """Follow what happens in the open chapter; r reads what happened in others."""
+        super().on_mount()
+        self.run_worker(self._follow(), group="follow", exit_on_error=False)
+
+    async def _follow(self) -> None:
+        with self._session.listen() as listener:
+            async for batch in listener.batches():
+                if self.display and not all(isinstance(one, TextArrived) for one in batch):
+                    self.post_message(self.ReloadWanted())
 
     async def reload(self) -> None:
         """Read the queue; raises StoryEngineError."""

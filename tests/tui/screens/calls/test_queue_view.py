@@ -229,3 +229,12 @@ def test_picture_of_a_paused_queue(desktop: Desktop, pictures_match: PicturesMat
         await pilot.press("down")
 
     assert pictures_match(desktop.app(), run_before=show)
+
+
+async def test_the_queue_follows_what_happens_in_the_open_chapter(desktop: Desktop) -> None:
+    async with at_queue(desktop) as shown:
+        assert len(shown.rows) == 4
+        shown.queue.listed.pop()
+        assert shown.app.session is not None
+        await shown.app.session.retitle("Another title")
+        await until(shown.pilot, lambda: len(shown.rows) == 3)
