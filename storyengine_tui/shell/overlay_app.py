@@ -23,6 +23,7 @@ from storyengine_tui.textual_ext.repairs.crash_recovery import CrashRecoveryApp
 from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 
 if TYPE_CHECKING:
+    from core.domain.ids import RequestId
     from core.engine.engine import Engine
     from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
@@ -257,8 +258,18 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
         engine, session = self.engine, self.session
         if engine is not None and session is not None:
-            recall = partial(self.chapter.do_there, "play", "take_back_all")
-            self.push_screen(CallsScreen(engine, session, getattr(engine, "queue", None), recall))
+            queue = getattr(engine, "queue", None)
+            self.push_screen(CallsScreen(engine, session, queue, self._take_back))
+
+    def _take_back(self, request_id: "RequestId | None") -> None:
+        """Return a waiting prompt of the open chapter to its panel; None: all of them, and go there."""
+        if request_id is None:
+            self.chapter.do_there("play", "take_back_all")
+            return
+        from storyengine_tui.screens.play.play_pane import PlayPane
+        from storyengine_tui.screens.play.prompt_queue import PromptQueue
+
+        self.chapter.query_one(PlayPane).post_message(PromptQueue.TakeBackRequested(request_id))
 
     @property
     def helped_area(self) -> "CappedTextArea | None":

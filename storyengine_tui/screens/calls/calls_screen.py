@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
+from core.domain.ids import RequestId
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.calls_view import CallsView
@@ -56,14 +57,14 @@ class CallsScreen(OverlayScreen[None]):
         engine: Engine,
         session: SessionHandle,
         queue: QueueControl | None,
-        recall: Callable[[], None],
+        take_back: Callable[[RequestId | None], None],
     ) -> None:
-        """Show the calls of `session`; `recall` takes back its waiting prompts into their panels."""
+        """Show the calls of `session`; `take_back` returns one of its waiting prompts, or all."""
         super().__init__()
         self._engine = engine
         self._session = session
         self._queue = queue
-        self._recall = recall
+        self._take_back = take_back
         self._views: dict[str, CallsView] = {}
 
     def compose(self) -> ComposeResult:
@@ -119,7 +120,7 @@ class CallsScreen(OverlayScreen[None]):
     def _made(self, name: str) -> CallsView:
         match name:
             case "queue" if self._queue is not None:
-                return QueueView(self._queue, self._session, self._take_back)
+                return QueueView(self._queue, self._session, self._return)
             case "money":
                 return MoneyView(self._engine, self._session.id)
             case _:
@@ -129,6 +130,7 @@ class CallsScreen(OverlayScreen[None]):
         """Offer the views that there are."""
         return parameters != (QUEUE,) or self._queue is not None
 
-    def _take_back(self) -> None:
-        self.dismiss()
-        self._recall()
+    def _return(self, request_id: RequestId | None) -> None:
+        if request_id is None:
+            self.dismiss()
+        self._take_back(request_id)

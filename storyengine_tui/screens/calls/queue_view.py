@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable
 
 from core.domain.errors import StoryEngineError
+from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest, RequestState
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
@@ -46,12 +47,14 @@ class QueueView(CallsView):
         Binding("c", "clear", "Clear background"),
     ]
 
-    def __init__(self, queue: QueueControl, session: SessionHandle, recall: Callable[[], None]) -> None:
-        """Make the view; `recall` takes back the prompts of `session`, whose panels this window has."""
+    def __init__(
+        self, queue: QueueControl, session: SessionHandle, take_back: Callable[[RequestId | None], None]
+    ) -> None:
+        """Make the view; `take_back` returns one prompt of `session`, or all, to their panels."""
         super().__init__()
         self._queue = queue
         self._session = session
-        self._recall = recall
+        self._take_back = take_back
         self._entries: Sequence[QueueEntry] = ()
 
     def on_mount(self) -> None:
@@ -160,9 +163,16 @@ class QueueView(CallsView):
             self._do(self._queue.retry(self._chosen.request.id))
 
     def action_drop(self) -> None:
-        """Take the request under the cursor out of the queue."""
-        if self._chosen is not None:
-            self._do(self._queue.drop(self._chosen.request.id))
+        """Take the request under the cursor out of the queue; the text of a prompt is in its panel."""
+        if self._chosen is None:
+            return
+        request = self._chosen.request
+        is_here = request.session_id == self._session.id and not self._session.is_read_only
+        if is_here and isinstance(request, ReplyRequest) and request.state is RequestState.PENDING:
+            # By the page, whose panels go before what is stored of them.
+            self._take_back(request.id)
+        else:
+            self._do(self._queue.drop(request.id))
 
     def action_move_up(self) -> None:
         """Let the request under the cursor be taken earlier."""
@@ -174,8 +184,8 @@ class QueueView(CallsView):
         if self._chosen is None:
             return
         session_id = self._chosen.request.session_id
-        if session_id == self._session.id:
-            self._recall()
+        if session_id == self._session.id and not self._session.is_read_only:
+            self._take_back(None)
         else:
             self._do(self._queue.recall(session_id))
 

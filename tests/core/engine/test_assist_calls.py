@@ -7,8 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from core.agents import assist
 from core.agents.assist import Asked, Field, Task
-from core.config.models import defaults_for
+from core.agents.prompt_file import load_prompt
+from core.config.models import PromptStyle, defaults_for
+from core.config.settings import ProviderName
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind
@@ -27,12 +30,14 @@ ANSWER = "It burns \x1b[31mred[/x]."
 
 
 @asynccontextmanager
-async def chapter(*entries: Entry, wait: float = 3_600.0) -> AsyncIterator[SessionHandle]:
+async def chapter(
+    *entries: Entry, wait: float = 3_600.0, models: ProviderName = "scripted"
+) -> AsyncIterator[SessionHandle]:
     """An empty chapter, on a store in memory."""
     engine = Engine(
         MemoryStore(MemoryDatabase()),
         ScriptedProvider(Script(reply=entries)),
-        defaults_for("scripted"),
+        defaults_for(models),
         label="here",
         backoffs=waits(5.0, background=wait),
     )
@@ -46,7 +51,7 @@ async def chapter(*entries: Entry, wait: float = 3_600.0) -> AsyncIterator[Sessi
 
 
 def entry(text: str | None = ANSWER, fault: Fault | None = None, times: int | None = None) -> Entry:
-    return Entry(match=ScriptMatch(last="GM_TEXT"), text=text, fault=fault, times=times)
+    return Entry(match=ScriptMatch(anywhere="GM_TEXT"), text=text, fault=fault, times=times)
 
 
 @dataclass
@@ -172,3 +177,12 @@ async def test_a_request_whose_text_is_no_question_fails_with_a_sentence() -> No
         with pytest.raises(StoryEngineError, match="cannot be read"):
             await work.propose(replace(work.new(ASKED), text='{"task":"delete"}'), Watch())
         assert all(call.call == 0 for call in await opened.artifacts()), "no model was asked"
+
+
+async def test_the_example_of_a_short_prompt_is_no_proposal() -> None:
+    prompt = load_prompt(assist.PROMPT, PromptStyle.SMALL)
+    assert prompt.example is not None
+    async with chapter(entry(text=prompt.example[1]), models="local") as opened:
+        work = help_of(opened)
+        with pytest.raises(StoryEngineError, match="only repeats an example"):
+            await work.propose(work.new(ASKED), Watch())

@@ -211,6 +211,22 @@ async def test_prompts_that_wait_in_this_chapter_go_back_to_its_panels(desktop: 
         await table.until(lambda: table.played(1))
 
 
+async def test_a_prompt_of_this_chapter_that_is_dropped_is_in_its_panel(desktop: Desktop, gate: Gate) -> None:
+    async with at_window(desktop) as table:
+        await table.send("HOLD on")
+        await table.until(lambda: table.transcript.is_streaming)
+        held = [await table.session.submit_prompt(Slot.ORANGE, text) for text in ("First.", "Second.")]
+        await table.until(lambda: len(table.queued) == 2)
+        waiting = [Entry(one) for one in table.snapshot.open_prompts if one.id in held]
+        shown = await _shown(table.pilot, QueueDouble(listed=waiting))
+        await table.pilot.press("down", "d")
+        await table.until(lambda: table.text(Slot.ORANGE) == "Second.")
+        assert isinstance(table.app.screen, CallsScreen)
+        assert shown.queue.told == []
+        gate.open()
+        await table.until(lambda: table.played(2))
+
+
 def test_picture_of_the_queue(desktop: Desktop, pictures_match: PicturesMatch) -> None:
     desktop.prepare_now(make_active)
 
