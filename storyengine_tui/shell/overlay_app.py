@@ -274,11 +274,14 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
     @property
     def helped_area(self) -> "CappedTextArea | None":
         """The text in focus on the page, if a model can help with it."""
-        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+        if self.session is None:
+            return None
+        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
 
-        focused = self.chapter.focused if self.session is not None else None
-        is_helped = isinstance(focused, CappedTextArea) and focused.helped and not focused.read_only
-        return focused if is_helped and isinstance(focused, CappedTextArea) else None
+        focused = self.chapter.focused
+        if not isinstance(focused, CappedTextArea) or focused.helped is None or focused.read_only:
+            return None
+        return focused
 
     def action_assist(self) -> None:
         """Let a model propose how the text in focus goes on, or how it could be better."""
