@@ -115,7 +115,7 @@ class CallsScreen(OverlayScreen[None]):
             self._banner.hide()
         if takes_focus or self.focused is None:
             # At once: a key that is queued already is meant for the rows.
-            self.set_focus(view.table if view.table.row_count else None)
+            self.set_focus(view.table if view.table.row_count else view)
 
     def _made(self, name: str) -> CallsView:
         match name:

@@ -66,6 +66,8 @@ class CallsView(Vertical, can_focus=False):
         totals_line.display = bool(totals)
         self.query_one("#empty").display = not is_filled
         table.display = is_filled
+        # Without rows the view itself has the focus, so that its keys are there.
+        self.can_focus = not is_filled
         self.refresh_bindings()
 
 

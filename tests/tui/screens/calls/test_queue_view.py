@@ -133,6 +133,18 @@ async def test_p_pauses_the_queue_and_p_goes_on(desktop: Desktop) -> None:
         assert shown.queue.told == [("pause",), ("resume",)]
 
 
+async def test_a_queue_without_a_request_is_paused_as_well(desktop: Desktop) -> None:
+    queue = QueueDouble()
+    async with desktop.window(make_active) as (pilot, app):
+        vars(app.engine)["queue"] = queue
+        await pilot.press("f7")
+        await until(pilot, lambda: isinstance(app.screen, CallsScreen))
+        await pilot.press("1")
+        await until(pilot, lambda: "Nothing waits for a model" in screen_text(app))
+        await pilot.press("p")
+        await until(pilot, lambda: "Paused, nothing new begins; p goes on" in screen_text(app))
+
+
 async def test_f7_opens_on_a_queue_that_is_paused(desktop: Desktop) -> None:
     queue = QueueDouble(is_paused=True)
     async with desktop.window(make_active) as (pilot, app):
