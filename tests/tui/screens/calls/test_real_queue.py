@@ -1,4 +1,4 @@
-"""The screens of the queue on the engine's own: a pause holds what is sent, and everything goes on after it."""
+"""The screens of the queue on the engine's own: a pause holds what is sent, then everything goes on."""
 
 from typing import Any
 
