@@ -43,6 +43,7 @@ from storyengine_tui.screens.models.settings_file import change_settings
 from storyengine_tui.textual_ext.terminal.paste_parser import END, LONGEST_KEY, MOST_CELLS, START, PasteParser
 from tools.fuzz_library import check_card, check_lore
 from tools.fuzz_texts import (
+    check_asked,
     check_catalogue,
     check_correction,
     check_kept_text,
@@ -296,6 +297,7 @@ TARGETS = (
     Target("replies", ".toml", check_replies),
     Target("tries", ".json", check_password_tries),
     Target("correction", ".txt", check_correction),
+    Target("asked", ".txt", check_asked),
     Target("last-session", ".txt", check_last_session),
     Target("kept-text", ".txt", check_kept_text),
     Target("catalogue", ".toml", check_catalogue),

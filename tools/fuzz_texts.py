@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from core.agents.assist import Asked, read_proposal, require_possible
 from core.agents.context_builder import ContextBuilder
-from core.config.models import defaults_for
+from core.config.models import PromptStyle, defaults_for
 from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
 from core.config.paths import Paths
 from core.config.settings import LONGEST_MODEL_NAME
@@ -96,6 +97,27 @@ def check_password_tries(content: bytes) -> None:
             raise AssertionError("a wrong password opens the gate")
         if wait == 0:
             assert json.loads(file.read_bytes())["wrong"] >= 1, "a wrong try is not counted"
+
+
+def check_asked(content: bytes) -> None:
+    """What is asked about a text is read clean and within bounds, or refused in a sentence.
+
+    Behind its first line the file has an answer; a proposal that is taken from that fits its field.
+    """
+    question, _, answer = content.decode("utf-8", "replace").partition("\n")
+    try:
+        asked = Asked.from_text(question)
+        assert clean(asked.text) == asked.text, "a text that is not clean got in"
+        assert Asked.from_text(asked.to_text()) == asked
+        require_possible(asked)
+        made = read_proposal(asked, answer, is_unfinished=False, style=PromptStyle.FULL)
+    except StoryEngineError as error:
+        require_sentence(error)
+        return
+    taken = asked.with_proposal(made.text)
+    assert clean(taken) == taken, "a proposal that is not clean got in"
+    assert len(taken) <= asked.limit, "a proposal does not fit its field"
+    assert not asked.task.adds or is_blank(asked.text) or taken.startswith(asked.text)
 
 
 def check_correction(content: bytes) -> None:

@@ -9,14 +9,17 @@ import os
 import tempfile
 import time
 import tomllib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
 
+from core.config.consent import Consent
 from core.config.models import defaults_for
 from core.config.paths import Paths
 from core.config.settings import Settings
@@ -24,9 +27,12 @@ from core.domain.audience import Audience
 from core.domain.slot import Slot
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
+from core.ledger.prices import PriceBook
+from core.providers.base import Completion, ModelRequest, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from storyengine_tui.bootstrap import Configuration, running_store
+from storyengine_tui.screens.calls import call_rows
 from storyengine_tui.screens.system.example_chapters import find_examples
 from storyengine_tui.shell.app import StoryEngineApp
 
@@ -35,6 +41,7 @@ OUT = ROOT / "docs" / "screenshots"
 SIZE = (120, 40)
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 PATIENCE = 60.0
+ADDRESS = "https://api.example.com/v1"
 EXAMPLE, MYSTERY = "The Lamp at Grey Point", "The Theft at the Royal"
 
 Play = dict[str, Any]
@@ -60,17 +67,28 @@ def script_of(play: Play) -> Script:
     taken = Entry(
         match=ScriptMatch(**text, last=play["mystery"]["prompt"][1]["text"]), text=play["mystery"]["again"]
     )
-    return Script(reply=(lock, prose, *reversed(deltas), *reversed(replies), *reversed(again), taken))
+    helped = Entry(match=ScriptMatch(**text, last="GM_TEXT"), text=play["help"].strip())
+    return Script(reply=(helped, lock, prose, *reversed(deltas), *reversed(replies), *reversed(again), taken))
 
 
-def starter(script: Script) -> Callable[[Configuration], Any]:
-    """Return how the application starts its engine: as ever, but for the clock."""
+def starter(script: Script, paid: Paths | None = None) -> Callable[[Configuration], Any]:
+    """Return how the application starts its engine: as ever, but for the clock.
+
+    With the paths in `paid`, a service elsewhere answers, and its calls cost money.
+    """
 
     @asynccontextmanager
     async def start(configuration: Configuration) -> AsyncIterator[Engine]:
         async with running_store(configuration) as store:
-            provider = ScriptedProvider(script)
-            yield Engine(store, provider, defaults_for("scripted"), label="here", clock=lambda: NOON)
+            yield Engine(
+                store,
+                ScriptedProvider(script) if paid is None else Billed(script),
+                defaults_for("scripted"),
+                label="here",
+                clock=lambda: NOON,
+                consent=None if paid is None else Consent((ADDRESS,), paid.consent_file),
+                prices=PriceBook(),
+            )
 
     return start
 
@@ -135,6 +153,34 @@ async def show(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
     await take(pilot, "3-chapter")
 
 
+async def show_calls(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
+    """Play the first example again with a service that bills its calls; take pictures of what they cost.
+
+    Then let a text be helped with on tab 1 of a new chapter.
+    """
+    await until(pilot, lambda: app.session is not None and app.chapter.is_open)
+    [example] = [one for one in find_examples() if one.title == EXAMPLE]
+    await app.workspace.open_example(example)
+    session = app.workspace.session
+    assert session is not None
+    await play_prompts(session, play)
+    await app.chapter.show_again()
+    # Measured times differ from run to run.
+    vars(call_rows).update(seconds=lambda _: "0.84 s", elapsed_text=lambda _: "0:31")
+    await pilot.press("f7")
+    await take(pilot, "7-calls")
+    await pilot.press("3")
+    await take(pilot, "8-money")
+    await pilot.press("escape")
+    await app.workspace.open_example(example)
+    await app.chapter.show_again()
+    await until(pilot, lambda: app.chapter.is_open and app.focused is not None)
+    await pilot.press("f2", "alt+a", "s")
+    await until(pilot, lambda: not app.screen.query_one("#take").disabled)
+    await take(pilot, "9-help-with-a-text")
+    await pilot.press("escape")
+
+
 async def show_mystery(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> None:
     """Play a mystery with secrets, a whisper, a line, a roll and another take; take a picture of each."""
     [example] = [one for one in find_examples() if one.title == MYSTERY]
@@ -168,6 +214,29 @@ async def show_mystery(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> N
     await pilot.press("escape")
 
 
+class Billed(ScriptedProvider):
+    """The script as a service elsewhere that names what each call costs, by the length of its answer."""
+
+    @property
+    def name(self) -> str:
+        """The kind of provider that an artifact names."""
+        return "openai"
+
+    @property
+    def base_url(self) -> str | None:
+        """Where the text would go."""
+        return ADDRESS
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
+        """Answer as the script does, with a bill."""
+        async for item in super().stream(request):
+            if isinstance(item, Completion):
+                cents = Decimal(40 + 7 * (item.usage.output_tokens or 0)) / 10_000
+                yield replace(item, billed=cents)
+            else:
+                yield item
+
+
 async def main() -> None:
     """Take all pictures."""
     play = tomllib.loads((ROOT / "tools" / "screenshots.toml").read_text("utf-8"))
@@ -175,11 +244,16 @@ async def main() -> None:
         home = Path(name)
         paths = Paths(home / "data", home / "config", home / "logs", home / "downloads")
         settings = Settings(provider="scripted", _env_file=None)
-        app = StoryEngineApp(starter(script_of(play)), Configuration(paths, settings))
+        script = script_of(play)
+        app = StoryEngineApp(starter(script), Configuration(paths, settings))
         async with app.run_test(size=SIZE) as pilot:
             await show(pilot, app, play)
             await show_mystery(pilot, app, play["mystery"])
             await app.close_everything()
+        paid = StoryEngineApp(starter(script, paths), Configuration(paths, settings))
+        async with paid.run_test(size=SIZE) as pilot:
+            await show_calls(pilot, paid, play)
+            await paid.close_everything()
 
 
 if __name__ == "__main__":

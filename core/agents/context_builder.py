@@ -22,7 +22,7 @@ was left out is listed in `Context.left_out`.
 from collections.abc import Iterator, Sequence
 from copy import copy
 
-from core.agents import character, context_summary, narrative, prompt_blocks, world_lock
+from core.agents import assist, character, context_summary, narrative, prompt_blocks, world_lock
 from core.agents.narrative import NarrativePart
 from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
@@ -192,6 +192,12 @@ class ContextBuilder:
         Together they hold the whole transcript that is known. Without events there is nothing to write.
         """
         return narrative.plan(self._setups[AgentRole.NARRATIVE], knowledge, definition, target_words)
+
+    def assist(self, session: Session, tab1: Tab1Inputs, asked: assist.Asked, choice: ModelConfig) -> Context:
+        """Return the input for help with a text of the GM's own; prompt blocks are no part of it."""
+        digester = MemoryDigester(choice.style)
+        setup = AgentSetup.load(AgentRole.NARRATIVE, choice, digester, assist.PROMPT)
+        return assist.build_context(setup, session, tab1, asked)
 
     def narrative(self, knowledge: Knowledge, definition: str, target_words: int | None = None) -> Context:
         """Return the input of agent 9 for the chapter in one call, whatever the plan would be."""

@@ -1,4 +1,4 @@
-"""System prompts are files, one for each role and style, read and rendered here and nowhere else.
+"""System prompts are files, one for each role (or task of one) and style, read and rendered here alone.
 
 A file begins with a front matter that names role, style and version. A table may follow that says which
 rules of the role the prompt keeps; it ends with `---` and is not sent. What follows is the system prompt.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from core.config.models import AgentRole, ModelConfig, PromptStyle
+from core.config.models import ModelConfig, PromptStyle
 from core.context.segments import Segment, plain
 from core.context.tokens import estimate_tokens
 from core.domain.requests.request import Content
@@ -41,7 +41,7 @@ class SystemPrompt:
     `cue` ends the input; it may be empty, and `{name}` in it stands for the character.
     """
 
-    role: AgentRole
+    role: str
     style: PromptStyle
     version: str
     text: str
@@ -67,26 +67,26 @@ def in_place_of_text(version: str, text: str) -> str:
     )
 
 
-def prompt_for(role: AgentRole, choice: ModelConfig) -> SystemPrompt:
+def prompt_for(role: str, choice: ModelConfig) -> SystemPrompt:
     """Return the prompt with which `role` is called as `choice` says."""
     return load_prompt(role, choice.style, has_room=choice.max_output_tokens >= _ROOM)
 
 
-def load_prompt(role: AgentRole, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
+def load_prompt(role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
     """Read the prompt of `role` in `style`; raise ValueError when its file is not well formed."""
     name = f"{role}.md" if style is PromptStyle.FULL else f"{role}.{style}.md"
     source = files("core.agents").joinpath("prompts", name).read_text(encoding="utf-8")
     return parse_prompt(source, role, style, has_room=has_room)
 
 
-def parse_prompt(source: str, role: AgentRole, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
+def parse_prompt(source: str, role: str, style: PromptStyle, *, has_room: bool = False) -> SystemPrompt:
     """Return the prompt in `source`; raise ValueError when it is not that of `role` and `style`."""
     parts = _FRONT_MATTER.match(source.replace("\r\n", "\n"))
     if parts is None:
         raise ValueError(f"the prompt of {role} has no front matter")
     lines = [line.partition(":") for line in parts["fields"].splitlines()]
     fields = {key.strip(): value.strip() for key, _, value in lines}
-    if (fields.get("agent"), fields.get("style")) != (role.value, style.value) or not fields.get("version"):
+    if (fields.get("agent"), fields.get("style")) != (role, style.value) or not fields.get("version"):
         raise ValueError(f"the front matter of the prompt of {role} ({style}) says {fields}")
     length = fields.get("longer" if has_room else "length", "")
     text, *rest = _SECTION.split(parts["body"].replace("{length}", length))

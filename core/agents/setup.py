@@ -38,9 +38,11 @@ class AgentSetup:
     digester: MemoryDigester
 
     @classmethod
-    def load(cls, role: AgentRole, choice: ModelConfig, digester: MemoryDigester) -> "AgentSetup":
-        """Read the prompt of `role` in the style of `choice`."""
-        prompt = prompt_for(role, choice)
+    def load(
+        cls, role: AgentRole, choice: ModelConfig, digester: MemoryDigester, prompt_name: str = ""
+    ) -> "AgentSetup":
+        """Read the prompt of `role`, or of a task of it, in the style of `choice`."""
+        prompt = prompt_for(prompt_name or role, choice)
         return cls(role, choice, prompt, render_prompt(prompt), digester)
 
     @property

@@ -8,6 +8,7 @@ from core.domain.ids import SessionId
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.slot import Slot
 from core.engine import commands
+from core.engine.assist import Assist
 from core.engine.catalog import SessionCatalog
 from core.engine.money import Money
 from core.engine.queue.background import BackgroundWorker
@@ -103,6 +104,7 @@ class Engine(SessionCatalog):
         )
         self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)
+        opened.assist = Assist(self.store, writer, background, self._gateway, self._clock)
         return opened
 
     def _wake_lane(self, account: str) -> None:

@@ -30,6 +30,7 @@ from core.domain.session.state_machine import Command, facts_of, refusal
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands
+from core.engine.assist import Assist
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
@@ -85,6 +86,7 @@ class SessionHandle(SessionReader):
         self._clock, self._backoffs = clock, backoffs
         self._is_closed = False
         self.money: Money | None = None
+        self.assist: Assist | None = None
         self._apply_when_idle = partial(apply_when_idle, writer, self.cancel)
         self.takes = Takes(store, writer, worker, self._ask, clock)
         self.scene = Scene(writer, builder, clock)
@@ -351,6 +353,8 @@ class SessionHandle(SessionReader):
             return
         self._is_closed = True
         await self._watch.aclose()
+        if self.assist is not None:
+            await self.assist.aclose()
         # A command whose caller was cancelled may still be storing its changes.
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Queued prompts before the running one, so that their texts return in the order of play.

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from core.domain.errors import ErrorCode
-from core.domain.requests.cost import FREE, LOCAL
+from core.domain.requests.cost import FREE, LOCAL, YOURS
 from core.domain.requests.request import Artifact, Request
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -91,6 +91,8 @@ class Sum:
     """How many of the calls are of unknown cost."""
     local: int = 0
     """How many were answered on this machine, for nothing."""
+    own: int = 0
+    """How many were priced by the GM's own prices."""
     input_tokens: int = 0
     output_tokens: int = 0
 
@@ -100,6 +102,7 @@ class Sum:
             calls=self.calls + other.calls,
             unknown=self.unknown + other.unknown,
             local=self.local + other.local,
+            own=self.own + other.own,
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
         )
@@ -122,6 +125,7 @@ def _one(entry: Entry) -> Sum:
         calls=1,
         unknown=int(amount is None),
         local=int(entry.is_local),
+        own=int(entry.artifact.cost is not None and entry.artifact.cost.source == YOURS),
         input_tokens=usage.input_tokens or 0,
         output_tokens=usage.output_tokens or 0,
     )

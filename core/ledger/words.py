@@ -25,3 +25,10 @@ def total_text(total: Sum) -> str:
     if not total.unknown:
         return dollars(total.amount)
     return f"{dollars(total.amount)} and {beside}" if known else beside
+
+
+def cost_text(total: Sum) -> str:
+    """Return what calls cost together, as `total_text`, and whether all were answered on this machine."""
+    if total.calls and total.local == total.calls:
+        return f"{dollars(total.amount)} (local)"
+    return total_text(total)

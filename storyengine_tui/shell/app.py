@@ -72,6 +72,7 @@ class StoryEngineApp(OverlayApp):
         Binding("f5", "chapters", "Chapters"),
         Binding("f6", "model", "Model", show=False, priority=True),
         Binding("f7", "provenance", "Calls", show=False, priority=True),
+        Binding("alt+a", "assist", "Help with a text", show=False),
         # With priority: a dialog cuts off all other keys of the app.
         Binding("f1", "help", "Help", priority=True),
         Binding("question_mark", "explain", "Help", show=False, priority=True),
@@ -192,6 +193,7 @@ class StoryEngineApp(OverlayApp):
             if self._is_leaving:
                 return
             self.workspace.engine = engine
+            self.chapter.paused.queue = getattr(engine, "queue", None)
             is_newcomer = await self.workspace.open_last()
         except StoryEngineError as error:
             self.chapter.show_start_failure(error)
@@ -232,6 +234,8 @@ class StoryEngineApp(OverlayApp):
         needed = {"chapters": self.engine, "model": self.engine, "provenance": self.session}
         if action in needed:
             return True if needed[action] is not None and self.screen is self.chapter else None
+        if action == "assist":
+            return self._is_on_chapter and self.helped_area is not None
         if action == "command_palette":
             # From a dialog it would lead away from what the dialog asks about.
             return not self.screen.is_modal

@@ -23,6 +23,7 @@ from storyengine_tui.textual_ext.repairs.crash_recovery import CrashRecoveryApp
 from storyengine_tui.textual_ext.terminal.clipboard import ClipboardApp
 
 if TYPE_CHECKING:
+    from core.domain.ids import RequestId
     from core.engine.engine import Engine
     from core.engine.session_handle import SessionHandle
     from storyengine_tui.screens.models.models_here_screen import FoundModel
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from storyengine_tui.screens.play.takes_tab import TakesTab
     from storyengine_tui.screens.setup.secrets_cell import SecretsCell
     from storyengine_tui.screens.system.welcome_modal import Choice
+    from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 
 
 BURST = 0.5
@@ -251,12 +253,44 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
             self.do(self.workspace.archive(self.session.id))
 
     def action_provenance(self) -> None:
-        """Show every call of the session."""
-        from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+        """Show what waits, every call of the session, and what the calls cost."""
+        from storyengine_tui.screens.calls.calls_screen import CallsScreen
 
-        session = self.workspace.session
-        if session is not None:
-            self.push_screen(ProvenanceScreen(session))
+        engine, session = self.engine, self.session
+        if engine is not None and session is not None:
+            queue = getattr(engine, "queue", None)
+            self.push_screen(CallsScreen(engine, session, queue, self._take_back))
+
+    def _take_back(self, request_id: "RequestId | None") -> None:
+        """Return a waiting prompt of the open chapter to its panel; None: all of them, and go there."""
+        if request_id is None:
+            self.chapter.do_there("play", "take_back_all")
+            return
+        from storyengine_tui.screens.play.play_pane import PlayPane
+        from storyengine_tui.screens.play.prompt_queue import PromptQueue
+
+        self.chapter.query_one(PlayPane).post_message(PromptQueue.TakeBackRequested(request_id))
+
+    @property
+    def helped_area(self) -> "CappedTextArea | None":
+        """The text in focus on the page, if a model can help with it."""
+        if self.session is None:
+            return None
+        from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea  # After the first paint.
+
+        focused = self.chapter.focused
+        if not isinstance(focused, CappedTextArea) or focused.helped is None or focused.read_only:
+            return None
+        return focused
+
+    def action_assist(self) -> None:
+        """Let a model propose how the text in focus goes on, or how it could be better."""
+        from storyengine_tui.screens.assist.assist_screen import AssistScreen
+
+        area, session = self.helped_area, self.session
+        if area is not None and session is not None and self._is_on_chapter:
+            screen = AssistScreen(self.configuration, session, area)
+            self.push_screen(screen, screen.put_into)
 
     def action_prompt_blocks(self) -> None:
         """Edit the prompt blocks of the chapter and its variants."""

@@ -20,6 +20,7 @@ TAB_ACTIONS: Final = (
     ("play", "cancel", "Stop", "Stop the call that runs; the text is in its panel again"),
     ("play", "retry", "Retry", "Send again what failed"),
     ("play", "take_back", "Take back", "Return the last queued prompt to its panel"),
+    ("play", "take_back_all", "Take all back", "Return every queued prompt to its panel, joined there"),
     ("play", "reroll", "Re-roll", "Write the newest reply again; every take stays"),
     ("play", "reroll_with", "Re-roll with another model", "Write it again with a model that you name"),
     ("play", "continue_reply", "Continue the reply", "Go on where the newest reply ends"),
@@ -94,6 +95,12 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         for tab, action, name, text in TAB_ACTIONS:
             if app.chapter.may_do(tab, action):
                 yield SystemCommand(name, text, partial(app.chapter.do_there, tab, action))
+        if app.helped_area is not None:
+            yield SystemCommand(
+                "Help with this text",
+                "Continue, tighten or rewrite it, or have one suggested",
+                app.action_assist,
+            )
         for page in app.chapter.query(SessionTab):
             for action, name in page.draft_targets():
                 text = "The draft goes to that panel, in front of what is there"
@@ -108,7 +115,9 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
             "Prompt blocks", "Your own rules for the agents, and their variants", app.action_prompt_blocks
         )
         yield SystemCommand(
-            "Calls", "Everything that was sent to a model, and what came back", app.action_provenance
+            "Calls",
+            "The queue, every call that was made, and the money",
+            app.action_provenance,
         )
     yield SystemCommand("Help", "The keys that work here", app.action_help)
     yield SystemCommand("Quit", "Everything is stored", leave)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from core.domain.requests.retry_policy import NEEDS_THE_GM, RetryPolicy
+from core.domain.errors import ErrorCode
+from core.domain.requests.retry_policy import NEEDS_THE_GM, PASSING, RetryPolicy
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
 
@@ -114,11 +115,12 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     RequestKind.TEST: KindSpec(priority=40, agent_id=None, may_precede_lock=True),
     RequestKind.ASSIST: KindSpec(
         priority=Level.NORMAL.first,
-        agent_id=None,
+        agent_id=9,
         runs_in=frozenset(SessionState),
         may_precede_lock=True,
         is_background=True,
-        retry=_AUTOMATIC,
+        # The GM waits for it, and judges an answer of no use before another is paid for.
+        retry=RetryPolicy(is_automatic=True, waits_for_the_gm=frozenset(ErrorCode) - PASSING),
         resumes=True,
     ),
     RequestKind.AFTERTHOUGHT: KindSpec(

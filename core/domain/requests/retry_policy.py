@@ -21,6 +21,8 @@ NEEDS_THE_GM: Final = frozenset(
     {ErrorCode.LLM_CANCELLED, ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED}
 )
 """Failures that no automatic retry follows: the GM stopped the call, or has to agree to it first."""
+PASSING: Final = frozenset({ErrorCode.LLM_RATE_LIMITED, ErrorCode.LLM_TIMEOUT, ErrorCode.LLM_SERVER_ERROR})
+"""Failures of a service that a wait may end."""
 LONGEST_ASKED_FOR: Final = 86_400.0
 """Seconds that a service may ask for at most; one that asks for more is taken at this."""
 _MAX_DOUBLINGS: Final = 16

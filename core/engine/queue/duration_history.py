@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from core.agents import assist
 from core.domain.ids import SessionId
 from core.domain.requests.request import Artifact
 from core.engine.kinds.trial import TEST_VERSION
@@ -17,10 +18,10 @@ NEWEST = 64
 def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> float | None:
     """Return the seconds that this agent's newest request took with this model; None when unknown.
 
-    `artifacts` are those of a session, oldest first. Ignores test calls and requests that failed or were
-    retried.
+    `artifacts` are those of a session, oldest first. Ignores calls outside the story, and requests that
+    failed or were retried.
     """
-    of_agent = [one for one in artifacts if one.agent_id == agent_id and one.prompt_version != TEST_VERSION]
+    of_agent = [one for one in artifacts if one.agent_id == agent_id and not _is_aside(one)]
     known = None
     for _, calls in groupby(of_agent, key=lambda one: one.request_id):
         taken = list(calls)
@@ -29,6 +30,11 @@ def last_duration(artifacts: Sequence[Artifact], agent_id: int, model: str) -> f
         if is_plain and taken[-1].error_code is None:
             known = sum(times) / 1000
     return known
+
+
+def _is_aside(call: Artifact) -> bool:
+    """Whether a call was outside the story: a test, or help with a text."""
+    return call.prompt_version == TEST_VERSION or call.prompt_version.startswith(f"{assist.PROMPT}/")
 
 
 async def find_last_duration(

@@ -9,6 +9,7 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.cost import LOCAL, PROVIDER, YOURS, Cost
 from core.domain.requests.request import (
     Artifact,
+    BackgroundRequest,
     NarrativeRequest,
     ReplyRequest,
     Request,
@@ -59,6 +60,8 @@ def prompt_of(call: CallRow) -> str:
     match call.request:
         case TrialRequest():
             return "test"
+        case BackgroundRequest(kind=kind):
+            return kind.value
         case NarrativeRequest():
             return "all"
         case SummaryRequest(prompts=prompts) | ReplyRequest(prompts=PromptRange() as prompts):
@@ -120,6 +123,8 @@ def facts_of(call: CallRow, session: Session) -> str:
     purpose = f"{kind}, prompt {prompt_of(call)}"
     if isinstance(call.request, TrialRequest):
         purpose = "test call, no part of the story"
+    elif isinstance(call.request, BackgroundRequest):
+        purpose = f"{call.request.kind}, no part of the story"
     lines = [
         f"Agent {agent_of(call, session)} · {purpose} · "
         f"attempt {artifact.attempt}, {f'call {artifact.call}' if artifact.call else 'ended before a call'}",

@@ -1,161 +1,136 @@
-"""Every call of the session: the agent, the model, the tokens and the outcome (design 4)."""
+"""The calls of models: what waits, what was asked and answered, and what it cost (design 17 and 18)."""
 
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Final
 
-from rich.text import Text
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import DataTable, Static
+from textual.widgets import Static
 
 from core.domain.errors import StoryEngineError
+from core.domain.ids import RequestId
+from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
-from storyengine_tui.screens.calls import call_rows
-from storyengine_tui.screens.calls.call_rows import CallRow
-from storyengine_tui.screens.calls.call_screen import CallScreen
+from storyengine_tui.screens.calls.calls_view import CallsView
+from storyengine_tui.screens.calls.history_view import HistoryView
+from storyengine_tui.screens.calls.money_view import MoneyView
+from storyengine_tui.screens.calls.queue_control import QueueControl
+from storyengine_tui.screens.calls.queue_view import QueueView
 from storyengine_tui.widgets.banner import Banner, BannerAction
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
 from storyengine_tui.widgets.key_line import KeyLine
+from storyengine_tui.widgets.panel_switcher import PanelEntry, PanelSwitcher
 
-BATCH = 200
-"""How many rows are added to the table at a time; more are added when the cursor comes near the end."""
-COST_WIDTH = 9
-"""Cells of the column of costs, which is there once money was spent."""
-MAX_NAME_WIDTH = 40
-"""Widest column of an agent's or a model's name, in cells."""
+QUEUE, HISTORY, MONEY = "queue", "history", "money"
+ENTRIES: Final = (
+    PanelEntry(QUEUE, 1, "Queue"),
+    PanelEntry(HISTORY, 2, "History"),
+    PanelEntry(MONEY, 3, "Money"),
+)
 
 
-class ProvenanceScreen(OverlayScreen[None]):
-    """Lists the calls, newest first; Enter shows one in full, Esc goes back to the chapter."""
+class CallsScreen(OverlayScreen[None]):
+    """Shows one of three views, which are made when they are first shown; Esc goes back to the chapter."""
 
     CSS_PATH = "calls_screen.tcss"
     HELP = (
-        "Every call of a model is listed, those that failed too, the newest first. Enter shows what was sent "
-        "and what came back, in full."
+        "1 lists what waits for a model or failed, in all chapters; 2 lists every call of this chapter, the "
+        "newest first, those that failed too, and Enter shows what was sent and what came back; 3 says what "
+        "the calls cost."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Show"),
+        Binding("1", "view('queue')", "Queue", show=False),
+        Binding("2", "view('history')", "History", show=False),
+        Binding("3", "view('money')", "Money", show=False),
         Binding("r", "reload", "Read again"),
         Binding("escape,f7", "close", "Back"),
     ]
 
-    _table = getters.query_one("#calls", DataTable)
+    _switcher = getters.query_one(PanelSwitcher)
+    _banner = getters.query_one("#trouble", Banner)
 
-    def __init__(self, session: SessionHandle) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        session: SessionHandle,
+        queue: QueueControl | None,
+        take_back: Callable[[RequestId | None], None],
+    ) -> None:
+        """Show the calls of `session`; `take_back` returns one of its waiting prompts, or all."""
         super().__init__()
+        self._engine = engine
         self._session = session
-        self._calls: list[CallRow] = []
-        self._has_costs = False
+        self._queue = queue
+        self._take_back = take_back
+        self._views: dict[str, CallsView] = {}
 
     def compose(self) -> ComposeResult:
-        """Compose heading and totals above the table."""
-        yield Static(
-            "Calls of this chapter, newest first; Enter shows one in full", id="heading", markup=False
-        )
-        yield Static("", id="totals", markup=False)
+        """Compose the names of the views; the views come below them."""
+        with Horizontal(id="top"):
+            yield Static("Calls ", id="heading", markup=False)
+            yield PanelSwitcher(ENTRIES[self._queue is None :], active=HISTORY)
+            yield Static("", id="hint", markup=False)
         yield Banner(id="trouble")
-        yield DataTable[Text](id="calls", cursor_type="row", cell_padding=0)
-        yield Static("No model has been called in this chapter yet.", id="empty", markup=False)
         yield KeyLine()
 
     def on_mount(self) -> None:
-        """Read the calls."""
-        self.query_one("#empty").display = False
-        self.action_reload()
+        """Show the queue where it is paused, else what was asked and answered."""
+        self.action_view(QUEUE if self._queue is not None and self._queue.is_paused else HISTORY)
+
+    @on(PanelSwitcher.Picked)
+    def _pick(self, event: PanelSwitcher.Picked) -> None:
+        self.action_view(event.key)
+
+    def action_view(self, name: str) -> None:
+        """Show a view, as it is stored now."""
+        self._switcher.active = name
+        self._load(takes_focus=True)
+
+    def _load(self, *, takes_focus: bool) -> None:
+        work = self._show(self._switcher.active, takes_focus=takes_focus)
+        self.run_worker(work, group="load", exclusive=True, exit_on_error=False)
 
     @on(Banner.ActionChosen)
+    @on(CallsView.ReloadWanted)
     def action_reload(self) -> None:
-        """Read the calls again."""
-        self.run_worker(self._load(), group="load", exclusive=True, exit_on_error=False)
+        """Read the view again."""
+        self._load(takes_focus=False)
 
-    async def _load(self) -> None:
-        banner = self.query_one(Banner)
+    async def _show(self, name: str, *, takes_focus: bool) -> None:
+        view = self._views.get(name)
+        if view is None:
+            view = self._views[name] = self._made(name)
+            await self.mount(view, after=self._banner)
+        self.query_one("#hint", Static).update(Content(view.HINT))
+        for other in self._views.values():
+            other.display = other is view
         try:
-            artifacts = await self._session.artifacts()
-            requests = await self._session.requests()
+            await view.reload()
         except StoryEngineError as error:
-            banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
-            return
-        banner.hide()
-        self._calls = call_rows.calls_of(artifacts, requests)[::-1]
-        self._has_costs = call_rows.is_spent(self._calls)
-        self._show()
+            self._banner.show(error.message, hint=error.hint, actions=(BannerAction("retry", "Retry", "r"),))
+        else:
+            self._banner.hide()
+        if takes_focus or self.focused is None:
+            # At once: a key that is queued already is meant for the rows.
+            self.set_focus(view.table if view.table.row_count else view)
 
-    def _show(self) -> None:
-        table = self._table
-        row = table.cursor_row
-        table.clear(columns=True)
-        for label, width in self._columns():
-            table.add_column(label, width=width)
-        self._add_rows(max(BATCH, row + 1))
-        table.move_cursor(row=min(row, max(0, len(self._calls) - 1)), animate=False)
-        self.query_one("#totals", Static).update(Content(call_rows.totals_of(self._calls)))
-        self.query_one("#empty").display = not self._calls
-        table.display = bool(self._calls)
-        if self._calls:
-            table.focus()
-        self.refresh_bindings()
-
-    def _columns(self) -> list[tuple[Text, int]]:
-        """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
-        # Costs take their room from agent and outcome, and only where there are any.
-        cost = COST_WIDTH if self._has_costs else 0
-        more = min(MAX_NAME_WIDTH - 15, max(0, self.size.width - 80) // 2)
-        return [
-            (_right("#"), 5),
-            (Text(" Agent"), 18 + more - cost // 2),
-            (Text(" Model"), 10 + more),
-            (_right("Prompt"), 6),
-            (_right("Tokens"), 14),
-            (_right("First"), 8),
-            *([(_right("Cost"), cost)] if cost else []),
-            (Text(" Outcome"), 17 - (cost - cost // 2)),
-        ]
-
-    def _add_rows(self, count: int) -> None:
-        table = self._table
-        for call in self._calls[table.row_count : table.row_count + count]:
-            table.add_row(*self._cells(call), key=str(call.number))
-
-    def _cells(self, call: CallRow) -> tuple[Text, ...]:
-        return (
-            _right(f"{call.number:,}"),
-            _cut(f" {call_rows.agent_of(call, self._session.snapshot.session)}"),
-            _cut(f" {call.artifact.model}"),
-            _right(call_rows.prompt_of(call)),
-            _right(call_rows.tokens_of(call)),
-            _right(call_rows.seconds(call.artifact.first_token_ms)),
-            *([_right(call_rows.cost_of(call))] if self._has_costs else []),
-            Text(f" {call_rows.outcome_of(call)}", "bold" if call.artifact.error_code else "", no_wrap=True),
-        )
-
-    @on(DataTable.RowHighlighted)
-    def _add_more(self, event: DataTable.RowHighlighted) -> None:
-        """Add further rows before the cursor comes to the end."""
-        if event.cursor_row >= self._table.row_count - BATCH // 2:
-            self._add_rows(BATCH)
-
-    def on_resize(self) -> None:
-        """Adapt the widths of the columns."""
-        if self._calls:
-            self._show()
-
-    @on(DataTable.RowSelected)
-    def action_open(self) -> None:
-        """Show the call under the cursor in full."""
-        row = self._table.cursor_row
-        if 0 <= row < len(self._calls):
-            self.app.push_screen(CallScreen(self._session, self._calls[row]))
+    def _made(self, name: str) -> CallsView:
+        match name:
+            case "queue" if self._queue is not None:
+                return QueueView(self._queue, self._session, self._return)
+            case "money":
+                return MoneyView(self._engine, self._session.id)
+            case _:
+                return HistoryView(self._session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Tell the footer what is possible."""
-        return bool(self._calls) if action == "open" else True
+        """Offer the views that there are."""
+        return parameters != (QUEUE,) or self._queue is not None
 
-
-def _right(text: str) -> Text:
-    return Text(text, justify="right", no_wrap=True)
-
-
-def _cut(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+    def _return(self, request_id: RequestId | None) -> None:
+        if request_id is None:
+            self.dismiss()
+        self._take_back(request_id)

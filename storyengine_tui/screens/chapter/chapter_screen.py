@@ -14,21 +14,25 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent
 
-from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
 from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.chapter.early_input import EarlyKeys, EarlyPanel
 from storyengine_tui.screens.chapter.last_session import LastPanel
+from storyengine_tui.screens.chapter.paused_banner import PausedBanner
 from storyengine_tui.screens.chapter.tab_pages import TITLES, PageTab, TabPages, apply_tall_class
 from storyengine_tui.screens.chapter.writer_banner import WriterBanner
-from storyengine_tui.screens.models.call_permission import ensure_callable, repair_after_failure
+from storyengine_tui.screens.models.call_permission import (
+    ensure_callable,
+    is_repairable,
+    repair_after_failure,
+)
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
 from storyengine_tui.screens.shared.state_labels import STATE_LABELS
 from storyengine_tui.screens.shared.status_screen import StatusScreen
 from storyengine_tui.widgets.key_line import KeyLine
 
 if TYPE_CHECKING:
-    from core.domain.requests.request import Request
     from core.domain.story.event import Event
     from core.engine.session_handle import SessionHandle
     from core.engine.sync import notifications
@@ -80,6 +84,7 @@ class ChapterScreen(StatusScreen):
     _tabs = getters.query_one("#tabs", TabbedContent)
     _early_panel = getters.query_one(EarlyPanel)
     _writer = getters.query_one(WriterBanner)
+    paused = getters.query_one(PausedBanner)
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,6 +105,7 @@ class ChapterScreen(StatusScreen):
         yield EarlyPanel(id="early", classes="grows")
         yield from self.compose_trouble()
         yield WriterBanner(id="writer")
+        yield PausedBanner(id="paused")
         yield KeyLine()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -171,6 +177,7 @@ class ChapterScreen(StatusScreen):
         self.end_progress()
         self.hide_trouble()
         self._writer.show_writer_of(session)
+        self.paused.show_state(session)
         self._show_title()
         self._open_tab(home)
         self.call_after_refresh(self._begin_others, session, listener)
@@ -245,6 +252,7 @@ class ChapterScreen(StatusScreen):
             if not all(isinstance(notification, TextArrived) for notification in batch):
                 for page in self._pages:
                     page.refresh_view()
+                self.paused.show_state(self._session)
 
     async def _handle(self, notification: "notifications.Notification") -> None:
         from core.engine.sync import notifications
@@ -269,7 +277,7 @@ class ChapterScreen(StatusScreen):
                 self._show_writer()
             case notifications.SessionReplaced(new_id):
                 self.post_message(self.Replaced(new_id))
-            case notifications.RequestFailed(request, error) if self._is_repairable(request, error):
+            case notifications.RequestFailed(request, error) if is_repairable(self._session, request, error):
                 self._run(self._repair(request.id), "repair")
             case notifications.EventsAppended(events):
                 self._report_reply(events)
@@ -363,16 +371,6 @@ class ChapterScreen(StatusScreen):
             return
         if is_locked:
             self._open_tab("play")
-
-    def _is_repairable(self, request: "Request", error: StoryEngineError) -> bool:
-        """Whether a call may have failed because consent, money or the local model's weights were missing.
-
-        A summary is retried automatically, and must not ask for the weights each time.
-        """
-        if self._session is None or self._session.is_read_only:
-            return False
-        is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and not request.spec.retry.is_automatic
-        return is_refused or error.code in (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED)
 
     async def _repair(self, request_id: RequestId) -> None:
         """Ask for what a call lacked, and retry the call when it is there."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from core.config.models import ModelAssignments
     from core.config.paths import Paths
     from core.config.settings import ProfileSettings
+    from core.domain.errors import StoryEngineError
+    from core.domain.requests.request import Request
     from core.engine.money import Money
     from core.engine.session_handle import SessionHandle
     from core.ledger.ceilings import Reached
@@ -26,6 +28,19 @@ async def ensure_callable(app: App[Any], configuration: "Configuration") -> bool
         if not await ask(app, configuration, configuration.choices, account):
             return False
     return await have_weights(app, _answering(configuration), configuration.paths)
+
+
+def is_repairable(session: "SessionHandle | None", request: "Request", error: "StoryEngineError") -> bool:
+    """Whether a call may have failed because consent, money or the local model's weights were missing.
+
+    A call that is retried automatically must not ask for the weights each time.
+    """
+    from core.domain.errors import ErrorCode
+
+    if session is None or session.is_read_only or request.spec.is_background:
+        return False
+    is_refused = error.code is ErrorCode.LLM_REQUEST_ERROR and not request.spec.retry.is_automatic
+    return is_refused or error.code in (ErrorCode.CONSENT_REQUIRED, ErrorCode.CEILING_REACHED)
 
 
 async def repair_after_failure(

@@ -12,7 +12,7 @@ from core.domain.slot import Slot
 from core.text.cleaning import is_blank
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.dialogs.stored_text_modal import StoredTextModal
-from storyengine_tui.widgets.fields.audience_list import AudienceList
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 
 EFFECT = (
     "From now on every character, summary and narrative is given this text, after what it corrects. "
@@ -96,13 +96,13 @@ class CorrectionModal(StoredTextModal):
     def compose_choices(self) -> ComposeResult:
         """Compose who is given it, in a chapter in which not everyone knows everything."""
         if self._roster:
-            yield AudienceList(self._roster, EVERYONE, id="given-to")
+            yield SlotChecks(self._roster, EVERYONE, id="given-to")
 
     async def _store_for_chosen(self, text: str) -> None:
         if not self._roster:
             await self._store_for(text)
             return
-        audience = self.query_one(AudienceList).audience
+        audience = self.query_one(SlotChecks).audience
         if not audience.slots:
             raise IllegalCommandError(NOBODY_GETS_IT)
         await self._store_for(text, audience=audience)

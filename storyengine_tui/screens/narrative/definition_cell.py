@@ -16,7 +16,7 @@ from core.domain.session.state_machine import Command
 from core.text.numbers import read_count
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.session_tab import SessionTab
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
 
@@ -83,7 +83,9 @@ class DefinitionCell(Vertical):
             yield Static(classes="gap")
             yield Static("", id="definition-saved", markup=False)
             yield CharCounter(limit, id="definition-counter")
-        yield CappedTextArea(limit=limit, placeholder=DEFAULT_DEFINITION, id="definition")
+        area = CappedTextArea(limit=limit, placeholder=DEFAULT_DEFINITION, id="definition")
+        area.helped = HelpedText("definition", "How to write the chapter")
+        yield area
         with Horizontal(classes="line"):
             yield Static("Target ", classes="label")
             yield FormField(

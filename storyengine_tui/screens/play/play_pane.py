@@ -295,6 +295,10 @@ class PlayPane(SceneTab):
         if queued:
             self.do(self.sender.withdraw(queued[-1]))
 
+    def action_take_back_all(self) -> None:
+        """Take every queued prompt back; those of one panel are joined there in their order."""
+        self.do(self.sender.withdraw_all(self._current_view().queued))
+
     def action_next_panel(self) -> None:
         """Write to the next character."""
         self.sender.has_picked = True

@@ -86,6 +86,7 @@ class PlayView:
             "cancel": self.is_writer and self.running is not None,
             "retry": self.is_writer and self.failed is not None,
             "take_back": self.is_writer and bool(self.queued),
+            "take_back_all": self.is_writer and bool(self.queued),
             "next_panel": self.is_playable and len(self.session.slots) > 1,
             "end_chapter": self.can_end or None,
             "keep_partial": self.is_writer and self.stopped is not None,

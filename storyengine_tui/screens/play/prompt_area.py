@@ -14,7 +14,7 @@ from core.domain.session.limits import Limits
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
 from storyengine_tui.theme import slot_class
-from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea
+from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelEntry
 
 NEARLY_FULL = 0.9
@@ -69,6 +69,7 @@ class PromptArea(ComposerTextArea):
             text, limit=max(limits.prompt, len(text)), id=f"prompt-{slot.colour}", classes=slot_class(slot)
         )
         self.slot = slot
+        self.helped = HelpedText("prompt", f"Prompt to {name}", slot)
         self.stored = text
         """The stored text of this panel, as far as this window knows."""
         self.sending: list[str] = []

@@ -1,10 +1,11 @@
 """Sends prompts from the panels, stores what is typed, and returns texts that failed (design 6)."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from core.domain.audience import Audience
-from core.domain.errors import SessionLockedError, StoryEngineError
+from core.domain.errors import IllegalCommandError, SessionLockedError, StoryEngineError
 from core.domain.ids import RequestId
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
@@ -173,6 +174,12 @@ class PromptSender:
         await session.withdraw(request.id)
         if self._page.shows(session):
             self._put_back(request)
+
+    async def withdraw_all(self, requests: Sequence[ReplyRequest]) -> None:
+        """Return queued prompts to their panels, the newest first: each is put before the next."""
+        for request in reversed(requests):
+            with suppress(IllegalCommandError):  # It has begun meanwhile.
+                await self.withdraw(request)
 
     def _put_back(self, request: ReplyRequest) -> None:
         if not is_take(request):

@@ -20,10 +20,10 @@ from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
-from storyengine_tui.widgets.fields.audience_list import AudienceList
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import FormField
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.key_line import KeyLine
 
 PLACEHOLDER = "What is true, and not known to all."
@@ -74,7 +74,7 @@ class SecretScreen(OverlayScreen[None]):
         with Horizontal(id="characters"):
             with Vertical():
                 yield Static("Who knows it", classes="line label")
-                yield AudienceList(roster, typed.known_by, id="known-by")
+                yield SlotChecks(roster, typed.known_by, id="known-by")
             with Vertical():
                 with Horizontal(classes="line"):
                     yield Static("Revealed at prompt ", classes="label")
@@ -87,7 +87,7 @@ class SecretScreen(OverlayScreen[None]):
                         id="reveal-at",
                     )
                     yield Static(" to", classes="label")
-                yield AudienceList(roster, typed.reveal_to, id="reveal-to")
+                yield SlotChecks(roster, typed.reveal_to, id="reveal-to")
         yield Static("", id="problem", markup=False)
         yield Button("Add the secret", id="add", compact=True)
         yield Banner(id="result")
@@ -131,9 +131,9 @@ class SecretScreen(OverlayScreen[None]):
     def _typed(self) -> TypedSecret:
         return TypedSecret(
             text=self._text.text,
-            known_by=self.query_one("#known-by", AudienceList).audience,
+            known_by=self.query_one("#known-by", SlotChecks).audience,
             reveal_at=self.query_one("#reveal-at", Input).value,
-            reveal_to=self.query_one("#reveal-to", AudienceList).audience,
+            reveal_to=self.query_one("#reveal-to", SlotChecks).audience,
         )
 
     @property
@@ -178,8 +178,8 @@ class SecretScreen(OverlayScreen[None]):
 
     @on(CappedTextArea.Edited)
     @on(Input.Changed)
-    @on(AudienceList.Changed)
-    def _touch(self, event: CappedTextArea.Edited | Input.Changed | AudienceList.Changed) -> None:
+    @on(SlotChecks.Changed)
+    def _touch(self, event: CappedTextArea.Edited | Input.Changed | SlotChecks.Changed) -> None:
         event.stop()
         self.query_one(CharCounter).show(self._text.length)
         self._show_problem()

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from core.domain.session.cast import Cast, Character
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot, first_slots
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.fields.one_line import LineField
 
@@ -43,6 +43,7 @@ class AgentPanel(Vertical):
             placeholder="Who this character is: nature, history, voice, wishes, secrets.",
             classes="identity",
         )
+        self._identity_area.helped = HelpedText("identity", f"Identity of {stored.name}", slot)
         self._counter = CharCounter(limits.identity, length=len(stored.identity))
         self._clash = ""
 

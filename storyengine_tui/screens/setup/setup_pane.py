@@ -27,7 +27,7 @@ from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedSelect
 from storyengine_tui.widgets.banner import Banner, BannerAction, Tone
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea, HelpedText
 from storyengine_tui.widgets.fields.char_counter import CharCounter
 from storyengine_tui.widgets.panel_switcher import PanelSwitcher, SlotEntries
 
@@ -73,6 +73,8 @@ class SetupPane(SessionTab):
             limit=_LIMITS.chapter,
             placeholder="This chapter: where it begins, what is going on, what matters in it.",
         )
+        self._world.helped = HelpedText("world", "World")
+        self._chapter.helped = HelpedText("chapter", "Chapter")
         self._count = GuardedSelect(
             [(str(number), number) for number in range(1, len(Slot) + 1)],
             value=3,

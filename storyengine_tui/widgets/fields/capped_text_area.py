@@ -12,6 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets.text_area import Edit, EditResult
 
+from core.domain.slot import Slot
 from core.text.cleaning import clean
 from core.text.graphemes import head, is_safe_cut
 from storyengine_tui.textual_ext.painting.text_wrap import KeptWrapTextArea
@@ -50,6 +51,15 @@ def _bindings_of(kind: type[Widget]) -> Mapping[str, tuple[Binding, ...]]:
             own[binding.key] = (*own.get(binding.key, ()), binding)
         found |= own
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class HelpedText:
+    """A text that a model can help with: the name of its limit, what the GM calls it, and its character."""
+
+    field: str
+    name: str
+    slot: Slot | None = None
 
 
 class CappedTextArea(KeptWrapTextArea):
@@ -98,6 +108,8 @@ class CappedTextArea(KeptWrapTextArea):
             classes=classes,
         )
         self.limit = limit
+        self.helped: HelpedText | None = None
+        """What the text is, where a model can help the GM with it."""
         self.full_sentence = ""
         self.cursor_blink = False
         self.move_cursor(self.document.end)

@@ -1,62 +1,87 @@
 """A list of characters that are ticked and unticked; the ticks are readable without colour."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.widgets.option_list import Option
 
+from core.domain.audience import Audience, audience_of
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
 from storyengine_tui.textual_ext.repairs.option_lists import GuardedOptionList
 from storyengine_tui.widgets.fields.capped_text_area import run_binding_now
+from storyengine_tui.widgets.widget_message import WidgetMessage
 
 
 class SlotChecks(GuardedOptionList):
-    """Space, and Enter, tick the line at the cursor or remove its tick."""
+    """Space, Enter, a click or a character's number ticks a character, or removes the tick."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Tick", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "select", "Tick"),
+        *(Binding(str(slot.value), f"tick({slot.value})", show=False) for slot in Slot),
+    ]
+
+    @dataclass
+    class Changed(WidgetMessage["SlotChecks"]):
+        """The user changed who is ticked."""
+
+        audience: Audience
 
     def __init__(
         self,
-        lines: Sequence[tuple[Slot, str]],
+        roster: Sequence[tuple[Slot, str]],
         ticked: Iterable[Slot] = (),
         *,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """Make a list of slots, each with its line."""
-        self._cast = [(slot, clean_line(text)) for slot, text in lines]
-        self._ticked = set(ticked)
-        options = [Option(self._shown(index)) for index in range(len(self._cast))]
-        super().__init__(*options, id=id, classes=classes, markup=False)
+        """Make a list of characters, each with its name and what is said beside it."""
+        self._roster = [(slot, clean_line(words)) for slot, words in roster]
+        self._cast = frozenset(slot for slot, _ in roster)
+        self._ticked = frozenset(ticked)
+        rows = (self._row(slot, words) for slot, words in self._roster)
+        super().__init__(*rows, id=id, classes=classes, markup=False, compact=True)
 
     def on_mount(self) -> None:
         """Put the cursor on the first line, so that one key ticks it."""
-        self.highlighted = 0
+        self.highlighted = 0 if self._roster else None
 
     @property
     def ticked(self) -> tuple[Slot, ...]:
         """The slots that are ticked, in order."""
-        return tuple(slot for slot, _ in self._cast if slot in self._ticked)
+        return tuple(slot for slot, _ in self._roster if slot in self._ticked)
+
+    @property
+    def audience(self) -> Audience:
+        """Those who are ticked: everyone, if all in the list are. Slots without a line keep their place."""
+        return audience_of(self._ticked, self._cast)
 
     def tick_only(self, slots: Iterable[Slot]) -> None:
         """Tick these and no other."""
-        self._ticked = set(slots)
-        for index in range(len(self._cast)):
-            self.replace_option_prompt_at_index(index, self._shown(index))
+        self._ticked = frozenset(slots)
+        for index, (slot, words) in enumerate(self._roster):
+            self.replace_option_prompt_at_index(index, self._row(slot, words))
 
-    def _shown(self, index: int) -> Content:
-        slot, text = self._cast[index]
-        return Content(f"[{'x' if slot in self._ticked else ' '}] {text}")
+    def _row(self, slot: Slot, words: str) -> Content:
+        mark = "[x]" if slot in self._ticked else "[ ]"
+        return Content.assemble(f"{mark} ", (f"{slot.value} {words}", f"$slot-{slot.colour}"))
 
     async def on_key(self, event: events.Key) -> None:
         """Tick before the next key: one that closes the dialog came in the same packet on a slow line."""
         await run_binding_now(self, event)
 
     def action_select(self) -> None:
-        """Tick the line at the cursor or remove its tick, at once and without a message."""
+        """Tick the character at the cursor or remove the tick, at once."""
         if self.highlighted is not None:
-            self.tick_only(self._ticked ^ {self._cast[self.highlighted][0]})
+            self.action_tick(self._roster[self.highlighted][0].value)
+
+    def action_tick(self, number: int) -> None:
+        """Tick the character with this number, or remove the tick."""
+        slot = Slot(number)
+        if slot in self._cast:
+            ticked = self._cast if self.audience.is_everyone else self._ticked
+            self.tick_only(audience_of(ticked ^ {slot}, self._cast))
+            self.post_message(self.Changed(self, self.audience))

@@ -21,7 +21,7 @@ from core.domain.session.session import SessionState
 from core.engine.engine import Engine
 from storyengine_tui.bootstrap import Configuration, Unread
 from storyengine_tui.cli.commands.chapter.open_app import MOST_BUGS, run_until_left
-from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.system.bug_screen import BugScreen
 from storyengine_tui.screens.system.help_screen import HelpScreen
@@ -234,7 +234,7 @@ async def test_the_command_palette_finds_what_is_possible_and_does_it(desktop: D
         # "Re-roll with another model" is found by it too, and stands below.
         screens: list[tuple[str, int, type[Screen[Any]]]] = [
             ("mod", 2, ModelScreen),
-            ("calls", 1, ProvenanceScreen),
+            ("calls", 1, CallsScreen),
         ]
         for keys, count, screen in screens:
             await pilot.press("ctrl+p")

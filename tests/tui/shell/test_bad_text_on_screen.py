@@ -18,7 +18,7 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Script, ScriptMatch
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.screens.calls.call_screen import CallScreen
-from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.library.chapters_screen import ChaptersScreen
 from storyengine_tui.screens.library.save_points_screen import SaveSlotsScreen
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
@@ -109,7 +109,7 @@ async def tour(pilot: Pilot[Any], app: StoryEngineApp) -> str:
         await pilot.press(key)
         await pictures.take()
     await pilot.press("f7")
-    await until(pilot, lambda: isinstance(app.screen, ProvenanceScreen))
+    await until(pilot, lambda: isinstance(app.screen, CallsScreen))
     await until(pilot, lambda: app.screen.query_one(DataTable).row_count)
     await pictures.take()
     await pilot.press("enter")

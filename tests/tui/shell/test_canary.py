@@ -16,7 +16,7 @@ from core.engine.engine import Engine
 from core.providers.factory import make_provider
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.calls.call_screen import CallScreen
-from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.system.bug_screen import BugScreen
 from storyengine_tui.shell.app import StoryEngineApp
@@ -92,7 +92,7 @@ async def test_no_screen_shows_a_key(desktop: Desktop, tmp_path: Path) -> None:
                 await until(pilot, lambda: shows_trouble(app))
                 await album.take(f"a prompt that failed with {status}")
             await pilot.press("f7")
-            await until(pilot, lambda: isinstance(app.screen, ProvenanceScreen))
+            await until(pilot, lambda: isinstance(app.screen, CallsScreen))
             await until(pilot, lambda: app.screen.query_one(DataTable).row_count > 2)
             await album.take("calls")
             await pilot.press("enter")

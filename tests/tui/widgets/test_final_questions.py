@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 import storyengine_tui.screens
 import storyengine_tui.shell.palette
 import storyengine_tui.widgets
+from storyengine_tui.screens.calls.prompt_modal import PromptModal
 from storyengine_tui.screens.models.consent_modal import ConsentModal
 from storyengine_tui.screens.models.fetch_modal import FetchModal
 from storyengine_tui.screens.narrative.correction_modal import CorrectionModal
@@ -41,6 +42,7 @@ def test_every_question_that_is_final_begins_on_cancel_and_the_others_are_known(
     assert {kind for kind in dialogs() if not kind.IS_FINAL} == {
         CorrectionModal,
         BlockModal,
+        PromptModal,
         StoredTextModal,
         FetchModal,
     }

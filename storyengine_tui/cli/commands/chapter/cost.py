@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.ledger.sums import By, Sum, sum_of, sums_by
-from core.ledger.words import dollars, total_text
+from core.ledger.words import cost_text
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.commands.chapter.sessions import find_session
 from storyengine_tui.cli.gate import unlocked
@@ -102,14 +102,8 @@ def _print(by: By, groups: Sequence[tuple[str, Sum]], total: Sum) -> None:
         for name, part in groups:
             # Not through rich, which would turn the tabs into blanks.
             typer.echo("\t".join((shown(name), *_cells(part))))
-    say(f"In all: {_cost_text(total)}.")
+    say(f"In all: {cost_text(total)}.")
 
 
 def _cells(part: Sum) -> tuple[str, ...]:
-    return (_cost_text(part), f"{part.calls:,}", f"{part.input_tokens:,}", f"{part.output_tokens:,}")
-
-
-def _cost_text(part: Sum) -> str:
-    if part.calls and part.local == part.calls:
-        return f"{dollars(part.amount)} (local)"
-    return total_text(part)
+    return (cost_text(part), f"{part.calls:,}", f"{part.input_tokens:,}", f"{part.output_tokens:,}")

@@ -69,7 +69,7 @@ class HearersModal(OverlayModal[Hearers]):
                 yield Button("This prompt", id="once", classes="action")
 
     def _line(self, slot: Slot) -> str:
-        line = f"{int(slot)} {self._session.name_of(slot)}"
+        line = self._session.name_of(slot)
         if slot is self._slot:
             line += ", to whom you write"
         return line if slot in self._session.present else f"{line}, not in the scene"

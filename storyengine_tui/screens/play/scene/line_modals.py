@@ -50,14 +50,12 @@ class AddedLineModal(OverlayModal[str]):
 
     def compose(self) -> ComposeResult:
         """Compose what it does, its fields, who witnesses it, and the two answers."""
-        session = self._session.snapshot.session
-        lines = [(slot, f"{int(slot)} {name}") for slot, name in session.roster]
         with Vertical(classes="dialog--box"):
             yield Static(self.HEADING, classes="dialog--title")
             yield Static(self.NOTE, classes="dialog--muted")
             yield from self.compose_fields()
             yield Static(self.WHO, classes="dialog--muted dialog--who")
-            yield SlotChecks(lines, self.ticked())
+            yield SlotChecks(self._session.snapshot.session.roster, self.ticked())
             yield Static(id="refused", classes="dialog--text", markup=False)
             with Horizontal(classes="dialog--buttons"):
                 yield Button("Cancel", id="cancel")

@@ -17,7 +17,8 @@ from core.engine.engine import Engine
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
 from storyengine_tui.screens.calls.call_rows import calls_of, outcome_of, segments_of, tokens_of, totals_of
 from storyengine_tui.screens.calls.call_screen import CallScreen
-from storyengine_tui.screens.calls.calls_screen import BATCH, ProvenanceScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
+from storyengine_tui.screens.calls.history_view import BATCH
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.reading.passage_view import PassageView
 from tests.tui.chapter import NOON, SESSION
@@ -83,18 +84,18 @@ def test_a_manifest_of_any_shape_can_be_read(manifest: str) -> None:
     assert segments_of(manifest) == []
 
 
-async def calls_shown(pilot: Pilot[Any]) -> ProvenanceScreen:
+async def calls_shown(pilot: Pilot[Any]) -> CallsScreen:
     """Open the list and wait until it is read."""
     await opened(pilot)
     await pilot.press("f7")
-    await until(pilot, lambda: isinstance(pilot.app.screen, ProvenanceScreen))
+    await until(pilot, lambda: isinstance(pilot.app.screen, CallsScreen))
     screen = pilot.app.screen
-    assert isinstance(screen, ProvenanceScreen)
+    assert isinstance(screen, CallsScreen)
     await until(pilot, lambda: screen.query_one(DataTable).row_count or screen.query_one("#empty").display)
     return screen
 
 
-def rows(screen: ProvenanceScreen) -> list[list[str]]:
+def rows(screen: CallsScreen) -> list[list[str]]:
     table = screen.query_one(DataTable)
     return [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(table.row_count)]
 

@@ -14,7 +14,7 @@ from core.domain.requests.request_kinds import RequestKind
 from core.engine.kinds.trial import TEST_PROMPT
 from core.engine.session_handle import SessionHandle
 from storyengine_tui.screens.calls.call_screen import CallScreen
-from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
@@ -63,7 +63,7 @@ async def test_a_test_is_listed_with_the_calls_of_the_chapter_also_when_it_fails
         assert app.session is not None
         assert await outcomes(app.session) == [None, ErrorCode.LLM_AUTH_ERROR]
         await pilot.press("escape", "f7")
-        await until(pilot, lambda: isinstance(app.screen, ProvenanceScreen))
+        await until(pilot, lambda: isinstance(app.screen, CallsScreen))
         table = app.screen.query_one(DataTable)
         await until(pilot, lambda: table.row_count == 3)
         listed = [[str(cell).strip() for cell in table.get_row_at(row)] for row in range(3)]

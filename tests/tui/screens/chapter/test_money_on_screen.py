@@ -8,7 +8,7 @@ from textual.widgets import Button, DataTable, Static
 from core.domain.slot import Slot
 from core.ledger.ceilings import Ceilings
 from core.ledger.prices import PriceBook
-from storyengine_tui.screens.calls.calls_screen import ProvenanceScreen
+from storyengine_tui.screens.calls.calls_screen import CallsScreen
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
 from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.narrative_desk import SCRIPT, chapter_page, make_ended
@@ -86,7 +86,7 @@ async def test_at_the_ceiling_nothing_is_sent_when_the_gm_does_not_agree(paid: P
 async def test_f7_lists_what_each_call_cost_and_the_sum(paid: PaidDesktop) -> None:
     async with at_window(paid, prompts=2) as table:
         await table.pilot.press("f7")
-        await table.until(lambda: isinstance(table.app.screen, ProvenanceScreen))
+        await table.until(lambda: isinstance(table.app.screen, CallsScreen))
         calls = table.app.screen.query_one(DataTable)
         await table.until(lambda: calls.row_count == 3)
         assert [str(column.label) for column in calls.ordered_columns][-2:] == ["Cost", " Outcome"]

@@ -22,7 +22,7 @@ from storyengine_tui.screens.narrative.correction_modal import NOBODY_GETS_IT, C
 from storyengine_tui.screens.narrative.narrative_pane import NarrativePane
 from storyengine_tui.screens.narrative.viewpoint_modal import ViewpointModal
 from storyengine_tui.shell.app import StoryEngineApp
-from storyengine_tui.widgets.fields.audience_list import AudienceList
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from storyengine_tui.widgets.reading.memory_outline import MemoryForm, MemoryMarks, all_text, passages_of
 from tests.core.samples import delta_block, delta_payload
 from tests.tui.conftest import PicturesMatch
@@ -223,7 +223,7 @@ async def correction_begun(page: ChapterPage) -> CorrectionModal:
 async def test_a_correction_is_given_to_everyone_or_to_those_who_are_chosen(desktop: Desktop) -> None:
     async with whispered_page(desktop) as page:
         dialog = await correction_begun(page)
-        given_to = dialog.query_one(AudienceList)
+        given_to = dialog.query_one(SlotChecks)
         assert given_to.audience == EVERYONE
         await page.pilot.press(*"The clock is wrong.")
         given_to.focus()
@@ -241,7 +241,7 @@ async def test_a_chapter_without_audiences_asks_nothing_more_of_a_correction(des
     desktop.script = SCRIPT
     async with chapter_page(desktop, make_ended) as page:
         dialog = await correction_begun(page)
-        assert not dialog.query(AudienceList)
+        assert not dialog.query(SlotChecks)
         await page.pilot.press("escape")
 
 
@@ -321,7 +321,7 @@ def test_a_correction_for_some_alone(desktop: Desktop, pictures_match: PicturesM
         await pilot.press("plus")
         page = ChapterPage(pilot, app)
         await page.until(lambda: isinstance(app.screen, CorrectionModal))
-        app.screen.query_one(AudienceList).focus()
+        app.screen.query_one(SlotChecks).focus()
         await pilot.press("2")
 
     assert pictures_match(desktop.app(), run_before)

@@ -20,8 +20,8 @@ from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.shell.app import StoryEngineApp
 from storyengine_tui.widgets.banner import Banner
 from storyengine_tui.widgets.dialogs.confirm_modal import ConfirmModal
-from storyengine_tui.widgets.fields.audience_list import AudienceList
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
+from storyengine_tui.widgets.fields.slot_checks import SlotChecks
 from tests.tui.engine_app import Desktop, make_active, make_draft, opened, screen_text, until
 
 pytestmark = pytest.mark.anyio
@@ -102,8 +102,8 @@ async def secret_begun(pilot: Pilot[Any], app: StoryEngineApp) -> SecretScreen:
     return await screen_shown(pilot)
 
 
-def part(screen: SecretScreen, name: str) -> AudienceList:
-    return screen.query_one(f"#{name}", AudienceList)
+def part(screen: SecretScreen, name: str) -> SlotChecks:
+    return screen.query_one(f"#{name}", SlotChecks)
 
 
 async def test_nothing_of_secrets_shows_before_the_first_and_the_palette_makes_it(desktop: Desktop) -> None:
@@ -192,7 +192,7 @@ async def test_a_reveal_at_prompt_0_is_refused_with_a_sentence(desktop: Desktop)
         field.value = "0"
         await until(pilot, lambda: "A reveal is planned at prompt 1 or a later one." in screen_text(app))
         field.value = ""
-        part(screen, "reveal-to").show(NOBODY)
+        part(screen, "reveal-to").tick_only(NOBODY)
         field.value = "5"
         field.value = ""
         await until(pilot, lambda: session_of(app).snapshot.secrets[1].reveal_at is None)

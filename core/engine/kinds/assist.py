@@ -1,0 +1,66 @@
+"""Help with a text of the GM's own: work beside the play that changes nothing of the story (design 17)."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.agents import assist
+from core.agents.assist import Asked, Proposal
+from core.agents.prompt_file import SEGMENTS
+from core.config.models import AgentRole
+from core.context.segments import Context
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.requests.request import BackgroundRequest
+from core.engine.kinds.base import Job, KindHandler
+from core.engine.kinds.outcome import Failed
+from core.gateway.call_records import CallRecords
+from core.snapshot import Changes, Snapshot
+from core.text.repetition import Source, first_repeated
+
+
+@dataclass(frozen=True, slots=True)
+class AssistMade:
+    """A proposal; its text is in the provenance of the call."""
+
+    proposal: Proposal
+
+
+class AssistHandler(KindHandler[BackgroundRequest, AssistMade]):
+    """Handles requests for a proposal; the request's text is an `Asked`."""
+
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[AssistMade | Failed, CallRecords]:
+        """Make the one call, by the narrative agent's model."""
+        asked = Asked.from_text(request.text)
+        choice = job.calls.choices[AgentRole.NARRATIVE]
+        choice = replace(choice, max_output_tokens=min(assist.MOST_OUTPUT, choice.max_output_tokens))
+        context = job.builder.assist(job.snapshot.session, job.snapshot.tab1, asked, choice)
+        result = await job.calls.make(context, choice)
+        records = result.call_records
+        if result.error is not None:
+            return Failed(result.error, result.retry_after), records
+        is_unfinished = result.finish_reason == "length"
+        try:
+            made = assist.read_proposal(asked, result.text, is_unfinished=is_unfinished, style=context.style)
+            _require_own_words(made, context)
+        except StoryEngineError as error:
+            return Failed(error), records.marked(error)
+        return AssistMade(made), records.noting(made.cut)
+
+    def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: AssistMade, now: datetime) -> Changes:
+        """Return the request as done: nothing of the story changes."""
+        return Changes(session_id=snapshot.session.id, requests=(done,))
+
+    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
+        """Whether there is a proposal; another window has shown it, or not."""
+        return True
+
+
+def _require_own_words(made: Proposal, context: Context) -> None:
+    """Raise StoryEngineError (`LLM_ERROR`) for a proposal that repeats the example of its prompt."""
+    prompt = [
+        Source("an example or a rule of its prompt", segment.text)
+        for segment in context.segments
+        if segment.name in SEGMENTS
+    ]
+    repeated = first_repeated(made.text, prompt)
+    if repeated is not None:
+        raise StoryEngineError(ErrorCode.LLM_ERROR, f"The proposal only repeats {repeated.what}; try again.")

@@ -1,0 +1,1 @@
+"""Help with a text of the GM's own."""

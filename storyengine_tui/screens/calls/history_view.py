@@ -1,0 +1,97 @@
+"""Every call of the session: the agent, the model, the tokens and the outcome (design 4)."""
+
+from typing import ClassVar
+
+from rich.text import Text
+from textual import on
+from textual.binding import Binding, BindingType
+from textual.widgets import DataTable
+
+from core.engine.session_handle import SessionHandle
+from storyengine_tui.screens.calls import call_rows
+from storyengine_tui.screens.calls.call_rows import CallRow
+from storyengine_tui.screens.calls.call_screen import CallScreen
+from storyengine_tui.screens.calls.calls_view import CallsView, cut, right
+
+BATCH = 200
+"""How many rows are added to the table at a time; more are added when the cursor comes near the end."""
+COST_WIDTH = 9
+"""Cells of the column of costs, which is there once money was spent."""
+MAX_NAME_WIDTH = 40
+"""Widest column of an agent's or a model's name, in cells."""
+
+
+class HistoryView(CallsView):
+    """Lists the calls of the chapter, newest first; Enter shows one in full."""
+
+    TABLE = "calls"
+    HINT = "this chapter; Enter shows a call"
+    EMPTY = "No model has been called in this chapter yet."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "open", "Show")]
+
+    def __init__(self, session: SessionHandle) -> None:
+        super().__init__()
+        self._session = session
+        self._calls: list[CallRow] = []
+        self._has_costs = False
+
+    async def reload(self) -> None:
+        """Read the calls; raises StoryEngineError."""
+        artifacts = await self._session.artifacts()
+        requests = await self._session.requests()
+        self._calls = call_rows.calls_of(artifacts, requests)[::-1]
+        self._has_costs = call_rows.is_spent(self._calls)
+        self.show()
+
+    def show(self) -> None:
+        """Show the rows."""
+        first = max(BATCH, self.table.cursor_row + 1)
+        rows = map(self._cells, self._calls[:first])
+        self.fill(call_rows.totals_of(self._calls), self._columns(), rows)
+
+    def _columns(self) -> list[tuple[Text, int]]:
+        """Return headings and widths; they fit 80 columns, and further ones widen agent and model."""
+        # Costs take their room from agent and outcome, and only where there are any.
+        cost = COST_WIDTH if self._has_costs else 0
+        more = min(MAX_NAME_WIDTH - 15, max(0, self.size.width - 80) // 2)
+        return [
+            (right("#"), 5),
+            (Text(" Agent"), 18 + more - cost // 2),
+            (Text(" Model"), 10 + more),
+            (right("Prompt"), 6),
+            (right("Tokens"), 14),
+            (right("First"), 8),
+            *([(right("Cost"), cost)] if cost else []),
+            (Text(" Outcome"), 17 - (cost - cost // 2)),
+        ]
+
+    def _cells(self, call: CallRow) -> tuple[Text, ...]:
+        return (
+            right(f"{call.number:,}"),
+            cut(f" {call_rows.agent_of(call, self._session.snapshot.session)}"),
+            cut(f" {call.artifact.model}"),
+            right(call_rows.prompt_of(call)),
+            right(call_rows.tokens_of(call)),
+            right(call_rows.seconds(call.artifact.first_token_ms)),
+            *([right(call_rows.cost_of(call))] if self._has_costs else []),
+            Text(f" {call_rows.outcome_of(call)}", "bold" if call.artifact.error_code else "", no_wrap=True),
+        )
+
+    @on(DataTable.RowHighlighted)
+    def _add_more(self, event: DataTable.RowHighlighted) -> None:
+        """Add further rows before the cursor comes to the end."""
+        table = self.table
+        if event.cursor_row >= table.row_count - BATCH // 2:
+            for call in self._calls[table.row_count : table.row_count + BATCH]:
+                table.add_row(*self._cells(call))
+
+    @on(DataTable.RowSelected)
+    def action_open(self) -> None:
+        """Show the call under the cursor in full."""
+        row = self.table.cursor_row
+        if 0 <= row < len(self._calls):
+            self.app.push_screen(CallScreen(self._session, self._calls[row]))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Tell the footer what is possible."""
+        return bool(self._calls) if action == "open" else True
