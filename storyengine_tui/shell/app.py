@@ -193,7 +193,7 @@ class StoryEngineApp(OverlayApp):
             if self._is_leaving:
                 return
             self.workspace.engine = engine
-            self.chapter.paused.queue = getattr(engine, "queue", None)
+            self.chapter.paused.queue = engine.queue
             is_newcomer = await self.workspace.open_last()
         except StoryEngineError as error:
             self.chapter.show_start_failure(error)

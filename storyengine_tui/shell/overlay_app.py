@@ -258,7 +258,7 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
         engine, session = self.engine, self.session
         if engine is not None and session is not None:
-            queue = getattr(engine, "queue", None)
+            queue = engine.queue
             self.push_screen(CallsScreen(engine, session, queue, self._take_back))
 
     def _take_back(self, request_id: "RequestId | None") -> None:

@@ -15,8 +15,6 @@ from storyengine_tui.shell.app import StoryEngineApp
 from tests.tui.engine_app import Desktop, screen_text
 from tests.tui.play_table import Table, at_window
 
-# The screens are older than the engine's queue.
-pytest.importorskip("core.engine.queue.control")
 pytestmark = pytest.mark.anyio
 
 
