@@ -19,7 +19,7 @@ SAYS_NOTHING: Final = "says nothing."
 _WORDS: Final = ("action", "silent", "silence", "why")
 _MARK: Final = re.compile(rf"[*_`]*\[[ \t]*({'|'.join(_WORDS)})[ \t]*(?:\][*_`]*:?|:)", re.IGNORECASE)
 _BEGUN: Final = re.compile(r"[*_`]*(?:\[[ \t]*([a-z]*)[ \t]*)?\Z", re.IGNORECASE)
-_AROUND: Final = " \t\n*_`[]"
+_AROUND: Final = " *_`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ def read_spoken(reply: str) -> Spoken:
     reasons: list[str] = []
     for mark, rest in zip(marked[::2], marked[1::2], strict=True):
         line = clean_line(rest).strip(_AROUND)
+        if line.count("]") > line.count("["):  # of `[why: …]`
+            line = line.removesuffix("]").rstrip(_AROUND)
         if is_blank(line):
             continue
         if mark.lower() == "action":

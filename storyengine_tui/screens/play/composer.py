@@ -156,7 +156,8 @@ class Composer(Vertical):
         is_used = view.hearing.is_used or bool(chosen)
         for slot, area in self._areas.items():
             who, note = hearers_text(view.session, slot, area.heard_by), view.stage.notes.get(slot)
-            area.show_notes(*((who,) if is_used else ()), *((note.text,) if note else ()))
+            is_heard = is_used and not view.session.is_away(slot)  # Nothing is sent to one that is away.
+            area.show_notes(*((who,) if is_heard else ()), *((note.text,) if note else ()))
             area.note_mark = note.mark if note else ""
         self._show_entries()
 

@@ -34,6 +34,8 @@ FEAR = "She is afraid of Kara."
         ),
         ("[action] turns the lamp down", Spoken("*turns the lamp down*", Manner.ACTION)),
         ("[action] *turns the\nlamp down*", Spoken("*turns the lamp down*", Manner.ACTION)),
+        ("[action] draws [a door]", Spoken("*draws [a door]*", Manner.ACTION)),
+        ("[action: draws [a door]]", Spoken("*draws [a door]*", Manner.ACTION)),
         ("[action]", Spoken(SAYS_NOTHING, Manner.SILENT)),
         (f"[action] nods\n[why] {FEAR}", Spoken("*nods*", Manner.ACTION, FEAR)),
         ("[action] nods\n[action] leaves", Spoken("*nods*\n\n*leaves*", Manner.ACTION)),
