@@ -28,7 +28,7 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
     """Return the input of one character: rules, identity, secrets, memory, recent context, GM's prompt.
 
-    Before the prompt stands who is away, if anybody is.
+    Before the prompt it says which others are away, if there are any.
 
     Over budget it is reduced in the order that `core.agents.context_builder` documents.
     """

@@ -69,7 +69,7 @@ class AgentSetup:
         return (self._secrets(lead, knowledge.secrets),) if knowledge.secrets else ()
 
     def absences(self, session: Session, own: Slot) -> tuple[Segment, ...]:
-        """Return the section that says which others are away; nothing where nobody is."""
+        """Return the section that says which others are away; nothing if all are here."""
         gone = [name for slot, name in session.roster if slot is not own and session.is_away(slot)]
         text = "\n".join(f"{name} {_AWAY}" for name in gone)
         return (self.fenced(SegmentName.AGENT_ROSTER, text),) if gone else ()

@@ -1,4 +1,4 @@
-"""Who is away in a chapter script (`away` of a prompt), and who may be silent (`silence`)."""
+"""Characters that are away in a chapter script (`away` of a prompt) or may be silent (`silence`)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,6 +1,6 @@
 """Adds characters that are away for a while, that may be silent, and hints at those that were silent.
 
-In chapters of before nobody is away, everyone answers in words, and there are no hints.
+In chapters of before no one is away, everyone answers in words, and there are no hints.
 """
 
 from alembic import op

@@ -34,7 +34,12 @@ TAB_ACTIONS: Final = (
         "Choose who hears it",
         "Whisper, choose who hears a prompt, or who is in the scene",
     ),
-    ("play", "choose_away", "Who is away", "Let characters leave the scene for a while, or bring them back"),
+    (
+        "play",
+        "choose_away",
+        "Away for a while",
+        "Let characters leave the scene for a while, or bring them back",
+    ),
     ("play", "let_be_silent", "Silence and action", "Let characters act without words, or say nothing"),
     ("play", "why_silent", "Why no words", "Read the reason of a silence, which is for your eyes alone"),
     ("play", "hint_after", "Point out silent characters", "Mark who had no reply for many prompts"),

@@ -14,7 +14,7 @@ from core.domain.story.event import LONGEST_REASON, MANNER, REASON, Manner
 from core.text.cleaning import clean_line, is_blank
 
 SAYS_NOTHING: Final = "says nothing."
-"""The text of a silent reply; the name of the character stands before it."""
+"""The text of a silent reply; the name of the character comes before it."""
 
 _WORDS: Final = ("action", "silent", "silence", "why")
 _MARK: Final = re.compile(rf"[*_`]*\[[ \t]*({'|'.join(_WORDS)})[ \t]*(?:\][*_`]*:?|:)", re.IGNORECASE)

@@ -72,7 +72,7 @@ def set_hint(snapshot: Snapshot, prompts: int, now: datetime) -> Changes:
     """Store after how many prompts a silent character is pointed out; 0 for never."""
     session = move(snapshot, snapshot.session, Command.DIRECT_CAST, now)
     if not 0 <= prompts <= MOST_HINT_PROMPTS:
-        raise IllegalCommandError(f"Choose 1 to {MOST_HINT_PROMPTS:,} prompts, or 0 for no hints.")
+        raise IllegalCommandError(f"Choose 1 to {MOST_HINT_PROMPTS:,} prompts, or 0 to end the hints.")
     return Changes(session_id=session.id, session=replace(session, hint_after=prompts))
 
 

@@ -136,7 +136,7 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
 
 
 def away_line(session: Session) -> str:
-    """Return who is away and until when; empty where nobody is."""
+    """Return who is away and until when; empty if no one is."""
     gone = [
         name + (f" until prompt {session.away[slot]:,}" if session.away[slot] else "")
         for slot, name in session.roster
@@ -146,7 +146,7 @@ def away_line(session: Session) -> str:
 
 
 def silence_line(session: Session) -> str:
-    """Return who may be silent; empty where nobody may."""
+    """Return who may be silent; empty if no one may."""
     if session.may_be_silent == NOBODY:
         return ""
     return f"May be silent: {names_of(session.may_be_silent, session)}"
