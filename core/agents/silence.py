@@ -31,7 +31,10 @@ def with_rule(setup: AgentSetup) -> AgentSetup:
     system, *others = setup.beginning
     added = plain(SegmentName.SYSTEM_PROMPT, rule.text, setup.style, "system")
     version = f"{setup.prompt.version}{_LABEL}{rule.version}"
-    return replace(setup, prompt=replace(setup.prompt, version=version), beginning=(system, added, *others))
+    cue = f"{setup.prompt.cue} {rule.cue}".strip()
+    return replace(
+        setup, prompt=replace(setup.prompt, version=version, cue=cue), beginning=(system, added, *others)
+    )
 
 
 def is_allowed_by(prompt_version: str) -> bool:

@@ -11,6 +11,7 @@ from core.domain.story.event import Event, Manner
 from core.domain.story.silence import SAYS_NOTHING
 from core.domain.story.transcript import render_all, render_events
 from core.engine.catalog import SessionCatalog
+from core.engine.kinds.reply import REASON_NOTE
 from core.engine.session_handle import SessionHandle
 from core.engine.sync.notifications import TextArrived
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
@@ -59,6 +60,8 @@ async def test_a_silent_reply_is_one_line_of_the_story_and_its_reason_is_for_the
             "Agent Orange: *turns the lamp down*\n\n3) And you?\n\nAgent Yellow: I see it."
         )
         assert session.snapshot.session.boundary == 3
+        notes = [call.left_out for call in await session.artifacts() if call.agent_id in tuple(Slot)]
+        assert notes == [(REASON_NOTE,), (), ()]
     assert "Agent Red says nothing." in sent(model)
     assert CANARY not in sent(model)
 

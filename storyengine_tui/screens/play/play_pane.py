@@ -56,8 +56,9 @@ class PlayPane(SceneTab):
         "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch.\n\n"
         "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
         "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
-        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, and what a "
-        "character is given next."
+        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, what a "
+        "character is given next, who is away for a while, and who may act without words or say nothing; W "
+        "on the transcript shows you why."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
