@@ -155,6 +155,9 @@ class SessionStore(Protocol):
         With `known_to` only those that this character has witnessed.
         """
 
+    async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
+        """Return the number and the time of the newest reply of each character that is canon."""
+
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""
 

@@ -19,6 +19,7 @@ from core.domain.requests.request import Artifact, Content, Request, RequestReco
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret
+from core.domain.session.absence import read_away
 from core.domain.session.limits import EARLIEST_TIME, Limits
 from core.domain.session.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
@@ -31,7 +32,7 @@ Values = dict[str, Any]
 _SESSION = (
     *("title", "script_key", "is_ending", "prompt_index", "boundary", "tab1_locked"),
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
-    *("canon_version", "branched_at"),
+    *("canon_version", "branched_at", "hint_after"),
 )
 _SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
@@ -72,6 +73,8 @@ def session_values(session: Session) -> Values:
         "next_slot": int(session.next_slot),
         "branched_from": session.branched_from,
         "present": session.present.mask,
+        "away": {str(int(slot)): back_at for slot, back_at in session.away.items()},
+        "may_be_silent": session.may_be_silent.mask,
         "pinned": list(session.pinned),
         "private_pins": {lock: label.mask for lock, label in session.private_pins.items()},
         "struck": list(session.struck),
@@ -93,6 +96,8 @@ def to_session(row: Any) -> Session:
         next_slot=Slot(row.next_slot),
         branched_from=None if row.branched_from is None else SessionId(row.branched_from),
         present=Audience.of_mask(row.present),
+        away=read_away(row.away),
+        may_be_silent=Audience.of_mask(row.may_be_silent),
         pinned=tuple(row.pinned),
         private_pins={lock: Audience.of_mask(mask) for lock, mask in row.private_pins.items()},
         struck=tuple(row.struck),

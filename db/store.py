@@ -32,6 +32,7 @@ from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
 from db.migrate import upgrade
 from db.queue import PostgresQueue
+from db.replies import last_replies_of
 from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
 from db.writer_lock import WriterLease
@@ -188,6 +189,13 @@ class PostgresStore:
             return await self._read(
                 lambda connection: reads.read_newest_events(connection, session_id, max_chars, known_to)
             )
+
+    async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
+        """Return the newest reply of each character; see `core.store.SessionStore.last_replies`."""
+        query = last_replies_of(session_id)
+        return dict(
+            await self._mapped(session_id, query, lambda row: (Slot(row.slot), (row.prompt_index, row.at)))
+        )
 
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         """Return every draft, oldest version first."""

@@ -34,6 +34,7 @@ from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.exchange.audience_integrity import problems_of_secrets
 from core.exchange.chapter_script import ChapterScript, ChapterScriptError, load_chapter_script
+from core.exchange.script_absence import absent_at
 from core.exchange.session_export import SessionBody, as_new_session, from_json, read_body, to_json
 from core.providers.scripted.provider import ScriptedProvider
 from core.text.cleaning import clean
@@ -115,8 +116,12 @@ def check_scene_of_script(script: ChapterScript, cast: set[Slot]) -> None:
         known = (prompt.audience, prompt.present, *(line.audience for line in prompt.lines))
         audiences += [audience for audience in known if audience is not None]
         assert prompt.audience is None or prompt.slot in prompt.audience, "the one addressed does not hear it"
+        absent = absent_at(prompt.away, prompt.index)
+        assert prompt.slot not in absent, "a prompt to one who is away got in"
+        assert absent.keys() < cast, "nobody stays in the scene"
         assert all(read_dice(line.text).notation == line.text for line in prompt.lines if line.is_roll)
     assert all(audience.is_everyone or audience.slots <= cast for audience in audiences)
+    assert script.silence is None or script.silence.is_everyone or script.silence.slots <= cast
     numbers = tuple(range(1, len(script.secrets) + 1))
     assert tuple(secret.number for secret in script.secrets) == numbers
     assert not list(problems_of_secrets(_ANY_SESSION, script.secrets)), (

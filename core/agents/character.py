@@ -28,26 +28,28 @@ _SAYING = r"(?:says?|said|asks?|asked|repl(?:y|ies|ied)|answers?|answered)"
 def build_context(setup: AgentSetup, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
     """Return the input of one character: rules, identity, secrets, memory, recent context, GM's prompt.
 
+    Before the prompt it says which others are away, if there are any.
+
     Over budget it is reduced in the order that `core.agents.context_builder` documents.
     """
     session, own = knowledge.session, knowledge.character
     identity = setup.fenced(SegmentName.AGENT_IDENTITY, identity_text(own))
     secrets = setup.secrets(knowledge)
     prompt = setup.fenced(SegmentName.USER_PROMPT, prompt_text)
-    cue = setup.cue(own.name)
+    away, cue = setup.absences(session, own.slot), setup.cue(own.name)
     empty = setup.fenced(SegmentName.STRUCTURED_MEMORY, "")
     events, oversize = _without_oversize(in_order(knowledge.events), session.boundary, setup)
     whole = setup.fenced(SegmentName.RECENT_CONTEXT, render_events(events, session))
-    fixed = total((*setup.beginning, identity, *secrets, empty, *cue))
+    fixed = total((*setup.beginning, identity, *secrets, empty, *away, *cue))
     digest = setup.digester.digest(knowledge.blocks, setup.memory_budget(fixed, whole.tokens + prompt.tokens))
     memory = setup.fenced(SegmentName.STRUCTURED_MEMORY, digest.text)
-    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, prompt, *cue))
+    room = setup.budget - total((*setup.beginning, identity, *secrets, memory, *away, prompt, *cue))
     context, dropped = _recent_within(setup, session, events, whole, room)
     short = Shortened(())
     if context.tokens > room:
         context, short = _shortened_within(setup, session, events, room)
     left_out = (*digest.left_out, *_dropped_in_words(dropped or oversize, oversize), *short.left_out)
-    segments = (identity, *secrets, memory, context, prompt, *cue)
+    segments = (identity, *secrets, memory, context, *away, prompt, *cue)
     return setup.context(own.slot.value, segments, left_out=left_out, is_shortened=bool(short.left_out))
 
 
@@ -120,16 +122,20 @@ def _up_to_speech_of_others(reply: str, others: Sequence[str]) -> str:
     return reply if is_blank(kept) else kept
 
 
+def without_speaker_name(text: str, name: str) -> str:
+    """Return a cleaned reply without the character's own name in front; it may be blank then."""
+    echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
+    reply = text.strip()
+    match = echo.match(reply)
+    return reply if match is None else reply[match.end() :].strip()
+
+
 def strip_speaker_name(text: str, name: str) -> str:
     """Return a cleaned reply as it is stored: without the character's own name in front.
 
     Raise StoryEngineError (`LLM_ERROR`) when nothing is left.
     """
-    echo = re.compile(rf"\s*[*_]*{re.escape(name)}[*_]*\s*:[*_]*\s*", re.IGNORECASE)
-    reply = text.strip()
-    match = echo.match(reply)
-    if match is not None:
-        reply = reply[match.end() :].strip()
+    reply = without_speaker_name(text, name)
     if is_blank(reply):
         raise StoryEngineError(
             ErrorCode.LLM_ERROR, "The model returned an empty reply; nothing is lost, retry."

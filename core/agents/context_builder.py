@@ -22,7 +22,15 @@ was left out is listed in `Context.left_out`.
 from collections.abc import Iterator, Sequence
 from copy import copy
 
-from core.agents import assist, character, context_summary, narrative, prompt_blocks, world_lock
+from core.agents import (
+    assist,
+    character,
+    context_summary,
+    narrative,
+    prompt_blocks,
+    silence,
+    world_lock,
+)
 from core.agents.narrative import NarrativePart
 from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
@@ -103,6 +111,10 @@ class ContextBuilder:
     def _character(self, slot: Slot) -> AgentSetup:
         return self._characters.get(slot) or self._setups[AgentRole.CHARACTER]
 
+    def _character_in(self, session: Session, slot: Slot) -> AgentSetup:
+        setup = self._character(slot)
+        return silence.with_rule(setup) if slot in session.may_be_silent else setup
+
     def world_lock(self, session: Session, tab1: Tab1Inputs) -> Context:
         """Return the input of agent 0."""
         return world_lock.build_context(self._setups[AgentRole.WORLD_LOCK], session, tab1)
@@ -120,7 +132,7 @@ class ContextBuilder:
         """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where a character that knows all secrets in which
         it may ever be told leaves no room to play. Asked before they are stored."""
         for own in Cast(session, tab1).playing:
-            setup = self._character(own.slot)
+            setup = self._character_in(session, own.slot)
             told = [one.text for one in secrets if own.slot in one.known_by | (one.reveal_to or NOBODY)]
             tokens = character.fixed_tokens(setup, own) + setup.tokens_of_secrets(told)
             if told and tokens + ROOM_TO_PLAY > setup.budget:
@@ -159,13 +171,16 @@ class ContextBuilder:
     def _fixed_of_characters(self, session: Session, tab1: Tab1Inputs) -> Iterator[tuple[AgentSetup, int]]:
         """Yield how each character is called, and the tokens of system prompt and identity."""
         for own in Cast(session, tab1).playing:
-            setup = self._character(own.slot)
+            setup = self._character_in(session, own.slot)
             yield setup, character.fixed_tokens(setup, own)
 
-    def character(self, knowledge: CharacterKnowledge, prompt_text: str) -> Context:
+    def character(
+        self, knowledge: CharacterKnowledge, prompt_text: str, *, needs_words: bool = False
+    ) -> Context:
         """Return the input of a character, from what it knows; its recent events are those after
-        `recent_from`."""
-        setup = self._character(knowledge.character.slot)
+        `recent_from`. With `needs_words` it gets no rule of silence."""
+        slot = knowledge.character.slot
+        setup = self._character(slot) if needs_words else self._character_in(knowledge.session, slot)
         if self._recent_context == "exact":
             session = knowledge.session
             kept = max(session.limits.chunk_size, self._recent_prompts)

@@ -9,6 +9,8 @@ from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, fenced, plain
 from core.context.visibility import CharacterKnowledge, Knowledge
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.domain.session.session import Session
+from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.providers.base import OutputSchema
 from core.text.delimiters import SegmentName
@@ -21,6 +23,7 @@ small model reads slowly and remembers little, so it gets less."""
 _CORRECTION_SHARE = 0.5
 """How much of the memory of an input the corrections of canon may take, which no budget leaves out."""
 _OWN_SECRETS = "The character knows this, and others may not. Only the character decides whom to tell."
+_AWAY = "is away, and neither sees nor hears what happens."
 _ALL_SECRETS = "The secrets of the story, each with those who know it. The transcript says when one is told."
 
 ROOM_TO_PLAY = 1_000
@@ -66,6 +69,12 @@ class AgentSetup:
         """
         lead = _OWN_SECRETS if isinstance(knowledge, CharacterKnowledge) else _ALL_SECRETS
         return (self._secrets(lead, knowledge.secrets),) if knowledge.secrets else ()
+
+    def absences(self, session: Session, own: Slot) -> tuple[Segment, ...]:
+        """Return the section that says which others are away; nothing if all are here."""
+        gone = [name for slot, name in session.roster if slot is not own and session.is_away(slot)]
+        text = "\n".join(f"{name} {_AWAY}" for name in gone)
+        return (self.fenced(SegmentName.AGENT_ROSTER, text),) if gone else ()
 
     def tokens_of_secrets(self, texts: Sequence[str]) -> int:
         """Return the tokens of the section that has these secrets of a character."""

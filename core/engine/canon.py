@@ -4,18 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.event import PRESENT, REPEATS, REQUEST_ID, Event, Role
+from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.snapshot import Changes, Snapshot
 
 ORIGIN: Final = "origin"
 """The key under which the metadata of a reply says that it is not a model's whole answer."""
+
+
+NOBODY_AWAY: Final[Mapping[Slot, int]] = MappingProxyType({})
+NO_METADATA: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 class Origin(StrEnum):
@@ -49,11 +54,15 @@ class NewTake:
         present: Audience = EVERYONE,
         origin: Origin | None = None,
         repeats: str = "",
+        away: Mapping[Slot, int] = NOBODY_AWAY,
+        said: Mapping[str, object] = NO_METADATA,
     ) -> tuple[Event, Event]:
-        """Return the GM's text and the reply to it."""
+        """Return the GM's text and the reply to it; `said` is what the reply's metadata has beside."""
         source: dict[str, object] = {REQUEST_ID: request_id}
         asked = source if present.is_everyone else {**source, PRESENT: present.mask}
+        asked = {**asked, AWAY: {str(int(one)): back for one, back in away.items()}} if away else asked
         own = source if origin is None else {**source, ORIGIN: origin.value}
+        own = {**own, **said} if said else own
         own = {**own, REPEATS: repeats} if repeats else own
         return (
             self._event(0, Role.USER, None, prompt, asked, audience),

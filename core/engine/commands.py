@@ -20,6 +20,7 @@ from core.domain.requests.request import (
     RequestState,
     SummaryRequest,
 )
+from core.domain.session.absence import require_here
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.state_machine import Command
@@ -148,6 +149,7 @@ def submit_prompt(
     if is_blank(text):
         raise IllegalCommandError("There is no text to send; write a prompt first.")
     require_cast(session, slot)
+    require_here(session, slot)
     if heard_by is not None and not heard_by.is_everyone:
         for hearer in heard_by:
             require_cast(session, hearer)

@@ -1,11 +1,12 @@
-"""Checks what an imported session says about who knows what (design 13)."""
+"""Checks what an imported session says about who knows what, is away, and may be silent (design 13, 17)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from core.domain.audience import Audience
 from core.domain.secret import LATEST_REVEAL, LONGEST_SECRET, LONGEST_SECRETS, MOST_SECRETS, Secret
+from core.domain.session.absence import LATEST_RETURN, MOST_HINT_PROMPTS, read_away
 from core.domain.session.session import Session
-from core.domain.story.event import PRESENT, Event, Role
+from core.domain.story.event import AWAY, LONGEST_REASON, MANNER, PRESENT, REASON, Event, Manner, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.text.cleaning import is_blank
 
@@ -67,3 +68,33 @@ def are_in_place(blocks: Sequence[MemoryBlock]) -> bool:
             return False
         before = block
     return True
+
+
+def problems_of_stage(session: Session, events: Sequence[Event]) -> Problems:
+    """Yield problems of absences, now and at each prompt, of hints, and of replies without words."""
+    if not session.away.keys() <= set(session.slots) or not all(
+        0 <= back_at <= LATEST_RETURN for back_at in session.away.values()
+    ):
+        yield "a character is away that does not play, or that never returns"
+    elif session.away and all(map(session.is_away, session.slots)):
+        yield "every character is away"
+    if not 0 <= session.hint_after <= MOST_HINT_PROMPTS:
+        yield f"it points out characters after more than {MOST_HINT_PROMPTS:,} prompts"
+    for event in events:
+        if event.role is Role.USER and AWAY in event.metadata and not _is_away(event.metadata[AWAY]):
+            yield f"those away at prompt {event.prompt_index} are not characters"
+        if event.role is Role.AGENT and not _is_said(event):
+            yield f"the reply to prompt {event.prompt_index} is silent in an unknown way"
+
+
+def _is_away(stored: object) -> bool:
+    try:
+        return isinstance(stored, Mapping) and bool(read_away(stored))
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_said(event: Event) -> bool:
+    reason = event.metadata.get(REASON, "")
+    is_known = MANNER not in event.metadata or event.metadata[MANNER] in list(Manner)
+    return is_known and isinstance(reason, str) and len(reason) <= LONGEST_REASON

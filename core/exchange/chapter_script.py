@@ -11,11 +11,13 @@ from functools import cached_property
 from pathlib import Path
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
+from core.domain.audience import Audience
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import PromptBlocks
 from core.domain.secret import Secret
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot
+from core.exchange.script_absence import read_silence
 from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
 from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
@@ -28,7 +30,7 @@ MAX_TITLE = 120
 _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = (
-    *("title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant"),
+    *("title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
     *("agent", "secret", "block", "prompt"),
 )
 _AGENT_KEYS = ("name", "identity")
@@ -78,6 +80,8 @@ class ChapterScript:
     prompt_blocks: PromptBlocks
     """Those of the file (`[[block]]`), and its `variant`; where it has neither, those of the chapter stay."""
     secrets: tuple[Secret, ...] = ()
+    silence: Audience | None = None
+    """Those who may act without words or say nothing; where the script does not say, the chapter stays."""
     viewpoint: Slot | None = None
     """The character from whose viewpoint the narrative is written; None for all of the chapter."""
 
@@ -187,6 +191,7 @@ class _Reader(FieldReader):
         viewpoint = (
             self.slot_of(document["viewpoint"], cast, "viewpoint") if "viewpoint" in document else None
         )
+        silence = read_silence(self, document, cast)
         secrets = read_secrets(self, document, cast)
         prompts = read_prompts(self, self.tables(document, "prompt") or [], cast)
         if self.problems:
@@ -201,6 +206,7 @@ class _Reader(FieldReader):
             prompts=prompts,
             prompt_blocks=prompt_blocks,
             secrets=secrets,
+            silence=silence,
             viewpoint=viewpoint,
         )
 

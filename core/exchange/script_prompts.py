@@ -6,7 +6,15 @@ from typing import Final
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.session.limits import LONGEST_TITLE, Limits
-from core.domain.slot import Slot, first_slots, slot_after
+from core.domain.slot import Slot, first_slots
+from core.exchange.script_absence import (
+    NOBODY_AWAY,
+    Away,
+    absent_at,
+    read_absences,
+    refuse_absent,
+    speaker_after,
+)
 from core.exchange.script_fields import FieldReader
 from core.exchange.script_scene import PROMPT_KEYS, ScriptLine, read_hearers, read_lines
 from core.text.cleaning import clean_line
@@ -14,7 +22,7 @@ from core.text.cleaning import clean_line
 MOST_TAKES: Final = 20
 MOST_BRANCHES: Final = 20
 """Each is a session of its own, with the prompts before it."""
-_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title", *PROMPT_KEYS)
+_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title", "away", *PROMPT_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +45,8 @@ class ScriptPrompt:
     """The title of that branch; if empty, it is named after the chapter."""
     present: Audience | None = None
     """Those present from here on, as the script said last; None if it never did."""
+    away: Away | None = None
+    """Those away from here on, as the script said last; None if it never did."""
     audience: Audience | None = None
     """Those who hear it; None if the script does not say who is present."""
     lines: tuple[ScriptLine, ...] = ()
@@ -72,6 +82,7 @@ def read_prompts(
     before: dict[int, tuple[ScriptLine, ...]] = {}
     """The lines before each prompt, by the number of the prompt."""
     present: Audience | None = None
+    away: Away | None = None
     branches = 0
     for number, table in enumerate(tables, start=1):
         owner = f"prompt {number}: "
@@ -80,14 +91,24 @@ def read_prompts(
         if branch_at:
             branches += 1
             line = line[:branch_at]
-            next_slot = slot_after(line[-1].slot, slots)
+            away = None if away is None else line[-1].away or NOBODY_AWAY
+            next_slot = speaker_after(line[-1].slot, slots, away, branch_at + 1)
             before = {index: lines for index, lines in before.items() if index <= branch_at + 1}
             present = present and (line[-1].present or EVERYONE)
+        index = len(line) + 1
+        absences = read_absences(reader, table, cast, owner, index)
+        if absences is not None:
+            away = absences
+            next_slot = speaker_after(line[-1].slot, slots, away, index) if line else _first(slots, away)
         slot = reader.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
-        slot, index = slot or next_slot, len(line) + 1
+        slot = slot or next_slot
+        refuse_absent(reader, away, index, slot, cast, owner)
         named = reader.characters(table, "present", cast, owner)
         present = present if named is None else named
-        audience = read_hearers(reader, table, cast, owner, slot, present)
+        here, absent = present, absent_at(away, index)
+        if present is not None and absent:
+            here = Audience.of(one for one in slots if one in present and one not in absent)
+        audience = read_hearers(reader, table, cast, owner, slot, here)
         before[index] = (*before.get(index, ()), *read_lines(reader, table, owner, audience))
         prompt = ScriptPrompt(
             slot=slot,
@@ -98,18 +119,23 @@ def read_prompts(
             branch_at=branch_at,
             branch_title=_branch_title(reader, table, owner),
             present=present,
+            away=away,
             audience=audience,
             lines=before[index],
         )
         prompts.append(prompt)
         if not prompt.is_undone:
             line.append(prompt)
-            next_slot = slot_after(prompt.slot, slots)
+            next_slot = speaker_after(prompt.slot, slots, away, index + 1)
     if branches > MOST_BRANCHES:
         reader.report(
             "branch_at", f"occurs {branches} times; a script branches {MOST_BRANCHES} times at most."
         )
     return tuple(prompts)
+
+
+def _first(slots: tuple[Slot, ...], away: Away) -> Slot:
+    return next((slot for slot in slots if slot not in away), slots[0])
 
 
 def _branch_at(reader: FieldReader, table: Mapping[str, object], played: int, owner: str) -> int:

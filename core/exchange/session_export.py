@@ -44,7 +44,14 @@ has one take, and every block one revision. Version 4 adds audiences, lines and 
 everyone knows everything."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
-_DEFAULTS: Final[Mapping[str, object]] = {"audience": _EVERYONE, "present": _EVERYONE, "private_pins": {}}
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "audience": _EVERYONE,
+    "present": _EVERYONE,
+    "private_pins": {},
+    "away": {},
+    "may_be_silent": [],
+    "hint_after": 0,
+}
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
 
@@ -246,6 +253,7 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_setting(session, body.tab1, body.unsent),
         integrity.problems_of_prompt_blocks(body.prompt_blocks),
         audience_integrity.problems_of_secrets(body.session, body.secrets),
+        audience_integrity.problems_of_stage(body.session, body.events),
         audience_integrity.problems_of_reveals(body.events, body.secrets),
         integrity.problems_of_play(session, body.events, body.takes),
         integrity.problems_of_memory(session, body.blocks, body.revisions),

@@ -37,6 +37,12 @@ class CallRecords:
         failed = replace(last, error_code=error.code, error_message=message or error.message)
         return CallRecords((*before, failed), self.contents)
 
+    def accepted(self) -> "CallRecords":
+        """Return the trail with its last artifact as that of a call that went well."""
+        *before, last = self.artifacts
+        good = replace(last, error_code=None, error_message="")
+        return CallRecords((*before, good), self.contents)
+
     def noting(self, left_out: Sequence[str]) -> "CallRecords":
         """Return the trail with a note on its last artifact of what was left out."""
         *before, last = self.artifacts

@@ -122,4 +122,5 @@ def said_of(account: str, error: StoryEngineError) -> StoryEngineError:
         retry_after=error.retry_after,
         usage=error.usage,
         billed=error.billed,
+        is_blank=error.is_blank,
     )

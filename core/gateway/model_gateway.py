@@ -175,9 +175,10 @@ class ModelGateway:
         progress.add(progress.cleaner.flush(), on_text)
         text = "".join(progress.texts)
         if error is None and is_blank(text):
-            error = StoryEngineError(
+            error = ProviderError(
                 ErrorCode.LLM_ERROR,
                 "The model answered with nothing but white space; nothing is lost, retry.",
+                is_blank=True,
             )
         artifact, contents = self._provenance(
             context, choice, outgoing, request, number, progress, text, error, total, artifact_id

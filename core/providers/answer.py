@@ -109,10 +109,10 @@ class Answer:
             what = "The model answered with nothing that can be seen"
         else:
             what = "The model returned an empty answer"
-        return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.")
+        return self._error(ErrorCode.LLM_ERROR, f"{what}; nothing is lost, retry.", is_blank=True)
 
-    def _error(self, code: ErrorCode, message: str = "") -> ProviderError:
-        return ProviderError(code, message, usage=self.usage, billed=self.billed)
+    def _error(self, code: ErrorCode, message: str = "", *, is_blank: bool = False) -> ProviderError:
+        return ProviderError(code, message, usage=self.usage, billed=self.billed, is_blank=is_blank)
 
 
 def cut_off(usage: Usage | None = None, billed: Decimal | None = None) -> ProviderError:

@@ -94,11 +94,14 @@ class ProviderError(StoryEngineError):
         retry_after: float | None = None,
         usage: Usage | None = None,
         billed: Decimal | None = None,
+        is_blank: bool = False,
     ) -> None:
         super().__init__(code, message, hint)
         self.retry_after = None if retry_after is None else bounded_wait(retry_after)
         self.usage = usage
         self.billed = billed
+        self.is_blank = is_blank
+        """Whether the call ended well, but for an answer without a word."""
 
 
 class Provider(Protocol):

@@ -16,6 +16,7 @@ from core.domain.prompt_block import (
     MOST_VARIANTS,
 )
 from core.domain.secret import MOST_SECRETS
+from core.domain.session.absence import MOST_HINT_PROMPTS
 from core.domain.session.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
@@ -55,6 +56,9 @@ class SessionRow(Row, table=True):
         UniqueConstraint("script_key", "script_run"),
         CheckConstraint("canon_version >= 0", name="canon_version"),
         CheckConstraint(column.is_audience("present"), name="present"),
+        CheckConstraint("jsonb_typeof(away) = 'object'", name="away"),
+        CheckConstraint(column.is_audience("may_be_silent"), name="may_be_silent"),
+        CheckConstraint(f"hint_after BETWEEN 0 AND {MOST_HINT_PROMPTS}", name="hint_after"),
         CheckConstraint("jsonb_typeof(private_pins) = 'object'", name="private_pins"),
         CheckConstraint(
             "branched_at >= 0 AND (branched_from IS NOT NULL OR branched_at = 0)", name="branched_at"
@@ -77,6 +81,11 @@ class SessionRow(Row, table=True):
     branched_at: int = Field(sa_column_kwargs={"server_default": text("0")})
     pinned: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
     present: int = column.audience()
+    away: dict[str, int] = Field(
+        sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
+    )
+    may_be_silent: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
+    hint_after: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
     private_pins: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )

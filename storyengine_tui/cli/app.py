@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, takes
+from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, speaking, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
 from storyengine_tui.cli.commands.library import cast, lore
@@ -31,7 +31,13 @@ app.add_typer(model.app, name="model")
 app.add_typer(slots.app, name="slots")
 app.add_typer(cast.app, name="cast")
 app.add_typer(lore.app, name="lore")
-for session_work in (*sessions.COMMANDS, *takes.COMMANDS, *scene.COMMANDS, exchange.export):
+for session_work in (
+    *sessions.COMMANDS,
+    *takes.COMMANDS,
+    *scene.COMMANDS,
+    *speaking.COMMANDS,
+    exchange.export,
+):
     command(app)(session_work)
 command(app, "import")(exchange.import_)
 

@@ -233,3 +233,22 @@ def test_every_field_that_a_link_stands_for_is_one_of_its_row() -> None:
     for kind in (Event, MemoryBlock, NarrativeDraft):
         for fields in save_slot._LINK_FIELDS.values():
             assert set(fields[kind]) <= set(kind.__dataclass_fields__)
+
+
+async def test_an_export_with_silence_and_absences_brings_the_reason_and_who_is_away(
+    store: PostgresStore,
+) -> None:
+    moved = SessionId(new_uuid())
+    await store.create(as_new_session(body_in(VERSIONS / "export-4-silence.json"), moved))
+    async with window(store, None, moved) as session:
+        stored = session.snapshot.session
+        assert (stored.away, stored.may_be_silent.mask, stored.hint_after) == ({Slot.ORANGE: 0}, 3, 9)
+        replies = [event for event in session.snapshot.recent if event.slot is not None]
+        assert [(one.text, one.reason) for one in replies] == [
+            ("says nothing.", "She fears Kara."),
+            ("*turns the lamp down*", ""),
+            ("I am here.", ""),
+        ]
+        await session.takes.undo()
+        await session.takes.undo()
+        await play(session, 2)

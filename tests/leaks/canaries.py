@@ -131,12 +131,22 @@ class Spreader(ScriptedProvider):
             )
             yield TextDelta(self._spread(json.loads(answer), text))
         elif slot is not None:
-            yield TextDelta(f"I take it in. {self._ledger.new(self._label_of_prompt(text))} it is.")
+            yield TextDelta(self._reply(text))
         else:
             async for item in super().stream(request):
                 yield item
             return
         yield Completion(finish_reason="stop", model=request.model)
+
+    def _reply(self, text: str) -> str:
+        """Return words, or where the input allows it an action or silence with a reason for the GM alone."""
+        own = self._ledger.new(self._label_of_prompt(text))
+        if "[silent]" not in text or self._ledger.count % 3 == 0:
+            return f"I take it in. {own} it is."
+        reason = f"[why] Because of {self._ledger.new(frozenset())}."
+        if self._ledger.count % 2:
+            return f"[silent]\n{reason}"
+        return f"[action] bows to {own}\n{reason}"
 
     def _label_of_prompt(self, text: str) -> Slots:
         return self._ledger.common(tokens_in(_section(text, "USER_PROMPT")))

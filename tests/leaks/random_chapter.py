@@ -42,6 +42,8 @@ class RandomChapter:
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)
         self.present: Slots = frozenset(self.cast)
+        self.away: dict[int, int] = {}
+        """Those who left for a while, as the program was told."""
         self.reveals: list[tuple[str, Slots]] = []
         self.session: SessionHandle
         self.earlier = asyncio.all_tasks()
@@ -63,6 +65,7 @@ class RandomChapter:
         return [
             *[self._submit] * 7,
             *(self._whisper, self._whisper, self._to_some, self._to_some, self._leave_or_come),
+            *(self._leave_for_a_while, self._leave_for_a_while, self._let_be_silent),
             *(self._narrate, self._reveal, self._reroll, self._edit, self._undo, self._undo, self._redo),
             *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
             *(self._crash_in_memory, self._restart, self._branch, self._move, self._correct_canon),
@@ -107,7 +110,7 @@ class RandomChapter:
 
     async def _submit(self, heard_by: Slots | None = None) -> None:
         slot = self.draw.choice(self.cast)
-        hearers = (self.present if heard_by is None else heard_by) | {slot}
+        hearers = (self.here if heard_by is None else heard_by) | {slot}
         token = self.ledger.new(hearers)
         audience = None if heard_by is None else _audience(heard_by)
         await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience)
@@ -119,12 +122,38 @@ class RandomChapter:
         await self._submit(self._some())
 
     async def _leave_or_come(self) -> None:
-        self.present = self._some()
-        await self.session.scene.set_present([Slot(slot) for slot in self.present])
+        named = self._some()
+        self.away = {slot: back_at for slot, back_at in self.absent.items() if slot not in named}
+        self.present = named | (self.present & self.away.keys())
+        await self.session.scene.set_present([Slot(slot) for slot in named])
+
+    @property
+    def absent(self) -> dict[int, int]:
+        """Those who are away at the next prompt."""
+        following = self.session.snapshot.session.prompt_index + 1
+        return {slot: back for slot, back in self.away.items() if back == 0 or following < back}
+
+    @property
+    def here(self) -> Slots:
+        return self.present - self.absent.keys()
+
+    async def _leave_for_a_while(self) -> None:
+        slot, last = self.draw.choice(self.cast), self.session.snapshot.session.prompt_index
+        if slot in self.absent:
+            await self.session.scene.bring_back(Slot(slot))
+            self.away = {one: back for one, back in self.absent.items() if one != slot}
+            self.present |= {slot}
+        elif len(self.absent) + 1 < self.count:
+            back_at = self.draw.choice([0, last + 2, last + 3])
+            await self.session.scene.send_away(Slot(slot), back_at)
+            self.away = {**self.absent, slot: back_at}
+
+    async def _let_be_silent(self) -> None:
+        await self.session.scene.set_silence([Slot(slot) for slot in self._some()])
 
     async def _narrate(self) -> None:
         hearers = self.draw.choice([None, self._some()])
-        token = self.ledger.new(self.present if hearers is None else hearers)
+        token = self.ledger.new(self.here if hearers is None else hearers)
         slots = None if hearers is None else [Slot(slot) for slot in hearers]
         await self._try(self.session.scene.narrate, f"It snows {token}.", hearers=slots)
 
@@ -259,6 +288,7 @@ class RandomChapter:
     async def _go_on_in(self, session_id: SessionId) -> None:
         self.session = await self.engine.open(session_id)
         self.present = _slots(self.session.snapshot.session.present) & self.ledger.cast
+        self.away = {int(slot): back for slot, back in self.session.snapshot.session.away.items()}
 
     async def _end(self) -> None:
         """End the chapter, and write it once for each viewpoint."""

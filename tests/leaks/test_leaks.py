@@ -10,6 +10,7 @@ from core.context import visibility
 from core.context.canon_locks import with_gm_locks
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.story.memory import MemoryBlock
+from core.domain.story.silence import Spoken
 from core.engine.kinds import summary
 from core.engine.takes import commands as takes
 from tests.leaks.random_chapter import play_chapters
@@ -60,6 +61,10 @@ def _asked_aloud(*values: Any, real: Any = takes.ask_again, **more: Any) -> Any:
     return replace(changes, requests=tuple(loud)), request_id
 
 
+def _is_here(_: object, slot: object) -> Any:
+    return False
+
+
 BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "events pass whoever witnessed them": ("core.context.visibility._witnessed", _all_events),
     "memory passes whatever its label is": ("core.context.visibility._memory", _all_blocks),
@@ -67,6 +72,8 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),
     "a summary is made from everything": ("core.snapshot.known_to_all_of", _of_the_gm),
+    "a reason is told with the reply": ("core.engine.kinds.reply.read_spoken", Spoken),
+    "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
 }
 

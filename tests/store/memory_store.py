@@ -191,6 +191,10 @@ class MemoryStore:
             newest.append(event)
         return newest[::-1]
 
+    async def last_replies(self, session_id: SessionId) -> Mapping[Slot, tuple[int, datetime]]:
+        canon = await self.canon(session_id)
+        return {event.slot: (event.prompt_index, event.created_at) for event in canon if event.slot}
+
     async def drafts(self, session_id: SessionId) -> Sequence[NarrativeDraft]:
         drafts = (await self._found(session_id)).drafts.values()
         return sorted(drafts, key=lambda draft: draft.version)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.domain.audience import EVERYONE, Audience, audience_of
+from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.session.limits import Limits
@@ -46,6 +46,12 @@ class Session:
     next_slot: Slot = Slot.RED
     present: Audience = EVERYONE
     """Those in the scene now: they hear what the GM sends from here on."""
+    away: Mapping[Slot, int] = field(default_factory=dict)
+    """Characters that left the scene, each with the prompt at which it is back; 0 for when the GM says so."""
+    may_be_silent: Audience = NOBODY
+    """Those who may act without words or say nothing."""
+    hint_after: int = 0
+    """After how many prompts without a reply of it a character is pointed out to the GM; 0 for never."""
     definition: str = ""
     """The GM's definition of the narrative agent."""
     target_words: int | None = None
@@ -64,12 +70,30 @@ class Session:
 
     def hearers_of(self, slot: Slot, heard_by: Audience | None) -> Audience:
         """Return who hears a prompt to `slot`: those given, else those present; and always that one."""
-        return self.audience_of((*(self.present if heard_by is None else heard_by), slot))
+        return self.audience_of((*(self.here if heard_by is None else heard_by), slot))
+
+    def is_away(self, slot: Slot) -> bool:
+        """Whether a character is away at the next prompt."""
+        back_at = self.away.get(slot)
+        return back_at is not None and (back_at == 0 or self.prompt_index + 1 < back_at)
+
+    @property
+    def here(self) -> Audience:
+        """Those in the scene at the next prompt: those present that are not away."""
+        gone = [slot for slot in self.away if slot in self.present and self.is_away(slot)]
+        if not gone:
+            return self.present
+        return self.audience_of(slot for slot in self.slots if slot in self.present and slot not in gone)
 
     def speaker_after(self, slot: Slot) -> Slot:
-        """Return whom the GM probably calls next: the next of those present, else of the cast."""
-        present = tuple(other for other in self.slots if other in self.present)
-        return slot_after(slot, present or self.slots)
+        """Return whom the GM probably calls next: the next in the scene, else one not away, else any."""
+        here = tuple(other for other in self.slots if other in self.here)
+        return slot_after(slot, here or tuple(o for o in self.slots if not self.is_away(o)) or self.slots)
+
+    def played_to(self, prompt_index: int, speaker: Slot) -> "Session":
+        """Return the session after a prompt that this character answered."""
+        played = replace(self, prompt_index=prompt_index)
+        return replace(played, next_slot=played.speaker_after(speaker))
 
     @property
     def roster(self) -> tuple[tuple[Slot, str], ...]:

@@ -43,6 +43,7 @@ class Command(StrEnum):
     SET_PRESENT = "change who is present"
     ADD_LINE = "add a line"
     EDIT_SECRETS = "edit the secrets"
+    DIRECT_CAST = "change what characters may do"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -236,6 +237,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ACTIVE, Command.ADD_LINE): (_BUSY, Stay()),
     (S.SUMMARIZING, Command.ADD_LINE): (_ENDING, _BUSY, Stay()),
     **{(state, Command.EDIT_SECRETS): (Stay(),) for state in (S.DRAFT_TAB1, S.ACTIVE, S.SUMMARIZING)},
+    **{(state, Command.DIRECT_CAST): (Stay(),) for state in (S.DRAFT_TAB1, S.ACTIVE, S.SUMMARIZING)},
     # A correction only adds a block: existing blocks and the state stay as they are.
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},

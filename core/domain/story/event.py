@@ -18,6 +18,23 @@ SECRET: Final = "secret"
 """Key in `metadata` for the number of the secret that an event reveals."""
 PRESENT: Final = "present"
 """Key in `metadata` of the GM's text for the mask of those who were present, unless everyone was."""
+AWAY: Final = "away"
+"""Key in `metadata` of the GM's text for those who were away, as `Session.away`, if there were any."""
+MANNER: Final = "manner"
+"""Key in `metadata` of a reply without words, for what it is instead."""
+REASON: Final = "reason"
+"""Key in `metadata` of a reply for why it has no words; only the GM reads it."""
+LONGEST_REASON: Final = 1_000
+"""Characters of a reason."""
+
+
+class Manner(StrEnum):
+    """What a reply without words is."""
+
+    ACTION = "action"
+    """The character acts."""
+    SILENT = "silent"
+    """It does nothing that others notice; the text says so."""
 
 
 class Role(StrEnum):
@@ -72,6 +89,16 @@ class Event:
     def request_id(self) -> str:
         """The id of the request that it came from, as text; empty when unknown."""
         return str(self.metadata.get(REQUEST_ID, ""))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it is the reply of a character that says nothing."""
+        return self.role is Role.AGENT and self.metadata.get(MANNER) == Manner.SILENT
+
+    @property
+    def reason(self) -> str:
+        """Why a reply has no words, for the GM alone; empty where that is unknown."""
+        return str(self.metadata.get(REASON, "")) if self.role is Role.AGENT else ""
 
     @property
     def repeats(self) -> str:

@@ -86,11 +86,14 @@ def collapse_blank_lines(text: str) -> str:
 
 
 def prefix_of(event: Event, session: Session) -> str:
-    """Return the prefix of an event: a number for the GM, a name for a character."""
+    """Return the prefix of an event: a number for the GM, a name for a character.
+
+    The text of a silent reply goes on with the name: `Joss says nothing.`
+    """
     if event.role is Role.USER:
         return f"{event.prompt_index}) "
     if event.role is Role.AGENT and event.slot is not None:
-        return f"{session.name_of(event.slot)}: "
+        return f"{session.name_of(event.slot)}{' ' if event.is_silent else ': '}"
     return ""
 
 

@@ -1,7 +1,7 @@
 """Outcomes of requests."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import StoryEngineError
@@ -28,6 +28,8 @@ class ReplyMade:
     """How it came about, if not as the model's whole answer."""
     repeats: str = ""
     """What it only repeats, in words; empty where it says something of its own."""
+    said: Mapping[str, object] = field(default_factory=dict)
+    """What the metadata of its event has about a reply without words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,24 @@ from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.domain.story.silence import Spoken, read_spoken
 from core.engine.canon import Origin, before_newest, new_take, withdraw_newest
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.outcome import Failed, ReplyMade
 from core.engine.moves import move_and_summarise
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
+from core.providers.base import ProviderError
 from core.snapshot import Changes, Snapshot, recent_from
 from core.text.composer_text import joined
 from core.text.repetition import Source, first_repeated
 
 CONTINUE: Final = "Continue your last reply exactly where it breaks off, without repeating any of it."
 """The prompt of a request that continues a reply; it is not stored as the GM's."""
+
+
+REASON_NOTE: Final = "The reason for having no words, which you alone read"
+"""The note on a call whose answer had one."""
 
 
 class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
@@ -36,9 +42,13 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         """
         knowledge = (await _snapshot_for(job, request)).known_to(request.slot)
         choice, builder = called_with(job, AgentRole.CHARACTER, request.slot, request.model)
-        context = builder.character(knowledge, CONTINUE if request.continues else request.text)
+        context = (
+            builder.character(knowledge, CONTINUE, needs_words=True)
+            if request.continues
+            else builder.character(knowledge, request.text)
+        )
         made, call_records = _read(job, request, choice, await job.calls.make(context, choice))
-        if isinstance(made, Failed) or not choice.avoids_repeats:
+        if isinstance(made, Failed) or not choice.avoids_repeats or made.said:
             return made, call_records
         sources = character.repeatable(context, knowledge, request.text)
         repeated = first_repeated(made.text, sources)
@@ -71,7 +81,7 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
             index = done.prompts.last
             if index != session.prompt_index:
                 raise ValueError(f"a take of prompt {index}, which is not the newest")
-        session = replace(session, prompt_index=index, next_slot=session.speaker_after(done.slot))
+        session = session.played_to(index, done.slot)
         text, origin = made.text, made.origin
         if done.continues:
             text, origin = f"{_reply_at(snapshot, index)} {text}", Origin.CONTINUED
@@ -90,6 +100,8 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
                     present=session.present,
                     origin=origin,
                     repeats=made.repeats,
+                    away=session.away,
+                    said=made.said,
                 ),
                 *take.lines_of(snapshot),
             ),
@@ -137,9 +149,12 @@ def _read(
     job: Job, request: ReplyRequest, choice: ModelConfig, result: CallResult
 ) -> tuple[ReplyMade | Failed, CallRecords]:
     """Return the reply in the result of a call; a small model's is reduced to its own complete sentences."""
+    session = job.snapshot.session
+    may_be_silent = request.slot in session.may_be_silent and not request.continues
+    if may_be_silent and isinstance(result.error, ProviderError) and result.error.is_blank:
+        return _spoken(read_spoken("")), result.call_records.accepted()
     if result.error is not None:
         return Failed(result.error, result.retry_after), result.call_records
-    session = job.snapshot.session
     is_unfinished = result.finish_reason == "length"
     text, call_records = result.text, result.call_records
     if choice.style is PromptStyle.SMALL:
@@ -150,10 +165,17 @@ def _read(
     elif is_unfinished:
         error = StoryEngineError(ErrorCode.LLM_TRUNCATED)
         return Failed(error), call_records.marked(error)
+    if may_be_silent:
+        spoken = read_spoken(character.without_speaker_name(text, session.name_of(request.slot)))
+        return _spoken(spoken), call_records.noting((REASON_NOTE,) if spoken.reason else ())
     try:
         return ReplyMade(character.strip_speaker_name(text, session.name_of(request.slot))), call_records
     except StoryEngineError as error:
         return Failed(error), call_records.marked(error)
+
+
+def _spoken(spoken: Spoken) -> ReplyMade:
+    return ReplyMade(spoken.text, said=spoken.metadata)
 
 
 def _rejected(repeated: Source) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from core.domain.story.event import SECRET, Event, Role
 from core.engine.canon import NewTake
 from core.engine.commands import begin, require_cast, within
 from core.engine.moves import move
+from core.engine.scene.staging import with_present
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import is_blank
 
@@ -37,9 +38,9 @@ SCRIPTED: Final = "scripted"
 
 
 def set_present(snapshot: Snapshot, slots: Iterable[Slot], now: datetime) -> Changes:
-    """Store the characters that are in the scene from here on."""
+    """Store the characters that are in the scene from here on; those of them that were away are back."""
     session = move(snapshot, snapshot.session, Command.SET_PRESENT, now)
-    return Changes(session_id=session.id, session=replace(session, present=_audience(session, slots)))
+    return Changes(session_id=session.id, session=with_present(session, _audience(session, slots)))
 
 
 def add_line(
@@ -58,7 +59,7 @@ def add_line(
     text = within("line", text, session.limits.prompt).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text to store; write the line first.")
-    audience = session.present if hearers is None else _audience(session, hearers)
+    audience = session.here if hearers is None else _audience(session, hearers)
     return _with_lines(snapshot, [(text, audience, metadata or {})], now)
 
 

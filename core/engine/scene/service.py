@@ -8,7 +8,8 @@ from core.domain.clock import Clock
 from core.domain.dice import Draw, Roll, read_dice, roll
 from core.domain.secret import Secret
 from core.domain.slot import Slot
-from core.engine.scene import commands
+from core.engine.scene import commands, staging
+from core.engine.scene.heartbeat import Hint, hints_of
 from core.engine.sync.session_writer import SessionWriter
 
 
@@ -29,6 +30,37 @@ class Scene:
     async def set_present(self, slots: Iterable[Slot]) -> None:
         """Store the characters that are in the scene from here on."""
         await self._writer.apply(lambda snapshot: commands.set_present(snapshot, slots, self._clock()))
+
+    async def send_away(self, slot: Slot, back_at: int = 0) -> None:
+        """Let a character leave the scene until a prompt, or with 0 until it is brought back."""
+        await self._writer.apply(lambda snapshot: staging.send_away(snapshot, slot, back_at, self._clock()))
+
+    async def bring_back(self, slot: Slot) -> None:
+        """End the absence of a character."""
+        await self._writer.apply(lambda snapshot: staging.bring_back(snapshot, slot, self._clock()))
+
+    async def set_away(self, away: Mapping[Slot, int]) -> None:
+        """Store who is away from now on, each with the prompt of the return; all others are back."""
+        await self._writer.apply(lambda snapshot: staging.set_away(snapshot, away, self._clock()))
+
+    async def set_silence(self, slots: Iterable[Slot]) -> None:
+        """Store which characters may act without words or say nothing."""
+        await self._writer.apply(
+            lambda snapshot: staging.set_silence(snapshot, self._builder, slots, self._clock())
+        )
+
+    async def set_hint(self, prompts: int) -> None:
+        """Store after how many prompts a silent character is pointed out; 0 for never."""
+        await self._writer.apply(lambda snapshot: staging.set_hint(snapshot, prompts, self._clock()))
+
+    async def hints(self) -> Sequence[Hint]:
+        """Return the characters that were silent for long, if the GM wants to know; empty else."""
+        session = self._writer.snapshot.session
+        if not session.hint_after:
+            return ()
+        spoken = await self._writer.store.last_replies(session.id)
+        snapshot = await self._writer.know_memory(is_patient=False)
+        return hints_of(snapshot.session, spoken, snapshot.blocks)
 
     async def narrate(
         self,

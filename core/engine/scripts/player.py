@@ -19,6 +19,7 @@ from core.engine.commands import Tab1Edit
 from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of
 from core.engine.session_handle import SessionHandle
 from core.exchange.chapter_script import ChapterScript
+from core.exchange.script_absence import absent_at
 from core.exchange.script_prompts import ScriptPrompt
 from core.exchange.script_scene import ScriptLine
 
@@ -89,6 +90,7 @@ class ScriptPlayer:
         await self._check_played()
         await self._use_secrets()
         if self._state is not SessionState.ENDED:
+            await self._use_silence()
             await self._prompts()
             if self._is_last:
                 await self._end()
@@ -124,6 +126,7 @@ class ScriptPlayer:
             )
         )
         await self._use_secrets()
+        await self._use_silence()
         await self._define()
         self._step("Locking world and cast into memory", 0)
         await self._complete(await self._session.lock())
@@ -151,6 +154,12 @@ class ScriptPlayer:
         if self._state is SessionState.ENDED:
             raise ScriptMismatchError("The secrets of the script are not those that the chapter ended with")
         await self._session.scene.edit_secrets((*wanted, *stored[len(wanted) :]))
+
+    async def _use_silence(self) -> None:
+        """Let those characters be silent that the script names; without any, those of the chapter stay."""
+        wanted, session = self._script.silence, self._session.snapshot.session
+        if wanted is not None and session.audience_of(wanted) != session.may_be_silent:
+            await self._session.scene.set_silence(wanted)
 
     async def _define(self) -> None:
         """Store the script's narrative definition and target, unless they are stored already."""
@@ -222,8 +231,14 @@ class ScriptPlayer:
     async def _set_the_scene(self, prompt: ScriptPrompt) -> None:
         """Store who is present, and those lines before a prompt that a stopped run had not stored."""
         scene, session = self._session.scene, self._session.snapshot.session
-        if prompt.present is not None and prompt.present != session.present:
-            await scene.set_present(prompt.present)
+        gone = absent_at(prompt.away, prompt.index)
+        if prompt.present is not None:
+            here = [slot for slot in session.slots if slot in prompt.present and slot not in gone]
+            if session.audience_of(here) != session.here:
+                await scene.set_present(prompt.present)
+        if prompt.away is not None and gone != absent_at(self._session.snapshot.session.away, prompt.index):
+            await scene.set_away(gone)
+        session = self._session.snapshot.session
         recent = self._session.snapshot.recent
         stored = [event for event in recent if event.prompt_index == session.prompt_index]
         for line in prompt.lines[sum(map(is_scripted, stored)) :]:

@@ -1,6 +1,6 @@
 """Branches: new sessions that begin with the canon of another one up to a prompt (design 12)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -8,8 +8,10 @@ from core.context.canon_locks import has_lock
 from core.domain.audience import EVERYONE, Audience
 from core.domain.errors import ErrorCode, IllegalCommandError, StorageError
 from core.domain.ids import SessionId
+from core.domain.session.absence import read_away
 from core.domain.session.session import SessionState, title_from
-from core.domain.story.event import PRESENT, Event, Role
+from core.domain.slot import Slot
+from core.domain.story.event import AWAY, PRESENT, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.engine.save_points.service import title_with
 from core.exchange.session_export import SessionBody, beginning_of
@@ -52,7 +54,9 @@ def branch_at(
     session = snapshot.session
     memory = _memory_until(blocks, at)
     speaker = next(event.slot for event in reversed(events) if event.role is Role.AGENT)
-    present = session.present if at == session.prompt_index else _present_at(events)
+    present, away = session.present, session.away
+    if at != session.prompt_index:
+        present, away = _present_at(events), _away_at(events)
     title = title_from(session.title, snapshot.tab1.chapter, snapshot.tab1.world)
     pinned = tuple(lock for lock in session.pinned if _is_of(lock, memory) or not _is_of(lock, blocks))
     branched = replace(
@@ -65,6 +69,7 @@ def branch_at(
         prompt_index=at,
         boundary=memory[-1].last,
         present=present,
+        away=away,
         branched_from=session.id,
         branched_at=at,
         created_at=now,
@@ -85,6 +90,13 @@ def _present_at(events: Sequence[Event]) -> Audience:
     prompt = next(event for event in reversed(events) if event.role is Role.USER)
     mask = prompt.metadata.get(PRESENT)
     return Audience.of_mask(mask) if isinstance(mask, int) else EVERYONE
+
+
+def _away_at(events: Sequence[Event]) -> dict[Slot, int]:
+    """Return who was away when the last prompt of `events` was sent, and until when."""
+    prompt = next(event for event in reversed(events) if event.role is Role.USER)
+    away = prompt.metadata.get(AWAY)
+    return read_away(away) if isinstance(away, Mapping) else {}
 
 
 def _memory_until(blocks: Sequence[MemoryBlock], at: int) -> list[MemoryBlock]:

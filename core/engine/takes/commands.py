@@ -22,6 +22,7 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.domain.story.silence import Spoken, read_spoken
 from core.engine.canon import Origin, new_take, withdraw_newest
 from core.engine.commands import given_up, new_request, within
 from core.engine.kinds.outcome import ReplyMade
@@ -53,6 +54,9 @@ def ask_again(
     """
     session = move(snapshot, snapshot.session, Command.ASK_AGAIN, now)
     prompt, reply = newest(snapshot)
+    if continues and reply.is_silent and reply.slot is not None:
+        name = session.name_of(reply.slot)
+        raise IllegalCommandError(f"{name} says nothing; there is nothing to go on with. Re-roll instead.")
     text = within("prompt", text, session.limits.prompt).strip() or prompt.text
     index = session.prompt_index
     asked = ReplyRequest(
@@ -109,6 +113,7 @@ def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
                 request_id=reply.request_id,
                 audience=prompt.audience,
                 present=snapshot.session.present,
+                away=snapshot.session.away,
                 origin=Origin.CORRECTED,
             ),
             *take.lines_of(snapshot),
@@ -153,7 +158,7 @@ def redo(snapshot: Snapshot, now: datetime) -> Changes:
     index = session.prompt_index + 1
     events = [event for event in snapshot.undone if event.prompt_index == index]
     slot = next((event.slot for event in events if event.slot is not None), session.next_slot)
-    session = replace(session, prompt_index=index, next_slot=session.speaker_after(slot))
+    session = session.played_to(index, slot)
     session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
     return Changes(
         session_id=session.id,
@@ -163,15 +168,21 @@ def redo(snapshot: Snapshot, now: datetime) -> Changes:
     )
 
 
-def keep_partial(snapshot: Snapshot, request: ReplyRequest, text: str, now: datetime) -> Changes:
-    """Store what a stopped reply had, as far as it came; its prompt leaves the composer."""
+def keep_partial(
+    snapshot: Snapshot, request: ReplyRequest, text: str, now: datetime, *, may_be_silent: bool = False
+) -> Changes:
+    """Store what a stopped reply had, as far as it came; its prompt leaves the composer.
+
+    `may_be_silent` says whether the character could answer without words.
+    """
     session = move(snapshot, snapshot.session, Command.KEEP_PARTIAL, now)
     if not request.has_failed or is_blank(text):
         raise IllegalCommandError("Nothing of that reply has arrived; there is nothing to keep.")
     done = replace(
         request, state=RequestState.DONE, retry_after=None, error_code=None, error_message="", updated_at=now
     )
-    made = ReplyMade(text.strip(), Origin.PARTIAL)
+    spoken = read_spoken(text) if may_be_silent else Spoken(text.strip())
+    made = ReplyMade(spoken.text, Origin.PARTIAL, said=spoken.metadata)
     changes = ReplyHandler().settle(replace(snapshot, session=session), done, made, now)
     return replace(changes, unsent=_without(snapshot, request.slot, request.text))
 

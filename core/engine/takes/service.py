@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from core.agents import silence
 from core.domain.clock import Clock
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import RequestId
@@ -118,18 +119,21 @@ class Takes:
         request = find_request(self._writer.snapshot, request_id)
         if not isinstance(request, ReplyRequest):
             raise IllegalCommandError("Only a reply can be kept as far as it came.")
-        text = await self._text_of(request)
+        text, may_be_silent = await self._text_of(request)
         await self._change(
-            lambda snapshot: take_commands.keep_partial(snapshot, request, text, self._clock())
+            lambda snapshot: take_commands.keep_partial(
+                snapshot, request, text, self._clock(), may_be_silent=may_be_silent
+            )
         )
 
-    async def _text_of(self, request: ReplyRequest) -> str:
-        """Return the text that the last call of a request received."""
+    async def _text_of(self, request: ReplyRequest) -> tuple[str, bool]:
+        """Return the text that the last call of a request received, and whether it could be silence."""
         calls = await self._store.artifacts(request.session_id, request_id=request.id, newest=1)
         output = calls[-1].output_ref if calls else None
         if output is None:
-            return ""
-        return clean((await self._store.contents(request.session_id, [output])).get(output, ""))
+            return "", False
+        text = clean((await self._store.contents(request.session_id, [output])).get(output, ""))
+        return text, silence.is_allowed_by(calls[-1].prompt_version)
 
     async def _ask(self, decide: Ask) -> RequestId:
         running = await self._prepare()

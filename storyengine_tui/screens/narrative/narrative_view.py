@@ -96,7 +96,7 @@ def narrative_view(handle: "SessionHandle") -> NarrativeView:
 
 def uses_audiences(snapshot: Snapshot) -> bool:
     """Whether somebody is absent, or something is known to some alone, as far as a snapshot tells."""
-    audiences = [snapshot.session.present]
+    audiences = [snapshot.session.here]
     audiences += [event.audience for event in snapshot.recent]
     audiences += [block.audience for block in snapshot.blocks]
     return bool(snapshot.secrets) or not all(audience.is_everyone for audience in audiences)

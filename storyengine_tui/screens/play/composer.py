@@ -155,7 +155,11 @@ class Composer(Vertical):
             return
         is_used = view.hearing.is_used or bool(chosen)
         for slot, area in self._areas.items():
-            area.show_hearers(hearers_text(view.session, slot, area.heard_by) if is_used else "")
+            who, note = hearers_text(view.session, slot, area.heard_by), view.stage.notes.get(slot)
+            is_heard = is_used and not view.session.is_away(slot)  # Nothing is sent to one that is away.
+            area.show_notes(*((who,) if is_heard else ()), *((note.text,) if note else ()))
+            area.note_mark = note.mark if note else ""
+        self._show_entries()
 
     def put_back(self, slot: Slot, text: str, heard_by: Audience | None) -> None:
         """Put a text that was sent back into its panel, with who hears it.

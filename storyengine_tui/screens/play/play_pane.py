@@ -23,7 +23,7 @@ from storyengine_tui.screens.play.play_view import PlayView, ending_consequences
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.prompt_sender import PromptSender
-from storyengine_tui.screens.play.scene import hearing_view
+from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.scene_tab import SceneTab
 from storyengine_tui.screens.play.take_line import TakeLine
@@ -56,11 +56,13 @@ class PlayPane(SceneTab):
         "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch.\n\n"
         "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
         "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
-        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, and what a "
-        "character is given next."
+        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, what a "
+        "character is given next, who is away for a while, and who may act without words or say nothing; W "
+        "on the transcript shows you why."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
+        Binding("w", "why_here", "Why no words"),
         Binding("escape", "cancel", "Cancel"),
         Binding("escape", "view_all", "Everything", show=False),
         Binding("escape", "write", "Back to the panel", show=False),
@@ -179,10 +181,12 @@ class PlayPane(SceneTab):
             hearing=hearing_view.hearing_view(
                 session.snapshot, session.why_not, has_private=self._reading.has_private
             ),
+            stage=stage_view.stage_view(session.snapshot.session, session.why_not, self.hints),
         )
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
+        self.look_for_hints(self.session.snapshot.session)
         self.view = self._current_view()
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:
@@ -239,14 +243,17 @@ class PlayPane(SceneTab):
             return False
         if action == "view_all":
             return self._reading.viewpoint is not None
+        if action in ("why_silent", "why_here"):
+            is_near = action == "why_silent" or self._reading.transcript.has_focus
+            return is_near and self._reading.reasoned is not None
         if action == "branch_here":
             return self._reading.transcript.has_focus and self.marked_prompt() is not None
         return self.view.actions.get(action, self.view.is_playable)
 
     def why_not(self, action: str) -> str:
         """Return why an action that changes the chapter is not possible now."""
-        commands = {**COMMANDS, **hearing_view.COMMANDS, "end_chapter": Command.END_CHAPTER}
-        command = commands.get(action)
+        commands = {**COMMANDS, **hearing_view.COMMANDS, **stage_view.COMMANDS}
+        command = Command.END_CHAPTER if action == "end_chapter" else commands.get(action)
         if command is None:
             return ""
         return self.session.why_not(command) or self._current_view().why_read_only

@@ -12,8 +12,9 @@ from core.ledger.words import dollars
 from core.snapshot import Snapshot
 from core.store import WriterInfo
 from core.text.cleaning import clean_line
-from storyengine_tui.screens.play.scene import hearing_view
+from storyengine_tui.screens.play.scene import hearing_view, stage_view
 from storyengine_tui.screens.play.scene.hearing_view import HearingView
+from storyengine_tui.screens.play.scene.stage_view import StageView
 from storyengine_tui.screens.play.takes_view import COMMANDS, TakesView
 
 LONGEST_SCENE = 400
@@ -49,6 +50,7 @@ class PlayView:
     """Whether the chapter can be ended now."""
     takes: TakesView
     hearing: HearingView
+    stage: StageView
     spent: str = ""
     """What the chapter's calls cost so far; empty while no money was spent."""
 
@@ -97,6 +99,7 @@ class PlayView:
                 action: self._may_write and self.hearing.is_offered(action)
                 for action in hearing_view.COMMANDS
             },
+            **{action: self._may_write and self.stage.is_offered(action) for action in stage_view.COMMANDS},
         }
 
     @property
@@ -119,6 +122,7 @@ def play_view(
     can_end: bool = False,
     takes: TakesView | None = None,
     hearing: HearingView | None = None,
+    stage: StageView | None = None,
 ) -> PlayView:
     """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
@@ -139,6 +143,7 @@ def play_view(
         takes=takes or TakesView(),
         spent=dollars(snapshot.spent) if snapshot.spent else "",
         hearing=hearing or HearingView(),
+        stage=stage or StageView(),
     )
 
 

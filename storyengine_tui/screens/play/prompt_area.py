@@ -79,7 +79,9 @@ class PromptArea(ComposerTextArea):
         self._max_length = limits.prompt
         self._leave = leave
         self.character = name
-        self._who = ""
+        self._notes: tuple[str, ...] = ()
+        self.note_mark = ""
+        """What marks the entry beside an unsent text: that the character is away, or was silent for long."""
         self.border_title = Content(f"To {int(slot)} {name}")
 
     @property
@@ -95,14 +97,14 @@ class PromptArea(ComposerTextArea):
     @property
     def entry(self) -> PanelEntry:
         """The entry that switches to this panel; `✎` marks a text that is not sent yet."""
-        colour, mark = self.slot.colour, "" if self.is_blank else "✎"
+        colour, mark = self.slot.colour, f"{self.note_mark}{'' if self.is_blank else '✎'}"
         return PanelEntry(colour, int(self.slot), self.character, style=f"$slot-{colour}", mark=mark)
 
-    def show_hearers(self, who: str) -> None:
-        """Say in the title who hears what is sent from here; nothing while everyone hears everything."""
-        if who != self._who:
-            self._who = who
-            self.border_title = Content(f"To {int(self.slot)} {self.character}{f' · {who}' if who else ''}")
+    def show_notes(self, *notes: str) -> None:
+        """Say in the title who hears what is sent from here, whether it is away, or was silent for long."""
+        if notes != self._notes:
+            self._notes = notes
+            self.border_title = Content(" · ".join((f"To {int(self.slot)} {self.character}", *notes)))
 
     def set_writable(self, reason: str) -> None:
         """Make it writable, or with a `reason` read-only; the placeholder says which."""

@@ -9,10 +9,14 @@ from textual.message import Message
 
 from core.domain.audience import Audience
 from core.domain.ids import SessionId
+from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
+from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
+from core.engine.scene.heartbeat import Hint
 from storyengine_tui.screens.play.scene.hearing_view import choice_of
+from storyengine_tui.screens.play.scene.stage_view import hinted_by
 from storyengine_tui.screens.play.takes_tab import TakesTab
 
 if TYPE_CHECKING:
@@ -37,6 +41,9 @@ class SceneTab(TakesTab):
         super().__init__()
         self._begun_line: tuple[SessionId, str] | None = None
         """A line that was written and not stored, and its session."""
+        self.hints: Sequence[Hint] = ()
+        """Those who were silent for long, as far as it was looked for."""
+        self._hinted_by: object = None
 
     # Who hears what
 
@@ -90,6 +97,59 @@ class SceneTab(TakesTab):
 
         self.ask(RevealModal(self.session), lambda _: self.follow_reply())
 
+    # Who is away, silent, or was silent for long
+
+    def action_choose_away(self) -> None:
+        """Choose who leaves the scene for a while, or is back."""
+        from storyengine_tui.screens.play.scene.stage_modals import AwayModal
+
+        self.ask(AwayModal(self.session), lambda _: None)
+
+    def action_let_be_silent(self) -> None:
+        """Choose who may act without words or say nothing."""
+        from storyengine_tui.screens.play.scene.stage_modals import SilenceModal
+
+        self.ask(SilenceModal(self.session), lambda _: None)
+
+    def action_hint_after(self) -> None:
+        """Choose after how many prompts a silent character is pointed out."""
+        from storyengine_tui.screens.play.scene.stage_modals import HintModal
+
+        now = self.session.snapshot.session.hint_after
+        self.ask(HintModal(str(now) if now else ""), partial(self._hint_after, self.session))
+
+    def _hint_after(self, session: "SessionHandle", typed: str | None) -> None:
+        if typed is not None:
+            self.do(set_hint(session, typed))
+
+    def look_for_hints(self, session: Session) -> None:
+        """Look again who was silent for long, if anything has changed on which that depends."""
+        wanted = hinted_by(session)
+        if wanted != self._hinted_by:
+            self._hinted_by, self.hints = wanted, ()
+            if wanted is not None:
+                work = self._look_for_hints(self.session)
+                self.run_worker(work, group="hints", exclusive=True, exit_on_error=False)
+
+    async def _look_for_hints(self, session: "SessionHandle") -> None:
+        hints = await self.perform(session.scene.hints())
+        if hints and self.shows(session):
+            self.hints = hints
+            self.refresh_view()
+
+    def action_why_silent(self) -> None:
+        """Show the reason of the reply without words that is marked, or of the newest one."""
+        from storyengine_tui.screens.play.scene.stage_modals import ReasonModal
+
+        reply = self._reading.reasoned
+        if reply is not None:
+            line = render_event(reply, self.session.snapshot.session)
+            self.ask(ReasonModal(line, reply.reason), lambda _: None)
+
+    def action_why_here(self) -> None:
+        """Do the same by a key of the transcript."""
+        self.action_why_silent()
+
     # A character's view
 
     def action_view_as(self) -> None:
@@ -127,6 +187,13 @@ class SceneTab(TakesTab):
         area = self.composer.shown
         if area is not None:
             self.post_message(self.NextInputWanted(self.session.id, area.slot, area.text))
+
+
+async def set_hint(session: "SessionHandle", typed: str) -> None:
+    """Store after how many prompts a silent character is pointed out, as it was typed."""
+    from storyengine_tui.screens.play.scene.stage_modals import read_number
+
+    await session.scene.set_hint(read_number(typed))
 
 
 def last_dice(recent: Sequence[Event]) -> str:

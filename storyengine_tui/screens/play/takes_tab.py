@@ -78,8 +78,9 @@ class TakesTab(SessionTab):
 
         snapshot = self.session.snapshot
         # A line may follow the reply.
-        reply = next((event.text for event in reversed(snapshot.recent) if event.slot is not None), "")
-        dialog = ReplyModal(reply, snapshot.session.limits.transcript)
+        reply = next((event for event in reversed(snapshot.recent) if event.slot is not None), None)
+        text = "" if reply is None or reply.is_silent else reply.text
+        dialog = ReplyModal(text, snapshot.session.limits.transcript)
         self.ask(dialog, partial(self._correct_reply, self.session))
 
     def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:

@@ -15,6 +15,7 @@ from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
+from core.domain.story.silence import before_marks
 from core.domain.story.transcript import Window, render_window
 from core.snapshot import Snapshot
 from storyengine_tui.screens.play.play_view import PlayView, numbered, progress_text
@@ -109,6 +110,11 @@ class PlayedEvents:
         ]
         return is_kept_whole or sum(len(event.text) for event in self._events) > session.limits.transcript
 
+    def reasoned(self, prompt: int | None) -> Event | None:
+        """Return the reply to a prompt if it has a reason for having no words; without one, the newest."""
+        given = [event for event in self._events if event.reason and prompt in (None, event.prompt_index)]
+        return given[-1] if given and self.viewpoint is None else None
+
     def prompt_of(self, event_id: object) -> int | None:
         """Return the number of the prompt that an event belongs to; None if it is not one of these."""
         return next((event.prompt_index for event in self._events if event.id == event_id), None)
@@ -151,6 +157,8 @@ class TranscriptPanel(Vertical):
         self._request: ReplyRequest | None = None
         """Its request, and what of it has streamed so far, to show it again in another view."""
         self._streamed: list[str] = []
+        self._has_marks = False
+        """Whether what streams may be a reply without words: its marks and its reason are not shown."""
         self._hidden_from: int | None = None
         """The prompt of which another take streams; the take that it has is hidden meanwhile."""
         self._drawn: tuple[object, ...] = ()
@@ -243,6 +251,11 @@ class TranscriptPanel(Vertical):
         key = self.transcript.marked_key
         return None if key is None else self._played.prompt_of(key)
 
+    @property
+    def reasoned(self) -> Event | None:
+        """The reply without words that is marked, or else the newest, if the GM may read why."""
+        return self._played.reasoned(self.marked_prompt)
+
     def append(self, played: Sequence[Event], session: Session) -> None:
         """Add events that were stored; they may include the reply that streamed."""
         self._played.append(played, session.limits.transcript)
@@ -263,6 +276,7 @@ class TranscriptPanel(Vertical):
         if request.session_id != self._played.session_id:
             return
         self._live, self._request, self._streamed = request.id, request, []
+        self._has_marks = request.slot in session.may_be_silent and not request.continues
         if self.viewpoint is not None and self.viewpoint not in request.audience:
             return
         index = self._played.next_index
@@ -276,8 +290,12 @@ class TranscriptPanel(Vertical):
     def stream(self, request_id: RequestId, text: str) -> None:
         """Append text to the reply."""
         if request_id == self._live and text:
+            before = before_marks("".join(self._streamed)) if self._has_marks else ""
             self._streamed.append(text)
-            self.transcript.stream(text)
+            if self._has_marks:
+                text = before_marks("".join(self._streamed))[len(before) :]
+            if text:
+                self.transcript.stream(text)
 
     def restart(self, request_id: RequestId) -> None:
         """Clear the reply: its call is made again."""

@@ -40,7 +40,7 @@ async def present(
             slots = EVERYONE if everyone else _audience(chapter, names or ())
             await catalog.set_present(session_id, slots)
             chapter = (await catalog.reader(session_id).load()).session
-    say(f"Present: {names_of(chapter.present, chapter)}")
+    say(f"Present: {names_of(chapter.here, chapter)}")
 
 
 async def reveal(

@@ -14,6 +14,7 @@ from core.agents.context_builder import Context
 from core.agents.prompt_file import SEGMENTS, in_place_of_text
 from core.config.models import ModelConfig
 from core.context.visibility import names_of
+from core.domain.audience import NOBODY
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.ids import SessionId
 from core.domain.secret import label_of
@@ -134,6 +135,23 @@ def _cells(summary: SessionSummary, shown_id: str) -> tuple[str, ...]:
     )
 
 
+def away_line(session: Session) -> str:
+    """Return who is away and until when; empty if no one is."""
+    gone = [
+        name + (f" until prompt {session.away[slot]:,}" if session.away[slot] else "")
+        for slot, name in session.roster
+        if session.is_away(slot)
+    ]
+    return f"Away: {', '.join(gone)}" if gone else ""
+
+
+def silence_line(session: Session) -> str:
+    """Return who may be silent; empty if no one may."""
+    if session.may_be_silent == NOBODY:
+        return ""
+    return f"May be silent: {names_of(session.may_be_silent, session)}"
+
+
 async def show(session: SessionArgument) -> None:
     """Print a chapter: state, cast, memory and transcript."""
     async with running_catalog(await unlocked()) as catalog:
@@ -147,8 +165,10 @@ async def show(session: SessionArgument) -> None:
     said = f"{chapter.prompt_index} prompts, {chapter.boundary} of them in memory"
     say(f"State: {STATE_LABELS[chapter.state]}, {said}")
     say("Cast: " + ", ".join(f"{slot.value} {name}" for slot, name in chapter.roster))
-    if not chapter.present.is_everyone:
-        say(f"Present: {names_of(chapter.present, chapter)}")
+    if not chapter.here.is_everyone:
+        say(f"Present: {names_of(chapter.here, chapter)}")
+    for line in filter(None, (away_line(chapter), silence_line(chapter))):
+        say(line)
     for secret in snapshot.secrets:
         known = names_of(label_of(secret, snapshot.reveals), chapter)
         say(f"Secret {secret.number} (known to: {known}): {secret.text}")

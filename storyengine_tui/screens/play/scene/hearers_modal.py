@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 from core.domain.audience import Audience
+from core.domain.session.absence import absence_text
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line
@@ -72,6 +73,8 @@ class HearersModal(OverlayModal[Hearers]):
         line = self._session.name_of(slot)
         if slot is self._slot:
             line += ", to whom you write"
+        if self._session.is_away(slot):
+            return f"{line}, {absence_text(self._session.away[slot])}"
         return line if slot in self._session.present else f"{line}, not in the scene"
 
     @on(Button.Pressed, "#once")

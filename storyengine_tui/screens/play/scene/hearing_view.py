@@ -57,7 +57,7 @@ def hearing_view(
     labels = [label_of(secret, snapshot.reveals) for secret in snapshot.secrets]
     asked = [request for request in snapshot.requests if isinstance(request, ReplyRequest)]
     audiences = [
-        session.present,
+        session.here,
         *(event.audience for event in snapshot.recent),
         *(block.audience for block in snapshot.blocks),
         *(request.audience for request in asked),

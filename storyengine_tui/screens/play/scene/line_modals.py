@@ -67,7 +67,7 @@ class AddedLineModal(OverlayModal[str]):
 
     def ticked(self) -> Iterable[Slot]:
         """Return who witnesses it, unless the GM chooses others: those in the scene."""
-        return self._session.snapshot.session.present
+        return self._session.snapshot.session.here
 
     @abstractmethod
     async def store(self, hearers: tuple[Slot, ...]) -> None:
@@ -257,7 +257,7 @@ class RevealModal(AddedLineModal):
         return self._ignorant_present(self._secrets[0]) if self._secrets else ()
 
     def _ignorant_present(self, secret: Secret) -> list[Slot]:
-        present = self._session.snapshot.session.present
+        present = self._session.snapshot.session.here
         return [slot for slot in self._ignorant(secret) if slot in present]
 
     def _tick_ignorant(self, index: int) -> None:

@@ -79,6 +79,7 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     (S.ACTIVE, C.ADD_LINE): [(PLAIN, STAYS), (BUSY, None)],
     (S.SUMMARIZING, C.ADD_LINE): [(PLAIN, STAYS), (BUSY, None), (PLAYED_ENDING, None)],
     **{(state, C.EDIT_SECRETS): [(PLAIN, STAYS)] for state in (S.DRAFT_TAB1, S.ACTIVE, S.SUMMARIZING)},
+    **{(state, C.DIRECT_CAST): [(PLAIN, STAYS)] for state in (S.DRAFT_TAB1, S.ACTIVE, S.SUMMARIZING)},
     **{(state, C.RESET): [(PLAIN, S.RESETTING)] for state in S if state is not S.RESETTING},
 }
 

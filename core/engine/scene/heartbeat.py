@@ -1,0 +1,83 @@
+"""Which characters were silent for long, by rule alone, as a hint to the GM (design 17)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from core.domain.session.session import Session
+from core.domain.slot import Slot
+from core.domain.story.memory import BlockType, MemoryBlock
+from core.text.cleaning import clean_line
+
+SILENT_MINUTES: Final = 30
+"""Minutes of play after which a character counts as silent, also with fewer prompts than the GM named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A character in the scene that was silent for long."""
+
+    slot: Slot
+    prompts: int
+    """How many prompts others answered since its last reply."""
+    minutes: int
+    """The time from its last reply to the newest of all; 0 if it never replied."""
+    thread: str = ""
+    """A thread of the story that lies open: one that names it, else the newest; empty without any."""
+
+    @property
+    def text(self) -> str:
+        """The reason of the hint, for the GM."""
+        since = "1 prompt" if self.prompts == 1 else f"{self.prompts:,} prompts"
+        time = f" ({self.minutes:,} minutes)" if self.minutes >= SILENT_MINUTES else ""
+        thread = f"; open: {self.thread}" if self.thread else ""
+        return f"silent for {since}{time}{thread}"
+
+
+def hints_of(
+    session: Session, replies: Mapping[Slot, tuple[int, datetime]], blocks: Sequence[MemoryBlock]
+) -> tuple[Hint, ...]:
+    """Return a hint for each character of the scene that had no reply for long, longest first.
+
+    `replies` has the number and the time of the newest reply of each. Long are the prompts that the GM named,
+    or `SILENT_MINUTES` of play in which everyone in the scene could have had a turn.
+    """
+    if not session.hint_after or not replies:
+        return ()
+    here = [slot for slot in session.slots if slot in session.here]
+    newest = max(at for _, at in replies.values())
+    hints: list[Hint] = []
+    for slot in here:
+        last, at = replies.get(slot, (0, newest))
+        prompts, minutes = session.prompt_index - last, int((newest - at).total_seconds() // 60)
+        is_long = minutes >= SILENT_MINUTES and prompts >= len(here)
+        if prompts >= session.hint_after or is_long:
+            hints.append(Hint(slot, prompts, minutes, _thread_of(session.name_of(slot), blocks)))
+    return tuple(sorted(hints, key=lambda hint: -hint.prompts))
+
+
+def _thread_of(name: str, blocks: Sequence[MemoryBlock]) -> str:
+    threads = list(_threads(blocks))
+    naming = (thread for thread in threads if name.casefold() in thread.casefold())
+    return next(naming, threads[0] if threads else "")
+
+
+def _threads(blocks: Sequence[MemoryBlock]) -> Iterator[str]:
+    """Yield the open threads of the newest chunk with some, else the mysteries of the beginning."""
+    for block in reversed(blocks):
+        listed: object = ()
+        if block.type is BlockType.TURN_DELTA:
+            listed = block.payload.get("unresolved_threads")
+        elif block.type is BlockType.WORLD_CHAPTER_LOCK:
+            chapter = block.payload.get("chapter")
+            listed = chapter.get("open_mysteries") if isinstance(chapter, Mapping) else ()
+        found = [line for entry in listed if (line := _line_of(entry))] if isinstance(listed, list) else []
+        if found:
+            yield from found
+            return
+
+
+def _line_of(entry: object) -> str:
+    thread = entry.get("thread") if isinstance(entry, Mapping) else entry
+    return clean_line(thread) if isinstance(thread, str) else ""

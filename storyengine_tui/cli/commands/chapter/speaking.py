@@ -1,0 +1,112 @@
+"""`storyengine away`, `silence`, `hint`: who left for a while, may be silent, or was silent for long."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from core.agents.context_builder import ContextBuilder
+from core.domain.audience import EVERYONE, NOBODY
+from core.domain.clock import utc_now
+from core.domain.ids import SessionId
+from core.engine.catalog import SessionCatalog
+from core.engine.scene import staging
+from core.engine.scene.heartbeat import hints_of
+from core.snapshot import Changes, Snapshot
+from storyengine_tui.bootstrap import running_catalog, running_engine
+from storyengine_tui.cli.commands.chapter.sessions import (
+    SessionArgument,
+    away_line,
+    find_character,
+    find_session,
+    silence_line,
+)
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import say
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Characters, by name or number.", show_default=False),
+]
+
+
+async def away(
+    session: SessionArgument,
+    names: Names = None,
+    until: Annotated[int, typer.Option(help="The prompt at which they are back; 0 until --back.")] = 0,
+    back: Annotated[bool, typer.Option("--back", help="They are back now.")] = False,
+) -> None:
+    """Say who is away from a chapter, send characters away, or bring them back."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        for name in names or ():
+            await _change(catalog, session_id, _leaving(name, until, is_back=back))
+        chapter = (await catalog.reader(session_id).load()).session
+    say(away_line(chapter) or "Away: no one")
+
+
+def _leaving(name: str, until: int, *, is_back: bool) -> Callable[[Snapshot], Changes]:
+    def decide(snapshot: Snapshot) -> Changes:
+        slot = find_character(snapshot.session, name)
+        if is_back:
+            return staging.bring_back(snapshot, slot, utc_now())
+        return staging.send_away(snapshot, slot, until, utc_now())
+
+    return decide
+
+
+async def silence(
+    session: SessionArgument,
+    names: Names = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="The whole cast may.")] = False,
+    off: Annotated[bool, typer.Option("--off", help="Everyone answers in words.")] = False,
+) -> None:
+    """Say which characters of a chapter may act without words or say nothing, or choose them."""
+    async with running_engine(await unlocked()) as engine:
+        session_id = await find_session(engine, session)
+        if names or everyone or off:
+            chapter = (await engine.reader(session_id).load()).session
+            slots = {find_character(chapter, name) for name in names or ()}
+            chosen = NOBODY if off else EVERYONE if everyone else slots
+            builder = ContextBuilder(engine.choices)
+            await _change(
+                engine, session_id, lambda now: staging.set_silence(now, builder, chosen, utc_now())
+            )
+        chapter = (await engine.reader(session_id).load()).session
+    say(silence_line(chapter) or "May be silent: no one")
+
+
+async def hint(
+    session: SessionArgument,
+    prompts: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="[PROMPTS]", help="After how many prompts to point a character out; 0 for never."
+        ),
+    ] = None,
+) -> None:
+    """Say which characters of a chapter were silent for long; with a number, point them out on tab 2."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        if prompts is not None:
+            await _change(catalog, session_id, lambda now: staging.set_hint(now, prompts, utc_now()))
+        snapshot = await catalog.load_with_memory(session_id)
+        replies = await catalog.store.last_replies(session_id)
+    chapter = snapshot.session
+    if not chapter.hint_after:
+        say("No hints: name a number of prompts, such as 9.")
+        return
+    hints = hints_of(chapter, replies, snapshot.blocks)
+    for one in hints:
+        say(f"{chapter.name_of(one.slot)}: {one.text}")
+    if not hints:
+        say(f"No one was silent for {chapter.hint_after:,} prompts or half an hour of play.")
+
+
+async def _change(
+    catalog: SessionCatalog, session_id: SessionId, decide: Callable[[Snapshot], Changes]
+) -> None:
+    await catalog.change(session_id, decide, "change it there")
+
+
+COMMANDS = (away, silence, hint)

@@ -1,0 +1,106 @@
+"""Pictures of tab 2 where characters are away, have no words, or were silent for long."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from core.domain.audience import EVERYONE
+from core.domain.slot import Slot
+from core.providers.scripted.script import Entry, Script, ScriptMatch
+from storyengine_tui.screens.play.scene.stage_modals import AwayModal, HintModal, ReasonModal, SilenceModal
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.play_table import Table
+
+Act = Callable[[Table], Awaitable[None]]
+Shown = Callable[[Act], bool]
+RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
+REPLIES = (
+    "[action] turns the lamp down, [b]slowly[/b]",
+    "[silent]\n[why] She knows who cut the rope, and does not trust the others with it yet.",
+)
+
+
+@pytest.fixture
+def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+    """Compare a picture after `act` with the accepted one: an action and a silence were played."""
+    match = ScriptMatch(schema="text")
+    desktop.script = Script(
+        reply=tuple(Entry(match=match, text=text, calls=(n,)) for n, text in enumerate(REPLIES, start=1))
+    )
+    desktop.prepare_now(make_active)
+
+    def compare(act: Act) -> bool:
+        async def run_before(pilot: Pilot[Any]) -> None:
+            table = Table(pilot, await opened(pilot))
+            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+            await table.session.scene.set_silence(EVERYONE)
+            for slot, text in ((RED, "The rope is cut. What do you do?"), (RED, "Who was it?")):
+                await table.session.wait(await table.session.submit_prompt(slot, text))
+            await table.until(lambda: table.transcript.text.endswith("Mira says nothing."))
+            await act(table)
+            await pilot.pause()
+
+        return pictures_match(desktop.app(), run_before=run_before)
+
+    return compare
+
+
+async def _dialog(table: Table, action: str, kind: type[Any]) -> None:
+    await table.pane.run_action(action)
+    await table.until(lambda: isinstance(table.app.screen, kind) and table.app.screen.focused)
+
+
+def test_one_is_away_and_one_was_silent_for_long(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.scene.send_away(YELLOW, 12)
+        await table.session.scene.set_hint(2)
+        await table.until(lambda: table.pane.view.stage.notes.keys() == {ORANGE, YELLOW})  # type: ignore[union-attr]
+        await table.pilot.press("alt+2")
+
+    assert shown(act)
+
+
+def test_who_is_away(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.scene.send_away(YELLOW, 12)
+        await _dialog(table, "choose_away", AwayModal)
+        await table.pilot.press("down")
+
+    assert shown(act)
+
+
+def test_the_panel_of_one_that_is_away(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.scene.send_away(ORANGE)
+        await table.pilot.press("alt+2")
+        await table.send("Where are you?")
+        await table.until(lambda: table.text(ORANGE))
+
+    assert shown(act)
+
+
+def test_who_may_be_silent(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await _dialog(table, "let_be_silent", SilenceModal)
+
+    assert shown(act)
+
+
+def test_why_a_character_has_no_words(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        table.transcript.focus()
+        await table.pilot.press("w")
+        await table.until(lambda: isinstance(table.app.screen, ReasonModal))
+
+    assert shown(act)
+
+
+def test_after_how_many_prompts_to_point_out_silent_characters(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await _dialog(table, "hint_after", HintModal)
+        await table.type("9")
+
+    assert shown(act)
