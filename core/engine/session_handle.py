@@ -27,13 +27,14 @@ from core.domain.requests.request import (
 )
 from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import SessionState
-from core.domain.session.state_machine import Command, facts_of, refusal
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
+from core.engine.moves import why_not
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
@@ -113,10 +114,7 @@ class SessionHandle(SessionReader):
 
     def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
         """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
-        snapshot = snapshot or self.snapshot
-        is_busy, undone = bool(snapshot.open_prompts), len(snapshot.undone)
-        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=is_busy, undone=undone)
-        return refusal(snapshot.session.state, command, facts)
+        return why_not(snapshot or self.snapshot, command)
 
     def listen(self) -> AbstractContextManager[Listener]:
         """Return a context with a listener for every notification from now on."""
@@ -144,17 +142,23 @@ class SessionHandle(SessionReader):
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock()))
 
     async def submit_prompt(
-        self, slot: Slot, text: str, *, heard_by: Audience | None = None, is_typed: bool = True
+        self,
+        slot: Slot,
+        text: str,
+        *,
+        heard_by: Audience | None = None,
+        then: Sequence[Slot] = (),
+        is_typed: bool = True,
     ) -> RequestId:
-        """Send a prompt to the character in `slot`, or queue it behind what runs.
+        """Send a prompt to the character in `slot`, or queue it; those in `then` answer after that one.
 
-        Those present hear it, or those in `heard_by`; the character itself always does.
+        Those present hear it, or those in `heard_by`; whoever is called always does.
         `is_typed` says that the text is the content of the slot's composer, which is cleared; otherwise the
         composer keeps its other text.
         """
         return await self._ask(
             lambda snapshot: commands.submit_prompt(
-                snapshot, slot, text, self._clock(), heard_by=heard_by, is_typed=is_typed
+                snapshot, slot, text, self._clock(), heard_by=heard_by, then=then, is_typed=is_typed
             )
         )
 
@@ -185,10 +189,8 @@ class SessionHandle(SessionReader):
                 return await self.lock()
             case ReplyRequest(prompts=PromptRange()):
                 return await self.takes.ask_again(request)
-            case ReplyRequest():
-                return await self.submit_prompt(
-                    request.slot, request.text, heard_by=request.audience, is_typed=False
-                )
+            case ReplyRequest(slot=slot, text=text, audience=audience, then=then):
+                return await self.submit_prompt(slot, text, heard_by=audience, then=then, is_typed=False)
             case SummaryRequest():
                 await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
                 return request_id

@@ -14,7 +14,7 @@ from core.text.cleaning import clean_line
 MOST_TAKES: Final = 20
 MOST_BRANCHES: Final = 20
 """Each is a session of its own, with the prompts before it."""
-_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title", *PROMPT_KEYS)
+_KEYS: Final = ("to", "then", "text", "takes", "undo", "branch_at", "branch_title", *PROMPT_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,8 @@ class ScriptPrompt:
     slot: Slot
     text: str
     index: int
+    then: tuple[Slot, ...] = ()
+    """Those who answer it after that character, in this order."""
     takes: int = 1
     """It is re-rolled until it has as many takes; the last one counts."""
     is_undone: bool = False
@@ -44,6 +46,11 @@ class ScriptPrompt:
 
     Lines of a prompt that was undone remain, as they follow the prompt before it; a branch has them too.
     """
+
+    @property
+    def last(self) -> Slot:
+        """The character that answers last."""
+        return (self.slot, *self.then)[-1]
 
 
 def lines_of(prompts: Sequence[ScriptPrompt]) -> tuple[tuple[ScriptPrompt, ...], ...]:
@@ -80,19 +87,21 @@ def read_prompts(
         if branch_at:
             branches += 1
             line = line[:branch_at]
-            next_slot = slot_after(line[-1].slot, slots)
+            next_slot = slot_after(line[-1].last, slots)
             before = {index: lines for index, lines in before.items() if index <= branch_at + 1}
             present = present and (line[-1].present or EVERYONE)
         slot = reader.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
         slot, index = slot or next_slot, len(line) + 1
         named = reader.characters(table, "present", cast, owner)
         present = present if named is None else named
-        audience = read_hearers(reader, table, cast, owner, slot, present)
+        then = _then(reader, table, cast, owner, slot)
+        audience = read_hearers(reader, table, cast, owner, (slot, *then), present)
         before[index] = (*before.get(index, ()), *read_lines(reader, table, owner, audience))
         prompt = ScriptPrompt(
             slot=slot,
             text=reader.text(table, "text", f"{owner}text", Limits().prompt, is_required=True),
             index=index,
+            then=then,
             takes=reader.number(table, "takes", f"{owner}takes", (1, MOST_TAKES), 1),
             is_undone=reader.switch(table, "undo", f"{owner}undo", is_on=False),
             branch_at=branch_at,
@@ -104,12 +113,24 @@ def read_prompts(
         prompts.append(prompt)
         if not prompt.is_undone:
             line.append(prompt)
-            next_slot = slot_after(prompt.slot, slots)
+            next_slot = slot_after(prompt.last, slots)
     if branches > MOST_BRANCHES:
         reader.report(
             "branch_at", f"occurs {branches} times; a script branches {MOST_BRANCHES} times at most."
         )
     return tuple(prompts)
+
+
+def _then(
+    reader: FieldReader, table: Mapping[str, object], cast: Mapping[Slot, str], owner: str, to: Slot
+) -> tuple[Slot, ...]:
+    """Return who answers after the character in `to`."""
+    named = [reader.slot_of(one, cast, f"{owner}then") for one in reader.listed(table, "then", owner)]
+    then = tuple(slot for slot in named if slot is not None)
+    if len({to, *then}) <= len(then):
+        reader.report(f"{owner}then", "names a character twice, or the one that answers first.")
+        return ()
+    return then
 
 
 def _branch_at(reader: FieldReader, table: Mapping[str, object], played: int, owner: str) -> int:

@@ -44,7 +44,13 @@ has one take, and every block one revision. Version 4 adds audiences, lines and 
 everyone knows everything."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
-_DEFAULTS: Final[Mapping[str, object]] = {"audience": _EVERYONE, "present": _EVERYONE, "private_pins": {}}
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "audience": _EVERYONE,
+    "present": _EVERYONE,
+    "private_pins": {},
+    "then": [],
+    "follows": False,
+}
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
 
@@ -180,7 +186,7 @@ def to_json(body: SessionBody) -> bytes:
 
 
 def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
-    """Leave out of a body the audiences that are everyone: most chapters have no others."""
+    """Leave out of a body the audiences that are everyone, and what else most chapters do not have."""
     for record in (plain["session"], *(one for name in _HEARD for one in plain[name])):
         for name, default in _DEFAULTS.items():
             if record.get(name) == default:

@@ -34,6 +34,8 @@ TAB_ACTIONS: Final = (
         "Choose who hears it",
         "Whisper, choose who hears a prompt, or who is in the scene",
     ),
+    ("play", "choose_called", "Choose who answers", "One character, several in turn, or all present"),
+    ("play", "leave_out", "Leave the reply out", "Go on without the further reply that failed"),
     ("play", "add_line", "Add a line", "Tell what happens, without a prompt; those you choose witness it"),
     ("play", "roll_dice", "Roll dice", "Roll d20 or any others; the result is part of the story"),
     ("play", "reveal", "Reveal a secret", "Tell a secret to those you choose"),

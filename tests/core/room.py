@@ -1,7 +1,7 @@
 """An engine on a store in memory with one session open, and everything that the session has said."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
@@ -53,12 +53,14 @@ class Room:
                     self.notifications.append(notification)
                     self._arrived.notify_all()
 
-    async def heard(self, kind: type[N]) -> N:
-        """Return the first notice of a kind, once there is one."""
+    async def heard(self, kind: type[N], where: Callable[[N], bool] = lambda _: True) -> N:
+        """Return the first notice of a kind, of those that are wanted, once there is one."""
         async with self._arrived:
             while not (
                 found := [
-                    notification for notification in self.notifications if isinstance(notification, kind)
+                    notification
+                    for notification in self.notifications
+                    if isinstance(notification, kind) and where(notification)
                 ]
             ):
                 await self._arrived.wait()

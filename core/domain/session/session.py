@@ -62,9 +62,12 @@ class Session:
         """Return the audience of these characters; everyone if all of the cast are among them."""
         return audience_of(slots, self.slots)
 
-    def hearers_of(self, slot: Slot, heard_by: Audience | None) -> Audience:
-        """Return who hears a prompt to `slot`: those given, else those present; and always that one."""
-        return self.audience_of((*(self.present if heard_by is None else heard_by), slot))
+    def hearers_of(self, slot: Slot, heard_by: Audience | None, *then: Slot) -> Audience:
+        """Return who hears a prompt to `slot`, and to those in `then` after it.
+
+        Those given, else those present; and always who is called.
+        """
+        return self.audience_of((*(self.present if heard_by is None else heard_by), slot, *then))
 
     def speaker_after(self, slot: Slot) -> Slot:
         """Return whom the GM probably calls next: the next of those present, else of the cast."""

@@ -25,6 +25,7 @@ class Command(StrEnum):
     REPLY_FAILED = "reply failed or cancelled"
     ASK_AGAIN = "ask for another take"
     TAKE_FAILED = "take failed or cancelled"
+    LEAVE_OUT = "leave a reply out"
     CHOOSE_TAKE = "choose another take"
     KEEP_PARTIAL = "keep a stopped reply"
     UNDO = "undo a prompt"
@@ -54,6 +55,7 @@ class Facts:
     """The inputs of the guards, besides state and command."""
 
     unsummarised: int = 0
+    """How many prompts beyond the boundary have all of their replies."""
     chunk_size: int = 7
     is_ending: bool = False
     has_setting: bool = True
@@ -84,10 +86,11 @@ def facts_of(
     summary_waits: bool = False,
     early_failed: bool = False,
     undone: int = 0,
+    awaits_reply: bool = False,
 ) -> Facts:
-    """Gather the facts of a session."""
+    """Gather the facts of a session; with `awaits_reply` the newest prompt has not all of its replies."""
     return Facts(
-        unsummarised=session.unsummarised,
+        unsummarised=max(0, session.unsummarised - int(awaits_reply)),
         chunk_size=session.limits.chunk_size,
         is_ending=session.is_ending,
         has_setting=not tab1.is_blank,
@@ -200,6 +203,8 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ACTIVE, Command.SUBMIT_PROMPT): (Move(S.ACTIVE),),
     (S.ACTIVE, Command.REPLY_STORED): (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE)),
     (S.ACTIVE, Command.REPLY_FAILED): (Move(S.ACTIVE),),
+    (S.ACTIVE, Command.LEAVE_OUT): (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE)),
+    (S.SUMMARIZING, Command.LEAVE_OUT): (Stay(),),
     # For a prompt that fits no input beside the story text that is not in memory yet.
     (S.ACTIVE, Command.SUMMARISE_EARLY): (
         Refusal(_NOTHING_TO_SUMMARISE, lambda facts: facts.unsummarised == 0),
@@ -208,7 +213,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ACTIVE, Command.RETRY_SUMMARY): (
         Move(S.SUMMARIZING, _must_finish_memory, is_ending=True),
         Move(S.SUMMARIZING, lambda facts: facts.is_chunk_due),
-        Move(S.SUMMARIZING, lambda facts: facts.early_failed),
+        Move(S.SUMMARIZING, lambda facts: facts.early_failed and facts.unsummarised > 0),
         Refusal(_NOTHING_TO_SUMMARISE),
     ),
     (S.ACTIVE, Command.END_CHAPTER): (

@@ -56,8 +56,8 @@ class PlayPane(SceneTab):
         "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch.\n\n"
         "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
         "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
-        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, and what a "
-        "character is given next."
+        "again. Alt+A lets several characters answer one prompt, in turn. Alt+D rolls dice. In the palette: "
+        "a line without a prompt, a secret to reveal, and what a character is given next."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
@@ -71,6 +71,7 @@ class PlayPane(SceneTab):
         Binding("f9", "reroll", "Another take of the newest reply", show=False),
         Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
         Binding("ctrl+l", "choose_hearers", "Who hears it", show=False),
+        Binding("alt+a", "choose_called", "Who answers", show=False),
         Binding("alt+d", "roll_dice", "Roll dice", show=False),
         Binding("f12", "view_as", "As the next character sees it", show=False),
         Binding("left", "choose_take(-1)", "Take before", show=False),
@@ -334,7 +335,7 @@ class PlayPane(SceneTab):
 
     @on(PromptArea.Sent)
     def _send(self, event: PromptArea.Sent) -> None:
-        self.sender.send(event.slot, event.text, event.heard_by)
+        self.sender.send(event.slot, event.text, event.delivery)
         self._reading.go("end")
 
     @on(Composer.Typed)
@@ -353,6 +354,8 @@ class PlayPane(SceneTab):
         reply = next(iter(self.view.failed_replies), None)
         if event.action == "keep":
             self.action_keep_partial()
+        elif event.action in ("leave-out", "leave-rest"):
+            self._leave_out(with_rest=event.action == "leave-rest")
         elif event.action == "edit" and reply is not None:
             event.sender.hide()
             self.sender.has_picked = True

@@ -12,7 +12,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.scene.commands import ROLL
-from storyengine_tui.screens.play.scene.hearing_view import choice_of
+from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
 from storyengine_tui.screens.play.takes_tab import TakesTab
 
 if TYPE_CHECKING:
@@ -47,20 +47,45 @@ class SceneTab(TakesTab):
         area = self.composer.shown
         if area is not None:
             session = self.session.snapshot.session
-            ticked = session.hearers_of(area.slot, area.heard_by)
+            ticked = session.hearers_of(area.slot, area.heard_by, *area.then)
             dialog = HearersModal(session, area.slot, ticked)
             self.ask(dialog, partial(self._choose_hearers, self.session, area.slot))
 
     def _choose_hearers(self, session: "SessionHandle", slot: Slot, chosen: "Hearers | None") -> None:
         if chosen is None or not self.shows(session):
             return
+        then = self.composer.area(slot).then
         if chosen.lasts:
-            self.composer.choose_hearers(slot, None)
+            self.composer.choose(slot, Delivery(None, then))
             self.do(session.scene.set_present(chosen.slots))
         else:
             stored = session.snapshot.session
-            audience = stored.hearers_of(slot, Audience(chosen.slots))
-            self.composer.choose_hearers(slot, choice_of(stored, slot, audience))
+            audience = stored.hearers_of(slot, Audience(chosen.slots), *then)
+            self.composer.choose(slot, Delivery(choice_of(stored, slot, audience, then), then))
+
+    # Who answers
+
+    def action_choose_called(self) -> None:
+        """Choose who answers the next prompt from this panel after its character."""
+        from storyengine_tui.screens.play.scene.called_modal import CalledModal
+
+        area = self.composer.shown
+        if area is not None:
+            dialog = CalledModal(self.session.snapshot.session, area.slot, area.then)
+            self.ask(dialog, partial(self._choose_called, self.session, area.slot))
+
+    def _choose_called(self, session: "SessionHandle", slot: Slot, then: tuple[Slot, ...] | None) -> None:
+        if then is not None and self.shows(session):
+            self.composer.choose(slot, Delivery(self.composer.area(slot).heard_by, then))
+
+    def action_leave_out(self) -> None:
+        """Leave the further reply out that failed."""
+        self._leave_out(with_rest=False)
+
+    def _leave_out(self, *, with_rest: bool) -> None:
+        further = self.session.snapshot.further_reply
+        if further is not None:
+            self.do(self.session.takes.leave_out(further.id, with_rest=with_rest))
 
     # Lines of the GM
 

@@ -11,8 +11,9 @@ from textual.message import Message
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
+from core.engine.takes.commands import called
 from storyengine_tui.screens.play.composer import Composer
-from storyengine_tui.screens.play.play_view import is_take, numbered
+from storyengine_tui.screens.play.play_view import is_played, numbered
 from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
@@ -104,7 +105,7 @@ class TakesTab(SessionTab):
         """Keep what a stopped reply had; its prompt leaves its panel."""
         session = self.session
         await session.takes.keep_partial(request.id)
-        if self.shows(session) and not is_take(request):
+        if self.shows(session) and not is_played(request):
             self.sender.remove_restored(request.slot, request.text)
 
     # Undo
@@ -119,10 +120,10 @@ class TakesTab(SessionTab):
             last = session.snapshot.session.prompt_index
             undone = [event for event in session.snapshot.recent if event.prompt_index == last]
             prompt = next((event for event in undone if event.role is Role.USER), None)
-            slot = next((event.slot for event in undone if event.slot is not None), None)
+            slots = called(session.snapshot) if prompt is not None else ()
             await session.takes.undo()
-            if prompt is not None and slot is not None and self.shows(session):
-                self.sender.restore(slot, prompt.text, prompt.audience)
+            if prompt is not None and self.shows(session):
+                self.sender.restore(slots[0], prompt.text, prompt.audience, slots[1:])
 
     def action_redo(self) -> None:
         """Bring back the prompt that was undone last."""

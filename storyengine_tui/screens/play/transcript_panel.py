@@ -266,10 +266,10 @@ class TranscriptPanel(Vertical):
         if self.viewpoint is not None and self.viewpoint not in request.audience:
             return
         index = self._played.next_index
-        if request.prompts is not None and not request.continues:
+        if request.prompts is not None and request.is_take and not request.continues:
             index = self._hidden_from = request.prompts.first
             self._show(session)
-        prompt = "" if request.continues else f"{index}) {request.text}"
+        prompt = "" if request.continues or request.follows else f"{index}) {request.text}"
         mark = mark_of(request.audience, session)
         self.transcript.begin_reply(request.slot, session.name_of(request.slot), prompt, mark)
 

@@ -29,7 +29,8 @@ class SlotChecks(GuardedOptionList):
     ) -> None:
         """Make a list of slots, each with its line."""
         self._cast = [(slot, clean_line(text)) for slot, text in lines]
-        self._ticked = set(ticked)
+        self._ticked = list(ticked)
+        """The slots that are ticked, in the order of ticking."""
         options = [Option(self._shown(index)) for index in range(len(self._cast))]
         super().__init__(*options, id=id, classes=classes, markup=False)
 
@@ -44,7 +45,7 @@ class SlotChecks(GuardedOptionList):
 
     def tick_only(self, slots: Iterable[Slot]) -> None:
         """Tick these and no other."""
-        self._ticked = set(slots)
+        self._ticked = list(slots)
         for index in range(len(self._cast)):
             self.replace_option_prompt_at_index(index, self._shown(index))
 
@@ -59,4 +60,20 @@ class SlotChecks(GuardedOptionList):
     def action_select(self) -> None:
         """Tick the line at the cursor or remove its tick, at once and without a message."""
         if self.highlighted is not None:
-            self.tick_only(self._ticked ^ {self._cast[self.highlighted][0]})
+            slot = self._cast[self.highlighted][0]
+            others = [one for one in self._ticked if one is not slot]
+            self.tick_only(others if slot in self._ticked else [*others, slot])
+
+
+class SlotOrder(SlotChecks):
+    """A list in which the ticked characters have numbers: the order in which they were ticked."""
+
+    @property
+    def ticked(self) -> tuple[Slot, ...]:
+        """The slots that are ticked, in the order of ticking."""
+        return tuple(self._ticked)
+
+    def _shown(self, index: int) -> Content:
+        slot, text = self._cast[index]
+        place = str(self._ticked.index(slot) + 1) if slot in self._ticked else " "
+        return Content(f"[{place}] {text}")
