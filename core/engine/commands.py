@@ -144,8 +144,8 @@ def submit_prompt(
 ) -> tuple[Changes, RequestId]:
     """Store the GM's prompt, and clear its composer in the same transaction.
 
-    Those in `then` answer it after the one addressed. Those present hear it, or those in `heard_by`; whoever
-    is called always does.
+    Those in `then` answer it after the one addressed. Those present hear it, or those in `heard_by`; all who
+    are called always do.
 
     The same text after a failure reuses its request. Other failed requests are cancelled, and so is an end of
     the chapter that could not be completed. A text that was not typed in the composer (a retry, a script) is

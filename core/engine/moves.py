@@ -85,7 +85,7 @@ def next_reply(request: ReplyRequest, now: datetime) -> tuple[ReplyRequest, ...]
 def leave_out(
     snapshot: Snapshot, request: ReplyRequest, now: datetime, *, with_rest: bool = False
 ) -> Changes:
-    """Leave a further reply out: the next character that was called answers, or with the rest nobody does.
+    """Leave a further reply out: the next character that was called answers, or with the rest none of them.
 
     The prompt then has the replies that it has, and its chunk may be complete.
     """

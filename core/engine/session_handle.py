@@ -152,7 +152,7 @@ class SessionHandle(SessionReader):
     ) -> RequestId:
         """Send a prompt to the character in `slot`, or queue it; those in `then` answer after that one.
 
-        Those present hear it, or those in `heard_by`; whoever is called always does.
+        Those present hear it, or those in `heard_by`; all who are called always do.
         `is_typed` says that the text is the content of the slot's composer, which is cleared; otherwise the
         composer keeps its other text.
         """

@@ -106,11 +106,11 @@ class RandomChapter:
     # What the GM does.
 
     async def _submit(self, heard_by: Slots | None = None) -> None:
-        slot = self.draw.choice(self.cast)
-        hearers = (self.present if heard_by is None else heard_by) | {slot}
+        slot, *then = self.draw.sample(self.cast, self.draw.choice([1, 1, 2, self.count]))
+        hearers = (self.present if heard_by is None else heard_by) | {slot, *then}
         token = self.ledger.new(hearers)
         audience = None if heard_by is None else _audience(heard_by)
-        await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience)
+        await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience, then=then)
 
     async def _whisper(self) -> None:
         await self._submit(frozenset())
@@ -199,8 +199,10 @@ class RandomChapter:
         await self._settle()
         self.model.failures = 0
         failed = self.session.snapshot.failed(ReplyRequest)
-        if failed:
+        if failed and self.draw.random() < 0.8:
             await self._try(self.session.retry, failed[-1].id)
+        elif self.session.snapshot.further_reply in failed:
+            await self._try(self.session.takes.leave_out, failed[-1].id)
 
     async def _break(self) -> None:
         """Answer the next summary with invalid JSON first, so that a repair is requested."""
@@ -296,7 +298,7 @@ class RandomChapter:
         rows = self.store.database.sessions[self.session.id]
         last = rows.session.prompt_index
         open_ = [one for one in rows.requests.values() if isinstance(one, ReplyRequest) and one.is_processing]
-        replaced = {one.prompts.last for one in open_ if one.prompts is not None}
+        replaced = {one.prompts.last for one in open_ if one.prompts is not None and one.is_take}
         canon = [event for event in rows.canon if event.prompt_index <= last]
         canon = [event for event in canon if event.prompt_index not in replaced]
         self.ledger.told = {}

@@ -71,7 +71,7 @@ class Event:
 
     @property
     def is_unasked(self) -> bool:
-        """Whether it is a reply that the character added, and nobody had called it."""
+        """Whether it is a reply that the character added unasked."""
         return self.role is Role.AGENT and UNASKED_AFTER in self.metadata
 
     @property

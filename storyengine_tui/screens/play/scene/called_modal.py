@@ -23,7 +23,7 @@ class CalledModal(OverlayModal[tuple[Slot, ...]]):
     CSS_PATH = "../../../widgets/dialogs/dialog.tcss"
     HELP = (
         "Tick in the order in which they answer. Each answers after the one before and sees what came "
-        "before it. It holds for one prompt; whoever is called hears it."
+        "before it. It holds for one prompt; all who are called hear it."
     )
     AUTO_FOCUS = "SlotOrder"
     BINDINGS: ClassVar[list[BindingType]] = [
