@@ -31,7 +31,7 @@ Values = dict[str, Any]
 _SESSION = (
     *("title", "script_key", "is_ending", "prompt_index", "boundary", "tab1_locked"),
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
-    *("canon_version", "branched_at"),
+    *("canon_version", "branched_at", "adds_unasked"),
 )
 _SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
@@ -73,6 +73,7 @@ def session_values(session: Session) -> Values:
         "next_slot": int(session.next_slot),
         "branched_from": session.branched_from,
         "present": session.present.mask,
+        "may_add": session.may_add.mask,
         "pinned": list(session.pinned),
         "private_pins": {lock: label.mask for lock, label in session.private_pins.items()},
         "struck": list(session.struck),
@@ -94,6 +95,7 @@ def to_session(row: Any) -> Session:
         next_slot=Slot(row.next_slot),
         branched_from=None if row.branched_from is None else SessionId(row.branched_from),
         present=Audience.of_mask(row.present),
+        may_add=Audience.of_mask(row.may_add),
         pinned=tuple(row.pinned),
         private_pins={lock: Audience.of_mask(mask) for lock, mask in row.private_pins.items()},
         struck=tuple(row.struck),

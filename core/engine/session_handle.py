@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -29,12 +29,11 @@ from core.domain.requests.retry_policy import Backoffs
 from core.domain.session.session import SessionState
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
-from core.engine.moves import why_not
+from core.engine.open_session import OpenSession
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
@@ -42,12 +41,11 @@ from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.reset import reset_session
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.service import Scene
-from core.engine.session_reader import SessionReader
+from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
-from core.engine.sync.subscriptions import Listener
 from core.engine.takes.service import Takes
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
@@ -60,7 +58,7 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 Repair = Callable[[Snapshot], Changes | None]
 
 
-class SessionHandle(SessionReader):
+class SessionHandle(OpenSession):
     """Commands in, notifications out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
@@ -74,14 +72,14 @@ class SessionHandle(SessionReader):
         builder: ContextBuilder,
         worker: RequestWorker,
         background: BackgroundWorker,
+        afterthoughts: Afterthoughts,
         auto_saver: AutoSaver,
         clock: Clock,
         backoffs: Backoffs,
     ) -> None:
-        super().__init__(store, writer.snapshot.session.id)
-        self._writer = writer
+        super().__init__(store, writer)
         self._builder = builder
-        self._worker, self.background = worker, background
+        self._worker, self.background, self.afterthoughts = worker, background, afterthoughts
         self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
         self._auto_saver = auto_saver
         self._clock, self._backoffs = clock, backoffs
@@ -92,33 +90,6 @@ class SessionHandle(SessionReader):
         self.scene = Scene(writer, builder, clock)
         writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The current session."""
-        return self._writer.snapshot
-
-    @property
-    def holder(self) -> WriterInfo | None:
-        """The other window that writes; None when this one writes or the other is known to be gone."""
-        return self._writer.holder
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether this window only reads, because another is, or was, the writer."""
-        return self._writer.lease is None
-
-    def can(self, command: Command) -> bool:
-        """Whether `command` is possible now."""
-        return not (self.is_read_only or self.why_not(command))
-
-    def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
-        """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
-        return why_not(snapshot or self.snapshot, command)
-
-    def listen(self) -> AbstractContextManager[Listener]:
-        """Return a context with a listener for every notification from now on."""
-        return self._writer.listeners.listen()
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
         """Store the GM's changes of tab 1."""
@@ -274,30 +245,6 @@ class SessionHandle(SessionReader):
             )
         )
 
-    async def newest_canon(self, *, known_to: Slot | None = None) -> Sequence[Event]:
-        """Return the newest events of the story, or of what a character witnessed, for the transcript."""
-        length = self.snapshot.session.limits.transcript
-        return await self._store.newest_canon(self.id, length, known_to=known_to)
-
-    async def wait(self, request_id: RequestId) -> Request:
-        """Wait until a request is settled and return it.
-
-        Raises SessionLockedError when another window becomes the writer meanwhile, IllegalCommandError when
-        the session is closed before or has no such request.
-        """
-        for request in self.snapshot.requests:
-            if request.id == request_id:
-                return await self._writer.waiters.wait(request_id) if request.state.is_open else request
-        stored = {request.id: request for request in await self._store.requests(self.id)}
-        if request_id not in stored:
-            raise IllegalCommandError("There is no such call in this chapter.")
-        return stored[request_id]
-
-    async def wait_idle(self) -> None:
-        """Return when no request is open."""
-        while open_requests := self.snapshot.open_requests:
-            await self._writer.waiters.wait(open_requests[0].id)
-
     async def take_over(self) -> bool:
         """Become the writer if no other window is; return whether this one writes now."""
         if not self.is_read_only:
@@ -335,6 +282,7 @@ class SessionHandle(SessionReader):
     async def begin_writing(self) -> None:
         """Repair the session after a crash, and start the worker; this window holds the writer's lock."""
         await self._repair(self._recovered)
+        await self.afterthoughts.begin()
         self._auto_saver.start()
         self._watch.start()
         self._worker.start()
@@ -343,6 +291,7 @@ class SessionHandle(SessionReader):
     def _wake_workers(self) -> None:
         self._worker.wake()
         self.background.wake()
+        self.afterthoughts.look()
 
     def begin_following(self) -> None:
         """Follow the window that writes."""
@@ -358,6 +307,7 @@ class SessionHandle(SessionReader):
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Queued prompts before the running one, so that their texts return in the order of play.
         await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
+        await self.afterthoughts.aclose()
         await asyncio.gather(self._worker.aclose(), self.background.aclose())
         # A request may have begun while the worker ended.
         await self._repair_at_close(self._recovered)

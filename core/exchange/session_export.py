@@ -50,6 +50,8 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "private_pins": {},
     "then": [],
     "follows": False,
+    "adds_unasked": False,
+    "may_add": [],
 }
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300

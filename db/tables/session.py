@@ -55,6 +55,7 @@ class SessionRow(Row, table=True):
         UniqueConstraint("script_key", "script_run"),
         CheckConstraint("canon_version >= 0", name="canon_version"),
         CheckConstraint(column.is_audience("present"), name="present"),
+        CheckConstraint(column.is_audience("may_add"), name="may_add"),
         CheckConstraint("jsonb_typeof(private_pins) = 'object'", name="private_pins"),
         CheckConstraint(
             "branched_at >= 0 AND (branched_from IS NOT NULL OR branched_at = 0)", name="branched_at"
@@ -77,6 +78,8 @@ class SessionRow(Row, table=True):
     branched_at: int = Field(sa_column_kwargs={"server_default": text("0")})
     pinned: list[str] = Field(sa_type=ARRAY(Text), sa_column_kwargs={"server_default": text("'{}'")})
     present: int = column.audience()
+    adds_unasked: bool = Field(sa_column_kwargs={"server_default": text("false")})
+    may_add: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
     private_pins: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )

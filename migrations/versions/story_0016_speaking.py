@@ -1,6 +1,6 @@
-"""Lets several characters answer one prompt: who was called, and that only they answer, in order.
+"""Lets several characters answer one prompt, and a character add something unasked.
 
-What was asked before called one character.
+What was asked before called one character, and no character adds anything until the GM says so.
 """
 
 from alembic import op
@@ -11,6 +11,12 @@ branch_labels: str | None = None
 depends_on: str | None = None
 
 STEPS = (
+    """
+    ALTER TABLE session
+        ADD COLUMN adds_unasked BOOLEAN NOT NULL DEFAULT false,
+        ADD COLUMN may_add SMALLINT NOT NULL DEFAULT 0
+            CONSTRAINT ck_session_may_add CHECK (may_add BETWEEN 0 AND 127)
+    """,
     """
     ALTER TABLE llm_request
         ADD COLUMN then_slots SMALLINT[] NOT NULL DEFAULT '{}',

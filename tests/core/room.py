@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.config.models import defaults_for
 from core.engine.engine import Engine
@@ -23,6 +23,9 @@ class Room:
 
     def __init__(self, snapshot: Snapshot, *entries: Entry, backoff: float = 3_600.0) -> None:
         self._backoff = backoff
+        self.choices = defaults_for("scripted")
+        self.options: dict[str, Any] = {}
+        """Further arguments of the engine."""
         self.store = FaultyStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
         self.notifications: list[Notification] = []
@@ -33,9 +36,10 @@ class Room:
         engine = Engine(
             self.store,
             self.provider,
-            defaults_for("scripted"),
+            self.choices,
             label="here",
             backoffs=waiting(self._backoff),
+            **self.options,
         )
         session = await engine.open(self.store.snapshot.session.id)
         hears = asyncio.create_task(self._hear(session))

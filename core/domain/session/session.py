@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.domain.audience import EVERYONE, Audience, audience_of
+from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange, due_chunk
 from core.domain.session.limits import Limits
@@ -46,6 +46,10 @@ class Session:
     next_slot: Slot = Slot.RED
     present: Audience = EVERYONE
     """Those in the scene now: they hear what the GM sends from here on."""
+    adds_unasked: bool = False
+    """Whether characters may add something unasked in this chapter."""
+    may_add: Audience = NOBODY
+    """The characters that may, where any does."""
     definition: str = ""
     """The GM's definition of the narrative agent."""
     target_words: int | None = None

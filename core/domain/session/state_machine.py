@@ -44,6 +44,7 @@ class Command(StrEnum):
     SET_PRESENT = "change who is present"
     ADD_LINE = "add a line"
     EDIT_SECRETS = "edit the secrets"
+    LET_ADD = "choose who adds something unasked"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -244,6 +245,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     # A correction only adds a block: existing blocks and the state stay as they are.
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.LET_ADD): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},
 }

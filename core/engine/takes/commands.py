@@ -129,6 +129,19 @@ def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
     return _with_take(snapshot, take.of(canon), now)
 
 
+def strike_unasked(snapshot: Snapshot, now: datetime) -> Changes:
+    """Take what a character added last to the newest prompt out of the story: a take without it counts."""
+    move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
+    events = newest_events(snapshot)
+    added = [event for event in events if event.is_unasked]
+    if not added:
+        raise IllegalCommandError(
+            "Nothing was added unasked to the newest prompt; there is nothing to strike."
+        )
+    take = new_take(snapshot, snapshot.session.prompt_index, now)
+    return _with_take(snapshot, take.of(event for event in events if event is not added[-1]), now)
+
+
 def _with_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
     session, withdrawn = withdraw_newest(snapshot, now)
     session = replace(session, next_slot=session.speaker_after(_last_called(take) or session.next_slot))

@@ -124,6 +124,10 @@ class Takes:
         """Replace the newest reply by the GM's own text, as a further take."""
         await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._clock()))
 
+    async def strike_unasked(self) -> None:
+        """Take what a character added last to the newest prompt out of the story; the log keeps it."""
+        await self._change(lambda snapshot: take_commands.strike_unasked(snapshot, self._clock()))
+
     async def undo(self) -> None:
         """Take the newest prompt out of canon; its text returns to its composer."""
         await self._change(lambda snapshot: take_commands.undo(snapshot, self._clock()))

@@ -74,6 +74,7 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     (S.NARRATING, C.NARRATIVE_FAILED): [(NOTHING_NEW, S.ENDED)],
     **{(state, C.CORRECT_CANON): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, C.DEFINE_NARRATIVE): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
+    **{(state, C.LET_ADD): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_PROMPT_BLOCKS): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.SET_PRESENT): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING)},
     (S.ACTIVE, C.ADD_LINE): [(PLAIN, STAYS), (BUSY, None)],
