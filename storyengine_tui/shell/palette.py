@@ -35,6 +35,8 @@ TAB_ACTIONS: Final = (
         "Whisper, choose who hears a prompt, or who is in the scene",
     ),
     ("play", "choose_called", "Choose who answers", "One character, several in turn, or all present"),
+    ("play", "let_add", "Let characters add something", "Unasked, while you are idle; off until you say so"),
+    ("play", "strike_unasked", "Strike what was added", "Take the newest unasked words out of the story"),
     ("play", "leave_out", "Leave the reply out", "Go on without the further reply that failed"),
     ("play", "add_line", "Add a line", "Tell what happens, without a prompt; those you choose witness it"),
     ("play", "roll_dice", "Roll dice", "Roll d20 or any others; the result is part of the story"),

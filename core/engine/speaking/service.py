@@ -57,6 +57,11 @@ class Afterthoughts:
         self._stopping: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
+    @property
+    def most(self) -> int:
+        """How often a character adds something to one reply, at most."""
+        return self._most
+
     async def let_add(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
         """Store which characters may add something unasked, and whether any does in this chapter."""
         chosen = tuple(slots)

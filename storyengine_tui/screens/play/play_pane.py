@@ -12,21 +12,25 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.requests.request import ReplyRequest, SummaryRequest
+from core.domain.requests.request import BackgroundRequest, ReplyRequest, SummaryRequest
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
 from core.ledger.words import dollars
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.failure_banners import FailureBanners
-from storyengine_tui.screens.play.play_view import PlayView, ending_consequences, has_short_chunk, play_view
+from storyengine_tui.screens.play.play_view import (
+    PlayView,
+    adds,
+    ending_consequences,
+    has_short_chunk,
+    play_view,
+)
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.scene import hearing_view
-from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.scene_tab import SceneTab
-from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.widgets.banner import Banner
@@ -144,6 +148,8 @@ class PlayPane(SceneTab):
                 self.sender.remove_resent(request)
                 self._reading.begin(request, session)
                 self._banners.show_left_out(notification.left_out)
+            case notifications.CallStarted(request=BackgroundRequest() as request) if adds(notification):
+                self._reading.begin(request, session)
             case notifications.CallStarted(request=SummaryRequest()):
                 self.expect(notification)
             case notifications.RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
@@ -153,14 +159,19 @@ class PlayPane(SceneTab):
             case notifications.EventsAppended(events):
                 self._reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
-                self.sender.move_on(events[-1].slot)
+                if not events[-1].is_unasked:
+                    self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged(first):
                 if not self._reading.change(first, self.session.snapshot):
                     self.read_story(self._reading.viewpoint)
             case notifications.RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id, session)
                 self.sender.fail(request)
-            case notifications.RequestSettled(ReplyRequest() as request):
+            case (
+                notifications.RequestSettled(ReplyRequest() | BackgroundRequest() as request)
+                | notifications.RequestQueued(BackgroundRequest() as request)
+                | notifications.RequestFailed(BackgroundRequest() as request)
+            ):
                 self._reading.discard(request.id, session)
             case notifications.SessionChanged() | notifications.MemoryAppended():
                 self._reading.redraw(session)
@@ -341,6 +352,8 @@ class PlayPane(SceneTab):
     @on(Composer.Typed)
     def _touch(self) -> None:
         self.sender.touch()
+        if self.has_session:
+            self.session.afterthoughts.touch()
 
     @on(SlotEntries.Picked)
     def _note_pick(self) -> None:
@@ -368,14 +381,6 @@ class PlayPane(SceneTab):
         for request in self._current_view().queued:
             if request.id == event.request_id:
                 self.do(self.sender.withdraw(request))
-
-    @on(ViewpointLine.LeaveRequested)
-    def _view_all(self) -> None:
-        self.action_view_all()
-
-    @on(TakeLine.ActionRequested)
-    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
-        await self.run_action(event.action)
 
     @on(PromptArea.TakeRequested)
     def _step_take(self, event: PromptArea.TakeRequested) -> None:

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
+from core.engine.kinds.afterthought import DECISION_CALL
+from core.engine.sync.notifications import CallStarted
 from core.ledger.words import dollars
 from core.snapshot import Snapshot
 from core.store import WriterInfo
@@ -88,6 +91,7 @@ class PlayView:
             "take_back": self.is_writer and bool(self.queued),
             "next_panel": self.is_playable and len(self.session.slots) > 1,
             "end_chapter": self.can_end or None,
+            "let_add": self._may_write,
             "leave_out": self.is_writer and any(one.follows for one in self.failed_replies),
             "choose_called": self._may_write and len(self.session.slots) > 1 and not self.why_read_only,
             "keep_partial": self.is_writer and self.stopped is not None,
@@ -148,6 +152,11 @@ def play_view(
 def is_played(request: ReplyRequest) -> bool:
     """Whether the transcript has the text of a request: it is for another take, or for a further reply."""
     return request.prompts is not None
+
+
+def adds(started: CallStarted) -> bool:
+    """Whether a call has what a character adds unasked; the one before it decides whether there is one."""
+    return started.request.kind is RequestKind.AFTERTHOUGHT and started.call != DECISION_CALL
 
 
 def numbered(session: Session, slot: Slot) -> str:

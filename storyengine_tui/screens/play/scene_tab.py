@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.message import Message
 
 from core.domain.audience import Audience
@@ -13,10 +14,12 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine.scene.commands import ROLL
 from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
+from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_tab import TakesTab
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
+    from storyengine_tui.screens.play.scene.adders_modal import Adders
     from storyengine_tui.screens.play.scene.hearers_modal import Hearers
 
 USUAL_DICE = "d20"
@@ -78,6 +81,17 @@ class SceneTab(TakesTab):
         if then is not None and self.shows(session):
             self.composer.choose(slot, Delivery(self.composer.area(slot).heard_by, then))
 
+    def action_let_add(self) -> None:
+        """Choose which characters may add something unasked."""
+        from storyengine_tui.screens.play.scene.adders_modal import AddersModal
+
+        dialog = AddersModal(self.session.snapshot.session, self.session.afterthoughts.most)
+        self.ask(dialog, partial(self._let_add, self.session))
+
+    def _let_add(self, session: "SessionHandle", chosen: "Adders | None") -> None:
+        if chosen is not None and self.shows(session):
+            self.do(session.afterthoughts.let_add(chosen.slots, is_on=chosen.is_on))
+
     def action_leave_out(self) -> None:
         """Leave the further reply out that failed."""
         self._leave_out(with_rest=False)
@@ -124,6 +138,7 @@ class SceneTab(TakesTab):
         following = slots.index(seen) + 1 if seen in slots else 0
         self.read_story(slots[following] if following < len(slots) else None)
 
+    @on(ViewpointLine.LeaveRequested)
     def action_view_all(self) -> None:
         """Show everything again."""
         self.read_story(None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import getters
+from textual import getters, on
 from textual.message import Message
 
 from core.domain.requests.request import ReplyRequest
@@ -15,6 +15,7 @@ from core.engine.takes.commands import called
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.play_view import is_played, numbered
 from storyengine_tui.screens.play.prompt_sender import PromptSender
+from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
@@ -52,6 +53,10 @@ class TakesTab(SessionTab):
 
     # Another take
 
+    @on(TakeLine.ActionRequested)
+    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
+        await self.run_action(event.action)
+
     def action_reroll(self) -> None:
         """Ask for another take of the newest reply."""
         self.do(self.session.takes.reroll())
@@ -86,6 +91,10 @@ class TakesTab(SessionTab):
     def _correct_reply(self, session: "SessionHandle", text: str | None) -> None:
         if text is not None:
             self.do(session.takes.correct_reply(text))
+
+    def action_strike_unasked(self) -> None:
+        """Take what a character added last to the newest prompt out of the story."""
+        self.do(self.session.takes.strike_unasked())
 
     def action_choose_take(self, step: int) -> None:
         """Choose the take before (-1) or after (1) the one that counts."""

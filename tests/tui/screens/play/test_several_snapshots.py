@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 
 from core.domain.slot import Slot
 from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from storyengine_tui.screens.play.scene.adders_modal import AddersModal
 from storyengine_tui.screens.play.scene.called_modal import CalledModal
 from tests.tui.conftest import PicturesMatch
 from tests.tui.engine_app import Desktop, make_active, opened
@@ -61,5 +62,14 @@ def test_one_of_several_did_not_answer(shown: Shown) -> None:
         await table.pilot.press("a", "p")
         await table.until(lambda: not isinstance(table.app.screen, CalledModal))
         await table.type("And now")
+
+    assert shown(act)
+
+
+def test_who_may_add_something(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.afterthoughts.let_add((RED, YELLOW))
+        await table.pane.run_action("let_add")
+        await table.until(lambda: isinstance(table.app.screen, AddersModal))
 
     assert shown(act)
