@@ -21,6 +21,7 @@ from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
 from tests.leaks.canaries import Ledger, Slots, Spreader, tokens_in
 from tests.store.memory_store import MemoryStore
@@ -37,7 +38,15 @@ class RandomChapter:
         self.store = MemoryStore()
         self.ledger = Ledger()
         self.model = Spreader(self.ledger, self._expected)
-        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=waiting(3600.0))
+        self.hours = IdleHours()
+        self.engine = Engine(
+            self.store,
+            self.model,
+            CHOICES,
+            label="here",
+            backoffs=waiting(3600.0),
+            waiting=self.hours.waiting,
+        )
         self.count = self.draw.randint(2, 5)
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)
@@ -66,6 +75,7 @@ class RandomChapter:
             *(self._narrate, self._reveal, self._reroll, self._edit, self._undo, self._undo, self._redo),
             *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
             *(self._crash_in_memory, self._restart, self._branch, self._move, self._correct_canon),
+            *(self._idle, self._strike, self._pin, self._pin),
         ]
 
     async def _begin(self) -> None:
@@ -83,6 +93,7 @@ class RandomChapter:
         )
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
+        await self.session.afterthoughts.let_add(self.cast)
 
     def _secret(self, number: int) -> Secret:
         known_by, revealed_to = self._some(), self._some()
@@ -164,6 +175,19 @@ class RandomChapter:
         takes = await self.session.takes.listed()
         if len(takes) > 1 and takes[0][0].prompt_index:
             await self._try(self.session.takes.choose, self.draw.choice(takes)[0].take)
+
+    async def _idle(self) -> None:
+        """Let time pass without a key; a character may add something."""
+        task, label = self.session.afterthoughts._task, self._newest_label()
+        if task is None or task.done() or label is None:
+            return
+        self.model.adds_for = label
+        await self.hours.begun()
+        seconds = self.draw.choice([10, 60, 400])
+        await self.hours.pass_by(seconds, lambda: self.session.afterthoughts._task)
+
+    async def _strike(self) -> None:
+        await self._try(self.session.takes.strike_unasked)
 
     async def _correct_canon(self) -> None:
         hearers = self._some()

@@ -10,6 +10,7 @@ from core.context import visibility
 from core.context.canon_locks import with_gm_locks
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.story.memory import MemoryBlock
+from core.engine.canon import NewTake
 from core.engine.kinds import summary
 from core.engine.takes import commands as takes
 from tests.leaks.random_chapter import play_chapters
@@ -60,6 +61,10 @@ def _asked_aloud(*values: Any, real: Any = takes.ask_again, **more: Any) -> Any:
     return replace(changes, requests=tuple(loud)), request_id
 
 
+def _heard_by_all(*values: Any, real: Any = NewTake.reply) -> Any:
+    return real(*values[:-1], EVERYONE)
+
+
 BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "events pass whoever witnessed them": ("core.context.visibility._witnessed", _all_events),
     "memory passes whatever its label is": ("core.context.visibility._memory", _all_blocks),
@@ -68,6 +73,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),
     "a summary is made from everything": ("core.snapshot.known_to_all_of", _of_the_gm),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
+    "replies are heard by everyone": ("core.engine.canon.NewTake.reply", _heard_by_all),
 }
 
 
