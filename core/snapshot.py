@@ -125,6 +125,16 @@ class Snapshot:
         """The prompts among the open requests, oldest first."""
         return tuple(request for request in self.open_requests if isinstance(request, ReplyRequest))
 
+    @property
+    def further_reply(self) -> ReplyRequest | None:
+        """The further reply to the newest prompt that is queued, runs or has failed."""
+        replies = (one for one in self.requests if isinstance(one, ReplyRequest) and one.follows)
+        return next(replies, None)
+
+    def with_requests(self, *requests: Request) -> "Snapshot":
+        """Return the snapshot with these requests as they are now."""
+        return replace(self, requests=_merge(self.requests, requests))
+
     def failed(self, kind: type[AnyRequest]) -> tuple[AnyRequest, ...]:
         """Return the failed requests of a kind, oldest first."""
         return tuple(one for one in self.requests if isinstance(one, kind) and one.has_failed)

@@ -32,7 +32,7 @@ Values = dict[str, Any]
 _SESSION = (
     *("title", "script_key", "is_ending", "prompt_index", "boundary", "tab1_locked"),
     *("definition", "target_words", "created_at", "updated_at", "archived_at"),
-    *("canon_version", "branched_at", "hint_after"),
+    *("canon_version", "branched_at", "hint_after", "adds_unasked"),
 )
 _SUMMARY = ("prompt_index", "draft_count", "created_at", "updated_at", "archived_at")
 _SAVE_SLOT = ("number", "label", "taken_at", "prompt_index", "document", "sha256")
@@ -43,6 +43,7 @@ _REQUEST = (
     "text",
     "model",
     "continues",
+    "follows",
     "attempts",
     "retry_after",
     "error_message",
@@ -75,6 +76,7 @@ def session_values(session: Session) -> Values:
         "present": session.present.mask,
         "away": {str(int(slot)): back_at for slot, back_at in session.away.items()},
         "may_be_silent": session.may_be_silent.mask,
+        "may_add": session.may_add.mask,
         "pinned": list(session.pinned),
         "private_pins": {lock: label.mask for lock, label in session.private_pins.items()},
         "struck": list(session.struck),
@@ -98,6 +100,7 @@ def to_session(row: Any) -> Session:
         present=Audience.of_mask(row.present),
         away=read_away(row.away),
         may_be_silent=Audience.of_mask(row.may_be_silent),
+        may_add=Audience.of_mask(row.may_add),
         pinned=tuple(row.pinned),
         private_pins={lock: Audience.of_mask(mask) for lock, mask in row.private_pins.items()},
         struck=tuple(row.struck),
@@ -292,6 +295,7 @@ def request_values(request: Request) -> Values:
         "priority": request.priority,
         "slot": record.slot,
         "audience": record.audience.mask,
+        "then_slots": [int(slot) for slot in record.then],
         "from_prompt": None if record.prompts is None else record.prompts.first,
         "to_prompt": None if record.prompts is None else record.prompts.last,
         "error_code": request.error_code,
@@ -308,6 +312,7 @@ def to_request(row: Any) -> Request:
         state=RequestState(row.state),
         slot=_slot(row.slot),
         audience=Audience.of_mask(row.audience),
+        then=tuple(map(Slot, row.then_slots)),
         prompts=None if row.from_prompt is None else PromptRange(row.from_prompt, row.to_prompt),
         error_code=_code(row.error_code),
         **_shared(row, _REQUEST),

@@ -286,6 +286,7 @@ async def _engine_on(
             prices=configuration.prices,
             ceilings=configuration.ceilings,
             backoffs=_backoffs(configuration.settings),
+            afterthoughts=configuration.settings.afterthoughts,
         )
     finally:
         await provider.aclose()

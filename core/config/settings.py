@@ -288,6 +288,8 @@ class Settings(BaseSettings):
     """Seconds until failed work beside the play is first tried again; doubles each time, to 30 seconds."""
     background_tries: Tries = 5
     """How often work beside the play is tried by itself; after that it is a dead letter."""
+    afterthoughts: Annotated[int, Field(ge=0, le=20)] = 2
+    """How often a character adds something unasked to one reply, where it may; 0 for never."""
 
     prices: Annotated[dict[ModelName, PriceSettings], Field(max_length=MOST_PRICES)] = {}
     """What models cost, by the name that chooses them: `account:model`. They count before all others."""

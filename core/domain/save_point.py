@@ -25,7 +25,7 @@ from core.domain.secret import Secret
 from core.domain.session.session import Session, SessionState, Tab1Inputs
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event, Role
+from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.text.canonical_json import canonical, checksum
 
@@ -87,7 +87,7 @@ class SavePointContent:
     prompt_blocks: Annotated[PromptBlocks, Field(exclude_if=not_)] = NO_PROMPT_BLOCKS
     secrets: Annotated[tuple[Secret, ...], Field(exclude_if=not_)] = ()
     lines: Annotated[int, Field(exclude_if=not_)] = 0
-    """The number of lines after the last reply; those that were added later are not part of it."""
+    """The number of lines and further replies at the last prompt; those added later are not part of it."""
     takes: Mapping[int, int] = field(default_factory=dict)
     """The take that was canon at each prompt at which it was not the first one."""
     revisions: tuple[tuple[int, int, int], ...] = ()
@@ -156,7 +156,7 @@ def events_at(content: SavePointContent, log: Iterable[Event]) -> list[Event]:
     for event in log:
         if event.take != content.takes.get(event.prompt_index, 1):
             continue
-        if event.prompt_index == last and event.role is Role.SYSTEM:
+        if event.prompt_index == last and event.is_added:
             lines += 1
             if lines > content.lines:
                 continue
@@ -165,8 +165,8 @@ def events_at(content: SavePointContent, log: Iterable[Event]) -> list[Event]:
 
 
 def lines_after(events: Iterable[Event], last: int) -> int:
-    """Return how many lines `events` have at prompt `last`."""
-    return sum(event.prompt_index == last and event.role is Role.SYSTEM for event in events)
+    """Return how many lines and further replies `events` have at prompt `last`."""
+    return sum(event.prompt_index == last and event.is_added for event in events)
 
 
 def memory_at(content: SavePointContent, blocks: Iterable[MemoryBlock]) -> list[MemoryBlock]:

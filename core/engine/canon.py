@@ -1,6 +1,6 @@
 """What a change of canon consists of: a new take of a prompt, and the memory that is withdrawn for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -11,7 +11,7 @@ from core.domain.audience import EVERYONE, Audience
 from core.domain.ids import BlockId, EventId, SessionId, new_uuid
 from core.domain.session.session import Session
 from core.domain.slot import Slot
-from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, Event, Role
+from core.domain.story.event import AWAY, PRESENT, REPEATS, REQUEST_ID, UNASKED_AFTER, Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.snapshot import Changes, Snapshot
 
@@ -61,12 +61,23 @@ class NewTake:
         source: dict[str, object] = {REQUEST_ID: request_id}
         asked = source if present.is_everyone else {**source, PRESENT: present.mask}
         asked = {**asked, AWAY: {str(int(one)): back for one, back in away.items()}} if away else asked
-        own = source if origin is None else {**source, ORIGIN: origin.value}
-        own = {**own, **said} if said else own
-        own = {**own, REPEATS: repeats} if repeats else own
+        own = source_of(request_id, origin, repeats, said)
         return (
             self._event(0, Role.USER, None, prompt, asked, audience),
-            self._event(1, Role.AGENT, slot, reply, own, audience),
+            self.reply(1, slot, reply, own, audience),
+        )
+
+    def reply(
+        self, ordinal: int, slot: Slot | None, text: str, metadata: Mapping[str, object], audience: Audience
+    ) -> Event:
+        """Return a reply of the character in `slot`."""
+        return self._event(ordinal, Role.AGENT, slot, text, metadata, audience)
+
+    def of(self, canon: Iterable[Event]) -> tuple[Event, ...]:
+        """Return the events of another take of the prompt as those of this one."""
+        return tuple(
+            replace(event, id=EventId(new_uuid()), take=self.take, ordinal=ordinal, created_at=self.now)
+            for ordinal, event in enumerate(canon)
         )
 
     def line(self, ordinal: int, text: str, audience: Audience, metadata: Mapping[str, object]) -> Event:
@@ -104,6 +115,41 @@ class NewTake:
             audience=audience,
             created_at=self.now,
         )
+
+
+def source_of(
+    request_id: str,
+    origin: Origin | None,
+    repeats: str = "",
+    said: Mapping[str, object] = NO_METADATA,
+) -> dict[str, object]:
+    """Return the metadata of a reply: the request that it came from, how it came about, and `said`."""
+    source: dict[str, object] = {REQUEST_ID: request_id}
+    if origin is not None:
+        source[ORIGIN] = origin.value
+    source.update(said)
+    if repeats:
+        source[REPEATS] = repeats
+    return source
+
+
+def rewritten(reply: Event, text: str, source: Mapping[str, object]) -> Event:
+    """Return a reply with another text; one that was added unasked is still an addition."""
+    kept = {UNASKED_AFTER: reply.metadata[UNASKED_AFTER]} if reply.is_unasked else {}
+    return replace(reply, text=text, metadata={**source, **kept})
+
+
+def newest_events(snapshot: Snapshot) -> list[Event]:
+    """Return the canon of the newest prompt; before the first one, the lines that are there."""
+    return [event for event in snapshot.recent if event.prompt_index == snapshot.session.prompt_index]
+
+
+def end_of_canon(snapshot: Snapshot, now: datetime) -> tuple[NewTake, int]:
+    """Return the take that counts at the newest prompt, and the ordinal of what is added to it next."""
+    events = newest_events(snapshot)
+    session = snapshot.session
+    take = NewTake(session.id, session.prompt_index, events[-1].take if events else 1, now)
+    return take, events[-1].ordinal + 1 if events else 0
 
 
 def new_take(snapshot: Snapshot, prompt_index: int, now: datetime) -> NewTake:

@@ -1,9 +1,8 @@
 """The GM's commands as pure functions from a snapshot to changes; they raise IllegalCommandError."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TypedDict
 
 from core.agents.context_builder import ContextBuilder
 from core.domain.audience import EVERYONE, Audience
@@ -27,7 +26,15 @@ from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots
 from core.domain.story.memory import BlockType, MemoryBlock, correction_payload, corrections_length
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import move, move_and_summarise, pending_again, summary_request
+from core.engine.moves import (
+    given_up,
+    leave_out,
+    move,
+    move_and_summarise,
+    new_request,
+    pending_again,
+    summary_request,
+)
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean, clean_line, is_blank
 from core.text.composer_text import without
@@ -122,7 +129,7 @@ def lock(snapshot: Snapshot, now: datetime) -> tuple[Changes, RequestId]:
     """Lock tab 1: agent 0 writes the first memory block."""
     session = move(snapshot, snapshot.session, Command.LOCK, now)
     failed = snapshot.failed(LockRequest)
-    request = pending_again(failed[0], now) if failed else LockRequest(**new_request(session, now))
+    request = pending_again(failed[0], now) if failed else LockRequest(**new_request(session.id, now))
     return Changes(session_id=session.id, session=session, requests=(request,)), request.id
 
 
@@ -133,39 +140,45 @@ def submit_prompt(
     now: datetime,
     *,
     heard_by: Audience | None = None,
+    then: Sequence[Slot] = (),
     is_typed: bool = True,
 ) -> tuple[Changes, RequestId]:
     """Store the GM's prompt, and clear its composer in the same transaction.
 
-    Those present hear it, or those in `heard_by`; the one addressed always does.
+    Those in `then` answer it after the one addressed. Those present hear it, or those in `heard_by`; all who
+    are called always do.
 
     The same text after a failure reuses its request. Other failed requests are cancelled, and so is an end of
     the chapter that could not be completed. A text that was not typed in the composer (a retry, a script) is
     removed from it, and the rest stays.
     """
-    before = snapshot.session
-    session = move(snapshot, before, Command.SUBMIT_PROMPT, now)
+    missing = snapshot.further_reply
+    is_left_out = missing is not None and missing.has_failed
+    dropped = leave_out(snapshot, missing, now, with_rest=True) if missing and is_left_out else None
+    before = snapshot.after(dropped) if dropped else snapshot
+    session = move(before, before.session, Command.SUBMIT_PROMPT, now)
     text = within("prompt", text, session.limits.prompt).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text to send; write a prompt first.")
-    require_cast(session, slot)
-    require_here(session, slot)
+    then = tuple(other for other in dict.fromkeys(then) if other is not slot)
+    for called in (slot, *then):
+        require_cast(session, called)
+        require_here(session, called)
     if heard_by is not None and not heard_by.is_everyone:
         for hearer in heard_by:
             require_cast(session, hearer)
-    audience = session.hearers_of(slot, heard_by)
-    failed = snapshot.failed(ReplyRequest)
-    is_same = (slot, text, None, audience)
-    same = next((one for one in failed if (one.slot, one.text, one.prompts, one.audience) == is_same), None)
-    asked = ReplyRequest(slot=slot, text=text, audience=audience, **new_request(session, now))
+    audience = session.hearers_of(slot, heard_by, *then)
+    asked = ReplyRequest(slot=slot, text=text, audience=audience, then=then, **new_request(session.id, now))
+    failed = before.failed(ReplyRequest)
+    same = next((one for one in failed if one.asked == asked.asked), None)
     request = pending_again(same, now) if same else asked
     others: list[Request] = [given_up(other, now) for other in failed if other is not same]
-    if before.is_ending and not session.is_ending:
+    if snapshot.session.is_ending and not session.is_ending:
         others += [given_up(other, now) for other in _short_summaries(snapshot)]
     changes = Changes(
         session_id=session.id,
-        session=session if session != replace(before, updated_at=now) else None,
-        requests=(*others, request),
+        session=session if session != replace(snapshot.session, updated_at=now) else None,
+        requests=(*(dropped.requests if dropped else ()), *others, request),
         unsent=_unsent_without(snapshot, slot, text, is_typed=is_typed),
     )
     return changes, request.id
@@ -178,12 +191,14 @@ def require_cast(session: Session, slot: Slot) -> None:
 
 
 def withdraw(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
-    """Withdraw a queued or failed prompt; its text is in the composer."""
+    """Withdraw a queued or failed prompt, whose text is in the composer; a further reply is left out."""
     request = find_request(snapshot, request_id)
     if not isinstance(request, ReplyRequest):
         raise IllegalCommandError("Only a prompt can be taken back.")
     if request.is_processing:
         raise IllegalCommandError("The prompt is with the model already; cancel it instead.")
+    if request.follows:
+        return leave_out(snapshot, request, now)
     # The text of a failed prompt returned when it failed.
     unsent = {} if request.has_failed else handler_of(request).returned(snapshot, request)
     return Changes(session_id=request.session_id, requests=(given_up(request, now),), unsent=unsent)
@@ -191,8 +206,9 @@ def withdraw(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Change
 
 def end_chapter(snapshot: Snapshot, now: datetime) -> Changes:
     """End the chapter, after a summary of the prompts that are not in memory."""
-    session, due = move_and_summarise(snapshot, snapshot.session, Command.END_CHAPTER, now)
-    others = (given_up(request, now) for request in snapshot.failed(ReplyRequest))
+    others = tuple(given_up(request, now) for request in snapshot.failed(ReplyRequest))
+    rest = snapshot.with_requests(*others)
+    session, due = move_and_summarise(rest, rest.session, Command.END_CHAPTER, now)
     return Changes(session_id=session.id, session=session, requests=(*others, *due))
 
 
@@ -248,7 +264,7 @@ def build_narrative(
         require_cast(session, viewpoint)
     failed = snapshot.failed(NarrativeRequest)
     same = next((one for one in failed if one.viewpoint == viewpoint), None)
-    asked = NarrativeRequest(viewpoint=viewpoint, **new_request(session, now))
+    asked = NarrativeRequest(viewpoint=viewpoint, **new_request(session.id, now))
     request = pending_again(same, now) if same else asked
     others = tuple(given_up(one, now) for one in failed if one is not same)
     return Changes(session_id=session.id, session=session, requests=(*others, request)), request.id
@@ -356,25 +372,6 @@ def find_request(snapshot: Snapshot, request_id: RequestId) -> Request:
         if request.id == request_id:
             return request
     raise IllegalCommandError("That call is settled already; there is nothing left to do for it.")
-
-
-class NewRequest(TypedDict):
-    """The fields of a new request."""
-
-    id: RequestId
-    session_id: SessionId
-    created_at: datetime
-    updated_at: datetime
-
-
-def new_request(session: Session, now: datetime) -> NewRequest:
-    """Return the fields of a new request of a session."""
-    return NewRequest(id=RequestId(new_uuid()), session_id=session.id, created_at=now, updated_at=now)
-
-
-def given_up(request: AnyRequest, now: datetime) -> AnyRequest:
-    """Return the request as cancelled."""
-    return replace(request, state=RequestState.CANCELLED, retry_after=None, updated_at=now)
 
 
 def _short_summaries(snapshot: Snapshot) -> list[SummaryRequest]:

@@ -20,6 +20,7 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session_handle import SessionHandle
+from core.engine.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
 from core.gateway.lanes import Lanes
@@ -49,11 +50,14 @@ class Engine(SessionCatalog):
         prices: PriceBook | None = None,
         ceilings: Ceilings | None = None,
         backoffs: Backoffs | None = None,
+        afterthoughts: int = 2,
+        waiting: Waiting = USUAL_WAITING,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, label=label, clock=clock)
         self.choices = choices
         self._backoffs = backoffs or Backoffs()
+        self._afterthoughts, self._waiting = afterthoughts, waiting
         self._switch = QueueSwitch()
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
@@ -99,8 +103,19 @@ class Engine(SessionCatalog):
         parts = (writer, executor, self._clock, self._backoffs, self._switch)
         worker, background = RequestWorker(*parts), BackgroundWorker(*parts)
         auto_saver = AutoSaver(writer, self.save_points)
+        afterthoughts = Afterthoughts(
+            writer, background, self._clock, most=self._afterthoughts, waiting=self._waiting
+        )
         opened = SessionHandle(
-            self.store, writer, builder, worker, background, auto_saver, self._clock, self._backoffs
+            self.store,
+            writer,
+            builder,
+            worker,
+            background,
+            afterthoughts,
+            auto_saver,
+            self._clock,
+            self._backoffs,
         )
         self.queue.add(ChapterQueue(writer, self._clock, opened.cancel, opened.retry, background.put_back))
         opened.money = Money(self.store, writer, builder, self._gateway, self._guard)

@@ -1,13 +1,14 @@
-"""Moves a session by a command, with the summary that is due then; shared by commands and outcomes."""
+"""Moves a session by a command, with the call that is due then; shared by commands and outcomes."""
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TypedDict
 
-from core.domain.ids import RequestId, new_uuid
-from core.domain.prompt_range import PromptRange
-from core.domain.requests.request import AnyRequest, Request, RequestState, SummaryRequest
+from core.domain.ids import RequestId, SessionId, new_uuid
+from core.domain.prompt_range import PromptRange, due_chunk
+from core.domain.requests.request import AnyRequest, ReplyRequest, Request, RequestState, SummaryRequest
 from core.domain.session.session import Session, SessionState
-from core.domain.session.state_machine import Command, facts_of, step
+from core.domain.session.state_machine import Command, facts_of, refusal, step
 from core.gateway.call_records import CallRecords
 from core.snapshot import Changes, Snapshot
 
@@ -21,23 +22,38 @@ def move(snapshot: Snapshot, session: Session, command: Command, now: datetime) 
         summary_waits=_summary_waits(snapshot, session, now),
         early_failed=_failed_summary(snapshot, session) is not None,
         undone=len(snapshot.undone),
+        awaits_reply=snapshot.further_reply is not None,
     )
     target = step(session.state, command, facts)
     return replace(session, state=target.state, is_ending=target.is_ending, updated_at=now)
 
 
+def why_not(snapshot: Snapshot, command: Command) -> str:
+    """Return why a command is refused now and what to do instead; empty when it is possible."""
+    session = snapshot.session
+    facts = facts_of(
+        session,
+        snapshot.tab1,
+        has_open_reply=bool(snapshot.open_prompts),
+        undone=len(snapshot.undone),
+        awaits_reply=snapshot.further_reply is not None,
+    )
+    return refusal(session.state, command, facts)
+
+
 def summary_request(snapshot: Snapshot, session: Session, now: datetime) -> SummaryRequest:
     """Return the request for the due chunk, or for an early summary of an incomplete one.
 
-    Reuses a failed request that begins there, extended by the prompts played since.
+    Reuses a failed request that begins there, extended by the prompts played since. A prompt that has not
+    all of its replies yet is not part of it.
     """
-    chunk = session.due_chunk or PromptRange(session.boundary + 1, session.prompt_index)
+    last = session.prompt_index - int(snapshot.further_reply is not None)
+    due = due_chunk(session.boundary, last, session.limits.chunk_size, is_ending=session.is_ending)
+    chunk = due or PromptRange(session.boundary + 1, last)
     failed = _failed_summary(snapshot, session)
     if failed is not None:
         return replace(pending_again(failed, now), prompts=chunk)
-    return SummaryRequest(
-        id=RequestId(new_uuid()), session_id=session.id, prompts=chunk, created_at=now, updated_at=now
-    )
+    return SummaryRequest(prompts=chunk, **new_request(session.id, now))
 
 
 def move_and_summarise(
@@ -47,6 +63,56 @@ def move_and_summarise(
     session = move(snapshot, session, command, now)
     is_due = session.state is SessionState.SUMMARIZING
     return session, (summary_request(snapshot, session, now),) if is_due else ()
+
+
+def next_reply(request: ReplyRequest, now: datetime) -> tuple[ReplyRequest, ...]:
+    """Return the request of the character that answers after `request`, if another one was called."""
+    if not request.then:
+        return ()
+    following = ReplyRequest(
+        slot=request.then[0],
+        text=request.text,
+        prompts=request.prompts,
+        model=request.model,
+        audience=request.audience,
+        then=request.then[1:],
+        follows=True,
+        **new_request(request.session_id, now),
+    )
+    return (following,)
+
+
+def leave_out(
+    snapshot: Snapshot, request: ReplyRequest, now: datetime, *, with_rest: bool = False
+) -> Changes:
+    """Leave a further reply out: the next character that was called answers, or with the rest none of them.
+
+    The prompt then has the replies that it has, and its chunk may be complete.
+    """
+    gone = given_up(request, now)
+    following = () if with_rest else next_reply(request, now)
+    rest = snapshot.with_requests(gone, *following)
+    session, due = move_and_summarise(rest, rest.session, Command.LEAVE_OUT, now)
+    return Changes(session_id=session.id, session=session, requests=(gone, *following, *due))
+
+
+class NewRequest(TypedDict):
+    """The fields of a new request."""
+
+    id: RequestId
+    session_id: SessionId
+    created_at: datetime
+    updated_at: datetime
+
+
+def new_request(session_id: SessionId, now: datetime) -> NewRequest:
+    """Return the fields of a new request of a session."""
+    return NewRequest(id=RequestId(new_uuid()), session_id=session_id, created_at=now, updated_at=now)
+
+
+def given_up(request: AnyRequest, now: datetime) -> AnyRequest:
+    """Return the request as cancelled."""
+    return replace(request, state=RequestState.CANCELLED, retry_after=None, updated_at=now)
 
 
 def provenance(request: Request, call_records: CallRecords) -> Changes:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,14 +26,14 @@ from core.domain.requests.request import (
     TrialRequest,
 )
 from core.domain.requests.retry_policy import Backoffs
-from core.domain.session.state_machine import Command, facts_of, refusal
+from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.domain.story.event import Event
 from core.engine import commands
 from core.engine.assist import Assist
 from core.engine.commands import Tab1Edit
 from core.engine.kinds.trial import record_of_test
 from core.engine.money import Money
+from core.engine.open_session import OpenSession
 from core.engine.queue.background import BackgroundWorker
 from core.engine.queue.worker import RequestWorker, begun_with
 from core.engine.quiesce import apply_when_idle
@@ -41,12 +41,11 @@ from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.reset import reset_session
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.service import Scene
-from core.engine.session_reader import SessionReader
+from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
 from core.engine.sync.notifications import WriterChanged, WriterGone
 from core.engine.sync.session_writer import SessionWriter
-from core.engine.sync.subscriptions import Listener
 from core.engine.takes.service import Takes
 from core.engine.transitions import time_of_service
 from core.gateway.model_gateway import CallResult
@@ -59,7 +58,7 @@ CLOSE_TIMEOUT_SECONDS = 5.0
 Repair = Callable[[Snapshot], Changes | None]
 
 
-class SessionHandle(SessionReader):
+class SessionHandle(OpenSession):
     """Commands in, notifications out. Every command is durable when it returns.
 
     Commands raise IllegalCommandError when the state refuses, LimitExceededError when a text is too
@@ -73,14 +72,14 @@ class SessionHandle(SessionReader):
         builder: ContextBuilder,
         worker: RequestWorker,
         background: BackgroundWorker,
+        afterthoughts: Afterthoughts,
         auto_saver: AutoSaver,
         clock: Clock,
         backoffs: Backoffs,
     ) -> None:
-        super().__init__(store, writer.snapshot.session.id)
-        self._writer = writer
+        super().__init__(store, writer)
         self._builder = builder
-        self._worker, self.background = worker, background
+        self._worker, self.background, self.afterthoughts = worker, background, afterthoughts
         self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
         self._auto_saver = auto_saver
         self._clock, self._backoffs = clock, backoffs
@@ -92,36 +91,6 @@ class SessionHandle(SessionReader):
         self.scene = Scene(writer, builder, clock)
         writer.on_adopted = self._wake_workers
         writer.on_locked_out = self._follower.start
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The current session."""
-        return self._writer.snapshot
-
-    @property
-    def holder(self) -> WriterInfo | None:
-        """The other window that writes; None when this one writes or the other is known to be gone."""
-        return self._writer.holder
-
-    @property
-    def is_read_only(self) -> bool:
-        """Whether this window only reads, because another is, or was, the writer."""
-        return self._writer.lease is None
-
-    def can(self, command: Command) -> bool:
-        """Whether `command` is possible now."""
-        return not (self.is_read_only or self.why_not(command))
-
-    def why_not(self, command: Command, snapshot: Snapshot | None = None) -> str:
-        """Return why `command` is refused in `snapshot` (default: now); empty when it is possible."""
-        snapshot = snapshot or self.snapshot
-        is_busy, undone = bool(snapshot.open_prompts), len(snapshot.undone)
-        facts = facts_of(snapshot.session, snapshot.tab1, has_open_reply=is_busy, undone=undone)
-        return refusal(snapshot.session.state, command, facts)
-
-    def listen(self) -> AbstractContextManager[Listener]:
-        """Return a context with a listener for every notification from now on."""
-        return self._writer.listeners.listen()
 
     async def edit_tab1(self, edit: Tab1Edit) -> None:
         """Store the GM's changes of tab 1."""
@@ -145,17 +114,23 @@ class SessionHandle(SessionReader):
         return await self._ask(lambda snapshot: commands.lock(snapshot, self._clock()))
 
     async def submit_prompt(
-        self, slot: Slot, text: str, *, heard_by: Audience | None = None, is_typed: bool = True
+        self,
+        slot: Slot,
+        text: str,
+        *,
+        heard_by: Audience | None = None,
+        then: Sequence[Slot] = (),
+        is_typed: bool = True,
     ) -> RequestId:
-        """Send a prompt to the character in `slot`, or queue it behind what runs.
+        """Send a prompt to the character in `slot`, or queue it; those in `then` answer after that one.
 
-        Those present hear it, or those in `heard_by`; the character itself always does.
+        Those present hear it, or those in `heard_by`; all who are called always do.
         `is_typed` says that the text is the content of the slot's composer, which is cleared; otherwise the
         composer keeps its other text.
         """
         return await self._ask(
             lambda snapshot: commands.submit_prompt(
-                snapshot, slot, text, self._clock(), heard_by=heard_by, is_typed=is_typed
+                snapshot, slot, text, self._clock(), heard_by=heard_by, then=then, is_typed=is_typed
             )
         )
 
@@ -186,10 +161,8 @@ class SessionHandle(SessionReader):
                 return await self.lock()
             case ReplyRequest(prompts=PromptRange()):
                 return await self.takes.ask_again(request)
-            case ReplyRequest():
-                return await self.submit_prompt(
-                    request.slot, request.text, heard_by=request.audience, is_typed=False
-                )
+            case ReplyRequest(slot=slot, text=text, audience=audience, then=then):
+                return await self.submit_prompt(slot, text, heard_by=audience, then=then, is_typed=False)
             case SummaryRequest():
                 await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
                 return request_id
@@ -273,30 +246,6 @@ class SessionHandle(SessionReader):
             )
         )
 
-    async def newest_canon(self, *, known_to: Slot | None = None) -> Sequence[Event]:
-        """Return the newest events of the story, or of what a character witnessed, for the transcript."""
-        length = self.snapshot.session.limits.transcript
-        return await self._store.newest_canon(self.id, length, known_to=known_to)
-
-    async def wait(self, request_id: RequestId) -> Request:
-        """Wait until a request is settled and return it.
-
-        Raises SessionLockedError when another window becomes the writer meanwhile, IllegalCommandError when
-        the session is closed before or has no such request.
-        """
-        for request in self.snapshot.requests:
-            if request.id == request_id:
-                return await self._writer.waiters.wait(request_id) if request.state.is_open else request
-        stored = {request.id: request for request in await self._store.requests(self.id)}
-        if request_id not in stored:
-            raise IllegalCommandError("There is no such call in this chapter.")
-        return stored[request_id]
-
-    async def wait_idle(self) -> None:
-        """Return when no request is open."""
-        while open_requests := self.snapshot.open_requests:
-            await self._writer.waiters.wait(open_requests[0].id)
-
     async def take_over(self) -> bool:
         """Become the writer if no other window is; return whether this one writes now."""
         if not self.is_read_only:
@@ -334,6 +283,7 @@ class SessionHandle(SessionReader):
     async def begin_writing(self) -> None:
         """Repair the session after a crash, and start the worker; this window holds the writer's lock."""
         await self._repair(self._recovered)
+        await self.afterthoughts.begin()
         self._auto_saver.start()
         self._watch.start()
         self._worker.start()
@@ -342,6 +292,7 @@ class SessionHandle(SessionReader):
     def _wake_workers(self) -> None:
         self._worker.wake()
         self.background.wake()
+        self.afterthoughts.look()
 
     def begin_following(self) -> None:
         """Follow the window that writes."""
@@ -359,6 +310,7 @@ class SessionHandle(SessionReader):
         await self._writer.finish(CLOSE_TIMEOUT_SECONDS)
         # Queued prompts before the running one, so that their texts return in the order of play.
         await self._repair_at_close(lambda snapshot: withdraw_queued_prompts(snapshot, self._clock()))
+        await self.afterthoughts.aclose()
         await asyncio.gather(self._worker.aclose(), self.background.aclose())
         # A request may have begun while the worker ended.
         await self._repair_at_close(self._recovered)

@@ -48,7 +48,7 @@ def _failure(
         return replace(provenance(request, call_records), requests=(settled,))
     if request.spec.failed is None:
         raise ValueError(f"a {request.kind} request is not part of the story")
-    is_take = isinstance(request, ReplyRequest) and request.prompts is not None
+    is_take = isinstance(request, ReplyRequest) and request.is_take
     command = Command.TAKE_FAILED if is_take else request.spec.failed
     session, due = move_and_summarise(snapshot, snapshot.session, command, now)
     return Changes(

@@ -22,7 +22,7 @@ from core.text.cleaning import clean_line
 MOST_TAKES: Final = 20
 MOST_BRANCHES: Final = 20
 """Each is a session of its own, with the prompts before it."""
-_KEYS: Final = ("to", "text", "takes", "undo", "branch_at", "branch_title", "away", *PROMPT_KEYS)
+_KEYS: Final = ("to", "then", "text", "takes", "undo", "branch_at", "branch_title", "away", *PROMPT_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,8 @@ class ScriptPrompt:
     slot: Slot
     text: str
     index: int
+    then: tuple[Slot, ...] = ()
+    """Those who answer it after that character, in this order."""
     takes: int = 1
     """It is re-rolled until it has as many takes; the last one counts."""
     is_undone: bool = False
@@ -54,6 +56,11 @@ class ScriptPrompt:
 
     Lines of a prompt that was undone remain, as they follow the prompt before it; a branch has them too.
     """
+
+    @property
+    def last(self) -> Slot:
+        """The character that answers last."""
+        return (self.slot, *self.then)[-1]
 
 
 def lines_of(prompts: Sequence[ScriptPrompt]) -> tuple[tuple[ScriptPrompt, ...], ...]:
@@ -92,28 +99,32 @@ def read_prompts(
             branches += 1
             line = line[:branch_at]
             away = None if away is None else line[-1].away or NOBODY_AWAY
-            next_slot = speaker_after(line[-1].slot, slots, away, branch_at + 1)
+            next_slot = speaker_after(line[-1].last, slots, away, branch_at + 1)
             before = {index: lines for index, lines in before.items() if index <= branch_at + 1}
             present = present and (line[-1].present or EVERYONE)
         index = len(line) + 1
         absences = read_absences(reader, table, cast, owner, index)
         if absences is not None:
             away = absences
-            next_slot = speaker_after(line[-1].slot, slots, away, index) if line else _first(slots, away)
+            next_slot = speaker_after(line[-1].last, slots, away, index) if line else _first(slots, away)
         slot = reader.slot_of(table["to"], cast, f"{owner}to") if "to" in table else next_slot
         slot = slot or next_slot
         refuse_absent(reader, away, index, slot, cast, owner)
         named = reader.characters(table, "present", cast, owner)
         present = present if named is None else named
+        then = _then(reader, table, cast, owner, slot)
+        for other in then:
+            refuse_absent(reader, away, index, other, cast, owner)
         here, absent = present, absent_at(away, index)
         if present is not None and absent:
             here = Audience.of(one for one in slots if one in present and one not in absent)
-        audience = read_hearers(reader, table, cast, owner, slot, here)
+        audience = read_hearers(reader, table, cast, owner, (slot, *then), here)
         before[index] = (*before.get(index, ()), *read_lines(reader, table, owner, audience))
         prompt = ScriptPrompt(
             slot=slot,
             text=reader.text(table, "text", f"{owner}text", Limits().prompt, is_required=True),
             index=index,
+            then=then,
             takes=reader.number(table, "takes", f"{owner}takes", (1, MOST_TAKES), 1),
             is_undone=reader.switch(table, "undo", f"{owner}undo", is_on=False),
             branch_at=branch_at,
@@ -126,7 +137,7 @@ def read_prompts(
         prompts.append(prompt)
         if not prompt.is_undone:
             line.append(prompt)
-            next_slot = speaker_after(prompt.slot, slots, away, index + 1)
+            next_slot = speaker_after(prompt.last, slots, away, index + 1)
     if branches > MOST_BRANCHES:
         reader.report(
             "branch_at", f"occurs {branches} times; a script branches {MOST_BRANCHES} times at most."
@@ -136,6 +147,18 @@ def read_prompts(
 
 def _first(slots: tuple[Slot, ...], away: Away) -> Slot:
     return next((slot for slot in slots if slot not in away), slots[0])
+
+
+def _then(
+    reader: FieldReader, table: Mapping[str, object], cast: Mapping[Slot, str], owner: str, to: Slot
+) -> tuple[Slot, ...]:
+    """Return who answers after the character in `to`."""
+    named = [reader.slot_of(one, cast, f"{owner}then") for one in reader.listed(table, "then", owner)]
+    then = tuple(slot for slot in named if slot is not None)
+    if len({to, *then}) <= len(then):
+        reader.report(f"{owner}then", "names a character twice, or the one that answers first.")
+        return ()
+    return then
 
 
 def _branch_at(reader: FieldReader, table: Mapping[str, object], played: int, owner: str) -> int:

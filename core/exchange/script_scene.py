@@ -1,6 +1,6 @@
 """The scene in a chapter script: the lines and rolls before a prompt, its hearers, and `[[secret]]`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,7 +35,7 @@ def read_hearers(
     table: Mapping[str, object],
     cast: Mapping[Slot, str],
     owner: str,
-    to: Slot,
+    called: Sequence[Slot],
     present: Audience | None,
 ) -> Audience | None:
     """Return who hears a prompt and what is before it; None if the script does not say who is present."""
@@ -45,7 +45,7 @@ def read_hearers(
             reader.report(f"{owner}whisper", "and heard_by exclude each other; keep one of them.")
         heard_by = NOBODY
     heard_by = present if heard_by is None else heard_by
-    return None if heard_by is None else audience_of((*heard_by, to), cast)
+    return None if heard_by is None else audience_of((*heard_by, *called), cast)
 
 
 def read_lines(

@@ -51,6 +51,10 @@ _DEFAULTS: Final[Mapping[str, object]] = {
     "away": {},
     "may_be_silent": [],
     "hint_after": 0,
+    "then": [],
+    "follows": False,
+    "adds_unasked": False,
+    "may_add": [],
 }
 _TRIES: Final = 5
 _MAX_REASON_CHARS: Final = 300
@@ -187,7 +191,7 @@ def to_json(body: SessionBody) -> bytes:
 
 
 def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
-    """Leave out of a body the audiences that are everyone: most chapters have no others."""
+    """Leave out of a body the audiences that are everyone, and what else most chapters do not have."""
     for record in (plain["session"], *(one for name in _HEARD for one in plain[name])):
         for name, default in _DEFAULTS.items():
             if record.get(name) == default:

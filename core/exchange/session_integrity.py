@@ -214,6 +214,7 @@ def problems_of_memory(
 def problems_of_requests(session: Session, requests: Sequence[Request], events: Sequence[Event]) -> Problems:
     """Yield problems of requests."""
     played = {event.request_id: event.text for event in events if event.ordinal == 0}
+    replied = {event.request_id: event.slot for event in events if event.role is Role.AGENT}
     last = max((event.prompt_index for event in events), default=0)
     live = [request for request in requests if request.state.is_open]
     is_alone = sum(not isinstance(request, ReplyRequest) for request in live) <= 1
@@ -229,6 +230,7 @@ def problems_of_requests(session: Session, requests: Sequence[Request], events: 
         match request:
             case ReplyRequest():
                 yield from _problems_of_sent(session, request, played)
+                yield from _problems_of_called(session, request, replied)
             case SummaryRequest() if not _is_summary_of(session, request, last):
                 yield "a summary is due of prompts that are missing"
             case TrialRequest() if request.has_failed:
@@ -242,8 +244,27 @@ def _problems_of_sent(session: Session, request: ReplyRequest, played: Mapping[s
         or len(request.text) > session.limits.prompt
     ):
         yield "a sent prompt is empty, too long or without a character"
-    if request.state is RequestState.DONE and played.get(str(request.id)) != request.text:
+    is_answered = request.state is RequestState.DONE and not request.follows
+    if is_answered and played.get(str(request.id)) != request.text:
         yield "a prompt that was answered is not among its prompts"
+
+
+def _problems_of_called(
+    session: Session, request: ReplyRequest, replied: Mapping[str, Slot | None]
+) -> Problems:
+    """Yield problems of the characters that a prompt calls, and of a further reply to it."""
+    called = request.called
+    if len(set(called)) < len(called) or not set(called) <= set(session.slots):
+        yield "a prompt calls a character twice, or one that does not play"
+    if not request.follows:
+        return
+    is_open = request.state.is_open or request.has_failed
+    if request.prompts is None or request.continues:
+        yield "a further reply is to no prompt"
+    elif is_open and request.prompts.last != session.prompt_index:
+        yield "a further reply is to a prompt that is not the newest"
+    if request.state is RequestState.DONE and replied.get(str(request.id)) is not request.slot:
+        yield "a further reply is not among its replies"
 
 
 def _is_summary_of(session: Session, request: SummaryRequest, last: int) -> bool:

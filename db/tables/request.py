@@ -4,8 +4,9 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, Index, Text, UniqueConstraint
+from sqlalchemy import CheckConstraint, Index, SmallInteger, Text, UniqueConstraint
 from sqlalchemy import text as sql
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlmodel import Field
 
 from core.domain.requests.request import RequestState
@@ -28,6 +29,15 @@ class LlmRequestRow(Row, table=True):
         CheckConstraint("kind <> 'test' OR state IN ('done', 'cancelled')", name="test"),
         CheckConstraint("attempts >= 0", name="attempts"),
         CheckConstraint(column.is_audience("audience"), name="audience"),
+        CheckConstraint(
+            "then_slots <@ '{1,2,3,4,5,6,7}'::smallint[] AND slot <> ALL (then_slots)"
+            " AND (kind = 'reply' OR cardinality(then_slots) = 0)",
+            name="called",
+        ),
+        CheckConstraint(
+            "NOT follows OR kind = 'reply' AND NOT continues AND COALESCE(from_prompt = to_prompt, false)",
+            name="follows",
+        ),
         CheckConstraint(
             "(from_prompt IS NULL) = (to_prompt IS NULL) AND from_prompt >= 1 AND to_prompt >= from_prompt",
             name="range",
@@ -53,6 +63,10 @@ class LlmRequestRow(Row, table=True):
     model: str = Field(sa_type=Text, sa_column_kwargs={"server_default": sql("''")})
     continues: bool = Field(sa_column_kwargs={"server_default": sql("false")})
     audience: int = column.audience()
+    then_slots: list[int] = Field(
+        sa_type=ARRAY(SmallInteger), sa_column_kwargs={"server_default": sql("'{}'")}
+    )
+    follows: bool = Field(sa_column_kwargs={"server_default": sql("false")})
     attempts: int
     retry_after: datetime | None = column.time(is_optional=True)
     error_code: str | None = Field(sa_type=Text, nullable=True)

@@ -59,6 +59,7 @@ class SessionRow(Row, table=True):
         CheckConstraint("jsonb_typeof(away) = 'object'", name="away"),
         CheckConstraint(column.is_audience("may_be_silent"), name="may_be_silent"),
         CheckConstraint(f"hint_after BETWEEN 0 AND {MOST_HINT_PROMPTS}", name="hint_after"),
+        CheckConstraint(column.is_audience("may_add"), name="may_add"),
         CheckConstraint("jsonb_typeof(private_pins) = 'object'", name="private_pins"),
         CheckConstraint(
             "branched_at >= 0 AND (branched_from IS NOT NULL OR branched_at = 0)", name="branched_at"
@@ -86,6 +87,8 @@ class SessionRow(Row, table=True):
     )
     may_be_silent: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
     hint_after: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
+    adds_unasked: bool = Field(sa_column_kwargs={"server_default": text("false")})
+    may_add: int = Field(sa_type=SmallInteger, sa_column_kwargs={"server_default": text("0")})
     private_pins: dict[str, int] = Field(
         sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
     )

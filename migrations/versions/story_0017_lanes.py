@@ -8,7 +8,7 @@ of its session and the request is with a model: a window that ends in any way fr
 from alembic import op
 
 revision: str = "story_0017"
-down_revision: str | None = "story_0015"
+down_revision: str | None = "story_0016"
 branch_labels: str | None = None
 depends_on: str | None = None
 

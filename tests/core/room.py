@@ -1,9 +1,9 @@
 """An engine on a store in memory with one session open, and everything that the session has said."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from core.config.models import defaults_for
 from core.engine.engine import Engine
@@ -23,6 +23,9 @@ class Room:
 
     def __init__(self, snapshot: Snapshot, *entries: Entry, backoff: float = 3_600.0) -> None:
         self._backoff = backoff
+        self.choices = defaults_for("scripted")
+        self.options: dict[str, Any] = {}
+        """Further arguments of the engine."""
         self.store = FaultyStore(snapshot)
         self.provider = ScriptedProvider(Script(reply=entries))
         self.notifications: list[Notification] = []
@@ -33,9 +36,10 @@ class Room:
         engine = Engine(
             self.store,
             self.provider,
-            defaults_for("scripted"),
+            self.choices,
             label="here",
             backoffs=waiting(self._backoff),
+            **self.options,
         )
         session = await engine.open(self.store.snapshot.session.id)
         hears = asyncio.create_task(self._hear(session))
@@ -53,12 +57,14 @@ class Room:
                     self.notifications.append(notification)
                     self._arrived.notify_all()
 
-    async def heard(self, kind: type[N]) -> N:
-        """Return the first notice of a kind, once there is one."""
+    async def heard(self, kind: type[N], where: Callable[[N], bool] = lambda _: True) -> N:
+        """Return the first notice of a kind, of those that are wanted, once there is one."""
         async with self._arrived:
             while not (
                 found := [
-                    notification for notification in self.notifications if isinstance(notification, kind)
+                    notification
+                    for notification in self.notifications
+                    if isinstance(notification, kind) and where(notification)
                 ]
             ):
                 await self._arrived.wait()

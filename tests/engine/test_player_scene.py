@@ -61,6 +61,7 @@ heard_by = ["Ines"]
 
 [[prompt]]
 text = "And now?"
+then = ["Kara", "Joss"]
 present = ["Kara", "Joss", "Ines"]
 """
 SETTING = """

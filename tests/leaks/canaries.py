@@ -17,6 +17,7 @@ from core.providers.scripted.provider import ScriptedProvider
 TOKEN = re.compile(r"Q\d+z")
 _SLOT = re.compile(r"^=== AGENT_IDENTITY ===\nName: .*\nSlot: (\d)", re.MULTILINE)
 _SECTION = r"^=== {name} ===\n(.*?)^=== END {name} ===$"
+ADDS = "adds something of its own accord"
 MOST_SPREAD = 24
 """How many tokens of its input one delta repeats; a list in memory has at most 64 entries."""
 
@@ -104,6 +105,10 @@ class Spreader(ScriptedProvider):
         """Which calls never end: the program is killed while one of them runs."""
         self.held: Callable[[], None] = lambda: None
         self.viewpoint: int | None = None
+        self.adds_for: Slots = frozenset()
+        """Those who hear what a character adds unasked."""
+        self.decided = 0
+        """How often a character decided whether it adds something."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[TextDelta | Completion, None]:
         text = "\n".join(message.content for message in request.messages)
@@ -130,6 +135,12 @@ class Spreader(ScriptedProvider):
                 [item.text async for item in super().stream(request) if isinstance(item, TextDelta)]
             )
             yield TextDelta(self._spread(json.loads(answer), text))
+        elif request.schema is not None and request.schema.name == "afterthought":
+            self.decided += 1
+            reason = f"For {self._ledger.new(frozenset())}."
+            yield TextDelta(json.dumps({"reason": reason, "speaks": self.decided % 3 > 0}))
+        elif slot is not None and ADDS in text:
+            yield TextDelta(f"Besides, {self._ledger.new(self.adds_for)} it is.")
         elif slot is not None:
             yield TextDelta(self._reply(text))
         else:

@@ -21,6 +21,7 @@ from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle
 from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
+from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
 from tests.leaks.canaries import Ledger, Slots, Spreader, tokens_in
 from tests.store.memory_store import MemoryStore
@@ -37,7 +38,9 @@ class RandomChapter:
         self.store = MemoryStore()
         self.ledger = Ledger()
         self.model = Spreader(self.ledger, self._expected)
-        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=waiting(3600.0))
+        self.hours = IdleHours()
+        late, hours = waiting(3600.0), self.hours.waiting
+        self.engine = Engine(self.store, self.model, CHOICES, label="here", backoffs=late, waiting=hours)
         self.count = self.draw.randint(2, 5)
         self.cast = first_slots(self.count)
         self.ledger.cast = frozenset(self.cast)
@@ -69,6 +72,7 @@ class RandomChapter:
             *(self._narrate, self._reveal, self._reroll, self._edit, self._undo, self._undo, self._redo),
             *(self._choose, self._correct, self._rebuild, self._pin, self._fail, self._break, self._crash),
             *(self._crash_in_memory, self._restart, self._branch, self._move, self._correct_canon),
+            *(self._idle, self._strike, self._pin, self._pin),
         ]
 
     async def _begin(self) -> None:
@@ -86,6 +90,7 @@ class RandomChapter:
         )
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
+        await self.session.afterthoughts.let_add(self.cast)
 
     def _secret(self, number: int) -> Secret:
         known_by, revealed_to = self._some(), self._some()
@@ -109,11 +114,11 @@ class RandomChapter:
     # What the GM does.
 
     async def _submit(self, heard_by: Slots | None = None) -> None:
-        slot = self.draw.choice(self.cast)
-        hearers = (self.here if heard_by is None else heard_by) | {slot}
+        slot, *then = self.draw.sample(self.cast, self.draw.choice([1, 1, 2, self.count]))
+        hearers = (self.here if heard_by is None else heard_by) | {slot, *then}
         token = self.ledger.new(hearers)
         audience = None if heard_by is None else _audience(heard_by)
-        await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience)
+        await self._try(self.session.submit_prompt, slot, f"What of {token}?", heard_by=audience, then=then)
 
     async def _whisper(self) -> None:
         await self._submit(frozenset())
@@ -194,6 +199,19 @@ class RandomChapter:
         if len(takes) > 1 and takes[0][0].prompt_index:
             await self._try(self.session.takes.choose, self.draw.choice(takes)[0].take)
 
+    async def _idle(self) -> None:
+        """Let time pass without a key; a character may add something."""
+        task, label = self.session.afterthoughts._task, self._newest_label()
+        if task is None or task.done() or label is None:
+            return
+        self.model.adds_for = label
+        await self.hours.begun()
+        seconds = self.draw.choice([10, 60, 400])
+        await self.hours.pass_by(seconds, lambda: self.session.afterthoughts._task)
+
+    async def _strike(self) -> None:
+        await self._try(self.session.takes.strike_unasked)
+
     async def _correct_canon(self) -> None:
         hearers = self._some()
         await self._try(
@@ -228,8 +246,10 @@ class RandomChapter:
         await self._settle()
         self.model.failures = 0
         failed = self.session.snapshot.failed(ReplyRequest)
-        if failed:
+        if failed and self.draw.random() < 0.8:
             await self._try(self.session.retry, failed[-1].id)
+        elif self.session.snapshot.further_reply in failed:
+            await self._try(self.session.takes.leave_out, failed[-1].id)
 
     async def _break(self) -> None:
         """Answer the next summary with invalid JSON first, so that a repair is requested."""
@@ -326,7 +346,7 @@ class RandomChapter:
         rows = self.store.database.sessions[self.session.id]
         last = rows.session.prompt_index
         open_ = [one for one in rows.requests.values() if isinstance(one, ReplyRequest) and one.is_processing]
-        replaced = {one.prompts.last for one in open_ if one.prompts is not None}
+        replaced = {one.prompts.last for one in open_ if one.prompts is not None and one.is_take}
         canon = [event for event in rows.canon if event.prompt_index <= last]
         canon = [event for event in canon if event.prompt_index not in replaced]
         self.ledger.told = {}

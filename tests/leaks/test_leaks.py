@@ -11,6 +11,7 @@ from core.context.canon_locks import with_gm_locks
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.silence import Spoken
+from core.engine.canon import NewTake
 from core.engine.kinds import summary
 from core.engine.takes import commands as takes
 from tests.leaks.random_chapter import play_chapters
@@ -65,6 +66,10 @@ def _is_here(_: object, slot: object) -> Any:
     return False
 
 
+def _heard_by_all(*values: Any, real: Any = NewTake.reply) -> Any:
+    return real(*values[:-1], EVERYONE)
+
+
 BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "events pass whoever witnessed them": ("core.context.visibility._witnessed", _all_events),
     "memory passes whatever its label is": ("core.context.visibility._memory", _all_blocks),
@@ -75,6 +80,7 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "a reason is told with the reply": ("core.engine.kinds.reply.read_spoken", Spoken),
     "those who are away hear what the others hear": ("core.domain.session.session.Session.is_away", _is_here),
     "a whisper is asked again aloud": ("core.engine.takes.commands.ask_again", _asked_aloud),
+    "replies are heard by everyone": ("core.engine.canon.NewTake.reply", _heard_by_all),
 }
 
 

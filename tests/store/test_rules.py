@@ -184,10 +184,10 @@ def test_the_log_has_neither_holes_nor_doubles(
     _refused(strict, why, EVENT, chapter, prompt_index, ordinal, role, slot)
 
 
-def test_an_afterthought_and_a_next_prompt_fit(chapter: SessionId, raw: Raw) -> None:
+def test_a_line_and_a_next_prompt_fit(chapter: SessionId, raw: Raw) -> None:
     with raw.transaction(force_rollback=True):
         raw.execute(EVENT, (chapter, 9, 3, "system", None))
-        raw.execute(EVENT, (chapter, 9, 2, "agent", 3))
+        raw.execute(EVENT, (chapter, 9, 2, "system", None))
         raw.execute("UPDATE session SET prompt_index = 10 WHERE id = %s", (chapter,))
         raw.execute(EVENT, (chapter, 10, 0, "user", 1))
         raw.execute(EVENT, (chapter, 10, 1, "agent", 1))

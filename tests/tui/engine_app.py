@@ -25,6 +25,7 @@ from core.domain.ids import SessionId
 from core.domain.slot import Slot
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
+from core.engine.speaking.service import USUAL_WAITING, Waiting
 from core.providers.scripted.provider import ScriptedProvider
 from core.providers.scripted.script import Script
 from core.store import SessionStore
@@ -53,6 +54,8 @@ class Desktop:
     ticks: int = 0
     backoff: float = 5.0
     """Seconds after which a summary that failed is tried again by itself."""
+    idle: Waiting = USUAL_WAITING
+    """The time that passes while the GM is idle."""
 
     def clock(self) -> datetime:
         """Return a frozen time that advances by a second with every call."""
@@ -69,6 +72,7 @@ class Desktop:
             label=label,
             clock=self.clock,
             backoffs=waiting(self.backoff),
+            waiting=self.idle,
         )
         try:
             yield engine

@@ -109,6 +109,25 @@ class ReplyRequest(RequestBase):
     """Whether the answer continues the reply that the prompt has, as a further take."""
     audience: Audience = EVERYONE
     """Those who hear the prompt and its reply."""
+    then: tuple[Slot, ...] = ()
+    """Those who answer the same prompt after it, in this order, each in a request of its own."""
+    follows: bool = False
+    """Whether another character has answered the prompt, and this is a further reply to it."""
+
+    @property
+    def is_take(self) -> bool:
+        """Whether a request without an answer is for another take of a prompt."""
+        return self.prompts is not None and not self.follows
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What it asks: a failed request is used again for an equal one."""
+        return tuple(getattr(self, name) for name in _OF_REPLIES)
+
+    @property
+    def called(self) -> tuple[Slot, ...]:
+        """The characters that it calls, in order."""
+        return self.slot, *self.then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +195,8 @@ class RequestRecord:
     model: str = ""
     continues: bool = False
     audience: Audience = EVERYONE
+    then: tuple[Slot, ...] = ()
+    follows: bool = False
     attempts: int = 0
     retry_after: datetime | None = None
     error_code: ErrorCode | None = None
@@ -199,7 +220,8 @@ class RequestRecord:
         """
         shared = {name: getattr(self, name) for name in _SHARED}
         shared["priority"] = KIND_SPECS[self.kind].priority if priority is None else priority
-        if KIND_SPECS[self.kind].is_background and not self.continues:
+        is_plain = not (self.continues or self.follows or self.then)
+        if KIND_SPECS[self.kind].is_background and is_plain:
             return BackgroundRequest(
                 kind=self.kind, **{name: getattr(self, name) for name in _OF_BACKGROUND}, **shared
             )
@@ -208,7 +230,8 @@ class RequestRecord:
         is_reply = self.kind is RequestKind.REPLY or (
             self.slot is not None and self.kind is not RequestKind.NARRATIVE
         )
-        if is_reply or self.text or self.continues or not self.audience.is_everyone:
+        is_reply = is_reply or self.continues or self.follows or bool(self.then)
+        if is_reply or self.text or not self.audience.is_everyone:
             raise ValueError("a call has the text or the character of another kind")
         if self.kind is RequestKind.SUMMARY and self.prompts is not None:
             return SummaryRequest(prompts=self.prompts, model=self.model, **shared)
@@ -221,7 +244,7 @@ class RequestRecord:
 
 _SHARED: Final = tuple(field.name for field in fields(RequestBase) if field.name != "priority")
 _OF_BACKGROUND: Final = ("slot", "text", "prompts", "model", "audience")
-_OF_REPLIES: Final = (*_OF_BACKGROUND, "continues")
+_OF_REPLIES: Final = (*_OF_BACKGROUND, "continues", "then", "follows")
 _PLAIN: Final[Mapping[RequestKind, type[LockRequest | TrialRequest]]] = {
     kind.kind: kind for kind in (LockRequest, TrialRequest)
 }

@@ -52,6 +52,10 @@ class Session:
     """Those who may act without words or say nothing."""
     hint_after: int = 0
     """After how many prompts without a reply of it a character is pointed out to the GM; 0 for never."""
+    adds_unasked: bool = False
+    """Whether characters may add something unasked in this chapter."""
+    may_add: Audience = NOBODY
+    """The characters that may, where any does."""
     definition: str = ""
     """The GM's definition of the narrative agent."""
     target_words: int | None = None
@@ -68,9 +72,12 @@ class Session:
         """Return the audience of these characters; everyone if all of the cast are among them."""
         return audience_of(slots, self.slots)
 
-    def hearers_of(self, slot: Slot, heard_by: Audience | None) -> Audience:
-        """Return who hears a prompt to `slot`: those given, else those present; and always that one."""
-        return self.audience_of((*(self.here if heard_by is None else heard_by), slot))
+    def hearers_of(self, slot: Slot, heard_by: Audience | None, *then: Slot) -> Audience:
+        """Return who hears a prompt to `slot`, and to those in `then` after it.
+
+        Those given, else those here; and always who is called.
+        """
+        return self.audience_of((*(self.here if heard_by is None else heard_by), slot, *then))
 
     def is_away(self, slot: Slot) -> bool:
         """Whether a character is away at the next prompt."""

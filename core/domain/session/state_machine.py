@@ -25,6 +25,7 @@ class Command(StrEnum):
     REPLY_FAILED = "reply failed or cancelled"
     ASK_AGAIN = "ask for another take"
     TAKE_FAILED = "take failed or cancelled"
+    LEAVE_OUT = "leave a reply out"
     CHOOSE_TAKE = "choose another take"
     KEEP_PARTIAL = "keep a stopped reply"
     UNDO = "undo a prompt"
@@ -44,6 +45,7 @@ class Command(StrEnum):
     ADD_LINE = "add a line"
     EDIT_SECRETS = "edit the secrets"
     DIRECT_CAST = "change what characters may do"
+    LET_ADD = "choose who adds something unasked"
     BUILD_NARRATIVE = "build the narrative"
     NARRATIVE_STORED = "draft stored"
     NARRATIVE_FAILED = "narrative failed or cancelled"
@@ -55,6 +57,7 @@ class Facts:
     """The inputs of the guards, besides state and command."""
 
     unsummarised: int = 0
+    """How many prompts beyond the boundary have all of their replies."""
     chunk_size: int = 7
     is_ending: bool = False
     has_setting: bool = True
@@ -85,10 +88,11 @@ def facts_of(
     summary_waits: bool = False,
     early_failed: bool = False,
     undone: int = 0,
+    awaits_reply: bool = False,
 ) -> Facts:
-    """Gather the facts of a session."""
+    """Gather the facts of a session; with `awaits_reply` the newest prompt has not all of its replies."""
     return Facts(
-        unsummarised=session.unsummarised,
+        unsummarised=max(0, session.unsummarised - int(awaits_reply)),
         chunk_size=session.limits.chunk_size,
         is_ending=session.is_ending,
         has_setting=not tab1.is_blank,
@@ -201,6 +205,8 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ACTIVE, Command.SUBMIT_PROMPT): (Move(S.ACTIVE),),
     (S.ACTIVE, Command.REPLY_STORED): (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE)),
     (S.ACTIVE, Command.REPLY_FAILED): (Move(S.ACTIVE),),
+    (S.ACTIVE, Command.LEAVE_OUT): (Move(S.SUMMARIZING, _is_chunk_due), Move(S.ACTIVE)),
+    (S.SUMMARIZING, Command.LEAVE_OUT): (Stay(),),
     # For a prompt that fits no input beside the story text that is not in memory yet.
     (S.ACTIVE, Command.SUMMARISE_EARLY): (
         Refusal(_NOTHING_TO_SUMMARISE, lambda facts: facts.unsummarised == 0),
@@ -209,7 +215,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     (S.ACTIVE, Command.RETRY_SUMMARY): (
         Move(S.SUMMARIZING, _must_finish_memory, is_ending=True),
         Move(S.SUMMARIZING, lambda facts: facts.is_chunk_due),
-        Move(S.SUMMARIZING, lambda facts: facts.early_failed),
+        Move(S.SUMMARIZING, lambda facts: facts.early_failed and facts.unsummarised > 0),
         Refusal(_NOTHING_TO_SUMMARISE),
     ),
     (S.ACTIVE, Command.END_CHAPTER): (
@@ -241,6 +247,7 @@ TABLE: dict[tuple[SessionState, Command], tuple[Row, ...]] = {
     # A correction only adds a block: existing blocks and the state stay as they are.
     **{(state, Command.CORRECT_CANON): (Stay(),) for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, Command.DEFINE_NARRATIVE): (Stay(),) for state in S if state is not S.RESETTING},
+    **{(state, Command.LET_ADD): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.EDIT_PROMPT_BLOCKS): (Stay(),) for state in S if state is not S.RESETTING},
     **{(state, Command.RESET): (Move(S.RESETTING),) for state in S if state is not S.RESETTING},
 }

@@ -37,6 +37,10 @@ class Manner(StrEnum):
     """It does nothing that others notice; the text says so."""
 
 
+UNASKED_AFTER: Final = "unasked_after"
+"""Key in `metadata` of a reply that a character added unasked, for the seconds that it had waited."""
+
+
 class Role(StrEnum):
     """Who wrote an event."""
 
@@ -73,11 +77,21 @@ class Event:
 
     @property
     def summarised_with(self) -> int:
-        """The prompt in whose chunk it is summarised: its own, or for a line the one that comes after it.
+        """The prompt in whose chunk it is summarised: its own, or the next for a line or an unasked reply.
 
-        So memory that ends with a prompt never depends on whether a line was added after that prompt.
+        So memory that ends with a prompt never depends on whether one was added after that prompt.
         """
-        return self.prompt_index + 1 if self.role is Role.SYSTEM else self.prompt_index
+        return self.prompt_index + 1 if self.role is Role.SYSTEM or self.is_unasked else self.prompt_index
+
+    @property
+    def is_added(self) -> bool:
+        """Whether it was stored after the first reply to its prompt: a line, or another reply."""
+        return self.role is Role.SYSTEM or self.ordinal > 1
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether it is a reply that the character added unasked."""
+        return self.role is Role.AGENT and UNASKED_AFTER in self.metadata
 
     @property
     def reveals(self) -> int | None:

@@ -59,6 +59,13 @@ class NarrativeMade:
 
 
 @dataclass(frozen=True, slots=True)
+class AfterthoughtMade:
+    """What a character adds unasked; empty where it says nothing."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """No usable answer; `retry_after` is the wait that the service requested, in seconds."""
 
@@ -74,4 +81,4 @@ class PutBack:
     """The attempts that count: one whose answer had not begun does not."""
 
 
-Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | Failed | PutBack
+Outcome = LockMade | ReplyMade | SummaryMade | NarrativeMade | AfterthoughtMade | Failed | PutBack

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from core.domain.requests.request import Request
 from core.domain.requests.request_kinds import RequestKind
+from core.engine.kinds.afterthought import AfterthoughtHandler
 from core.engine.kinds.assist import AssistHandler
 from core.engine.kinds.base import KindHandler
 from core.engine.kinds.lock import LockHandler
@@ -18,6 +19,7 @@ _HANDLERS: Final[Mapping[RequestKind, KindHandler[Any, Any]]] = {
     RequestKind.SUMMARY: SummaryHandler(),
     RequestKind.NARRATIVE: NarrativeHandler(),
     RequestKind.ASSIST: AssistHandler(),
+    RequestKind.AFTERTHOUGHT: AfterthoughtHandler(),
 }
 
 

@@ -10,13 +10,25 @@ from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest
+from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
+from core.domain.story.event import REQUEST_ID, Event, Role
 from core.domain.story.silence import Spoken, read_spoken
-from core.engine.canon import Origin, before_newest, new_take, withdraw_newest
+from core.engine.canon import (
+    NewTake,
+    Origin,
+    before_newest,
+    end_of_canon,
+    new_take,
+    newest_events,
+    rewritten,
+    source_of,
+    withdraw_newest,
+)
 from core.engine.kinds.base import Job, KindHandler, called_with
 from core.engine.kinds.outcome import Failed, ReplyMade
-from core.engine.moves import move_and_summarise
+from core.engine.moves import move_and_summarise, next_reply
 from core.gateway.call_records import CallRecords
 from core.gateway.model_gateway import CallResult
 from core.providers.base import ProviderError
@@ -68,45 +80,29 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
         return made_again, call_records + records_again
 
     def settle(self, snapshot: Snapshot, done: ReplyRequest, made: ReplyMade, now: datetime) -> Changes:
-        """Store the GM's text and the reply, with a summary request if one is due.
+        """Store the GM's text and the reply, with a request for the next reply or a summary if one is due.
 
         They become the next prompt, or another take of the newest one: then a block of memory that has that
-        prompt is withdrawn. Prompts that were undone can no longer be redone.
+        prompt is withdrawn. Prompts that were undone can no longer be redone. A further reply is added to the
+        newest prompt as it is.
         """
-        if done.prompts is None:
-            session, withdrawn = snapshot.session, Changes(session_id=snapshot.session.id)
-            index = session.prompt_index + 1
+        if done.follows:
+            session, changes = _further_reply(snapshot, done, made, now)
+        elif done.prompts is not None:
+            session, changes = _another_take(snapshot, done, made, now)
         else:
-            session, withdrawn = withdraw_newest(snapshot, now)
-            index = done.prompts.last
-            if index != session.prompt_index:
-                raise ValueError(f"a take of prompt {index}, which is not the newest")
+            session, changes = _next_prompt(snapshot, done, made, now)
+        index = session.prompt_index
+        answered = replace(done, prompts=PromptRange(index, index))
+        following = next_reply(answered, now)
         session = session.played_to(index, done.slot)
-        text, origin = made.text, made.origin
-        if done.continues:
-            text, origin = f"{_reply_at(snapshot, index)} {text}", Origin.CONTINUED
-        take = new_take(snapshot, index, now)
-        session, due = move_and_summarise(snapshot, session, Command.REPLY_STORED, now)
+        known = snapshot.with_requests(answered, *following)
+        session, due = move_and_summarise(known, session, Command.REPLY_STORED, now)
         return replace(
-            withdrawn,
+            changes,
             session=session,
-            events=(
-                *take.events(
-                    done.text,
-                    done.slot,
-                    text,
-                    request_id=str(done.id),
-                    audience=done.audience,
-                    present=session.present,
-                    origin=origin,
-                    repeats=made.repeats,
-                    away=session.away,
-                    said=made.said,
-                ),
-                *take.lines_of(snapshot),
-            ),
             canon_end=index if snapshot.undone else None,
-            requests=(replace(done, prompts=PromptRange(index, index)), *due),
+            requests=(answered, *following, *due),
         )
 
     def is_done(self, request: ReplyRequest, changes: Changes) -> bool:
@@ -115,14 +111,78 @@ class ReplyHandler(KindHandler[ReplyRequest, ReplyMade]):
 
     def returned(self, snapshot: Snapshot, request: ReplyRequest) -> Mapping[Slot, str]:
         """Return the text to its composer, in front of what was typed since; canon may have it already."""
+        if request.follows:
+            return {}
         if request.prompts is not None and _text_at(snapshot, request.prompts.last) == request.text:
             return {}
         return {request.slot: joined(request.text, snapshot.unsent.get(request.slot, ""))}
 
 
+def _next_prompt(
+    snapshot: Snapshot, done: ReplyRequest, made: ReplyMade, now: datetime
+) -> tuple[Session, Changes]:
+    session = replace(snapshot.session, prompt_index=snapshot.session.prompt_index + 1)
+    take = new_take(snapshot, session.prompt_index, now)
+    return session, Changes(session_id=session.id, events=_exchange(take, snapshot, done, made))
+
+
+def _another_take(
+    snapshot: Snapshot, done: ReplyRequest, made: ReplyMade, now: datetime
+) -> tuple[Session, Changes]:
+    session, withdrawn = withdraw_newest(snapshot, now)
+    take = new_take(snapshot, _index_of(snapshot, done), now)
+    if done.continues:
+        return session, replace(withdrawn, events=take.of(_continued(snapshot, done, made)))
+    events = (*_exchange(take, snapshot, done, made), *take.lines_of(snapshot))
+    return session, replace(withdrawn, events=events)
+
+
+def _further_reply(
+    snapshot: Snapshot, done: ReplyRequest, made: ReplyMade, now: datetime
+) -> tuple[Session, Changes]:
+    _index_of(snapshot, done)
+    take, ordinal = end_of_canon(snapshot, now)
+    source = source_of(str(done.id), made.origin, made.repeats, made.said)
+    reply = take.reply(ordinal, done.slot, made.text, source, done.audience)
+    return snapshot.session, Changes(session_id=snapshot.session.id, events=(reply,))
+
+
+def _index_of(snapshot: Snapshot, request: ReplyRequest) -> int:
+    """Return the prompt that a request is about; raise ValueError unless it is the newest."""
+    index = snapshot.session.prompt_index
+    if request.prompts is None or request.prompts.last != index:
+        raise ValueError(f"a reply to prompts {request.prompts}, and {index} is the newest")
+    return index
+
+
+def _exchange(take: NewTake, snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> tuple[Event, Event]:
+    return take.events(
+        done.text,
+        done.slot,
+        made.text,
+        request_id=str(done.id),
+        audience=done.audience,
+        present=snapshot.session.present,
+        origin=made.origin,
+        repeats=made.repeats,
+        away=snapshot.session.away,
+        said=made.said,
+    )
+
+
+def _continued(snapshot: Snapshot, done: ReplyRequest, made: ReplyMade) -> list[Event]:
+    """Return the canon of the newest prompt with the last reply continued."""
+    prompt, *others = newest_events(snapshot)
+    last = [event for event in others if event.role is Role.AGENT][-1]
+    source = source_of(str(done.id), Origin.CONTINUED, made.repeats)
+    whole = rewritten(last, f"{last.text.rstrip()} {made.text}", source)
+    prompt = replace(prompt, metadata={**prompt.metadata, REQUEST_ID: str(done.id)})
+    return [prompt, *(whole if event is last else event for event in others)]
+
+
 async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:
     """Return the session as the character must see it: for another take, without the existing take."""
-    if request.prompts is None or request.continues:
+    if not request.is_take or request.continues:
         return job.snapshot
     now = request.updated_at
     session = before_newest(job.snapshot, (), now).session
@@ -138,11 +198,6 @@ async def _snapshot_for(job: Job, request: ReplyRequest) -> Snapshot:
 def _text_at(snapshot: Snapshot, index: int) -> str:
     at_index = (event for event in snapshot.recent if event.prompt_index == index)
     return next((event.text for event in at_index), "")
-
-
-def _reply_at(snapshot: Snapshot, index: int) -> str:
-    replies = (event for event in snapshot.recent if event.place == (index, 1))
-    return next((event.text.rstrip() for event in replies), "")
 
 
 def _read(

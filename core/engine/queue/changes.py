@@ -9,9 +9,9 @@ from core.domain.ids import RequestId, new_uuid
 from core.domain.requests.request import BackgroundRequest, ReplyRequest, Request, SummaryRequest
 from core.domain.requests.request_kinds import BAND
 from core.engine import commands
-from core.engine.commands import find_request, given_up
+from core.engine.commands import find_request
 from core.engine.kinds.registry import handler_of
-from core.engine.moves import pending_again
+from core.engine.moves import given_up, pending_again
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import is_blank
 

@@ -29,7 +29,7 @@ from core.domain.save_point import (
 from core.domain.session.limits import LONGEST_TITLE
 from core.domain.session.session import Session, title_from
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event, Role
+from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.kinds.registry import handler_of
 from core.exchange.session_export import SessionBody, as_new_session, beginning_of
@@ -129,9 +129,9 @@ class SavePoints:
         async for batch in _batches(self._store.canon, session_id, before, session.prompt_index):
             lines = lines_after(batch, session.prompt_index)
             if known:
-                # Of the last prompt of the earlier save point only the lines added since are new.
+                # Of the last prompt of the earlier save point only what was added since is new.
                 earlier = [event for event in batch if event.prompt_index == before]
-                later = [event for event in earlier if event.role is Role.SYSTEM][seen_lines:]
+                later = [event for event in earlier if event.is_added][seen_lines:]
                 batch = (*later, *(event for event in batch if event.prompt_index > before))
             events = await asyncio.to_thread(chained, events, batch)
             takes |= {event.prompt_index: event.take for event in batch if event.take > 1}

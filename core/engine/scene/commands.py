@@ -23,7 +23,7 @@ from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.domain.story.event import SECRET, Event, Role
-from core.engine.canon import NewTake
+from core.engine.canon import end_of_canon
 from core.engine.commands import begin, require_cast, within
 from core.engine.moves import move
 from core.engine.scene.staging import with_present
@@ -157,10 +157,7 @@ def _reveal_line(secret: Secret, audience: Audience) -> _Line:
 def _with_lines(snapshot: Snapshot, lines: Sequence[_Line], now: datetime) -> Changes:
     """Add lines to the canonical take of the newest prompt, or before the first one."""
     session = snapshot.session
-    index = session.prompt_index
-    events = [event for event in snapshot.recent if event.prompt_index == index]
-    take = NewTake(session.id, index, events[-1].take if events else 1, now)
-    start = events[-1].ordinal + 1 if events else 0
+    take, start = end_of_canon(snapshot, now)
     made: list[Event] = [
         take.line(ordinal, text, audience, metadata)
         for ordinal, (text, audience, metadata) in enumerate(lines, start=start)
@@ -169,7 +166,7 @@ def _with_lines(snapshot: Snapshot, lines: Sequence[_Line], now: datetime) -> Ch
         session_id=session.id,
         session=replace(session, updated_at=now),
         events=tuple(made),
-        canon_end=index if snapshot.undone else None,
+        canon_end=session.prompt_index if snapshot.undone else None,
     )
 
 

@@ -14,7 +14,7 @@ from core.domain.ids import RequestId
 from core.domain.requests.request import Request, RequestState, SummaryRequest
 from core.domain.requests.retry_policy import TRANSIENT
 from core.domain.session.session import SessionState
-from core.domain.story.event import Event
+from core.domain.story.event import Event, Role
 from core.engine.commands import Tab1Edit
 from core.engine.scene.commands import SCRIPTED, is_scripted, notation_of
 from core.engine.session_handle import SessionHandle
@@ -194,13 +194,17 @@ class ScriptPlayer:
         # The newest prompt may be one that the script undoes next.
         wanted = [one for one in self._script.prompts if one.index == index]
         wanted = [one for one in wanted if index == played or not one.is_undone]
-        text, slot = events[0].text, events[1].slot
+        text = events[0].text
+        replied = [one.slot for one in events if one.role is Role.AGENT and not one.is_unasked]
+        slot, then = replied[0], tuple(replied[1:])
         wanted = [one for one in wanted if one.text.strip() == text]
         if not wanted:
             raise ScriptMismatchError(f"Prompt {index} of the script is not what was played before")
         if slot is not None and slot not in {one.slot for one in wanted}:
             name = self._session.snapshot.session.name_of(slot)
             raise ScriptMismatchError(f"Prompt {index} of the script was played to {name} before")
+        if not any(then == one.then[: len(then)] for one in wanted):
+            raise ScriptMismatchError(f"Prompt {index} of the script was answered by others before")
         if not any(one.audience in (None, events[0].audience) for one in wanted):
             raise ScriptMismatchError(f"Prompt {index} of the script was heard by others before")
         if not any(_are_lines(lines, one.lines) for one in wanted):
@@ -217,16 +221,25 @@ class ScriptPlayer:
                 await self._set_the_scene(prompt)
                 await self._complete(
                     await self._session.submit_prompt(
-                        prompt.slot, prompt.text, heard_by=prompt.audience, is_typed=False
+                        prompt.slot, prompt.text, heard_by=prompt.audience, then=prompt.then, is_typed=False
                     )
                 )
+            if played <= prompt.index:
+                await self._complete_replies()
             if not await self._is_newest(prompt):
                 continue
             for take in range(await self._takes_of(prompt) + 1, prompt.takes + 1):
                 self._step(f"Prompt {prompt.index}, take {take}", number)
                 await self._complete(await self._session.takes.reroll())
+                await self._complete_replies()
             if prompt.is_undone:
                 await self._session.takes.undo()
+
+    async def _complete_replies(self) -> None:
+        """Wait for the further replies to the newest prompt; one that failed before is retried."""
+        while (further := self._session.snapshot.further_reply) is not None:
+            again = await self._session.retry(further.id) if further.has_failed else further.id
+            await self._complete(again)
 
     async def _set_the_scene(self, prompt: ScriptPrompt) -> None:
         """Store who is present, and those lines before a prompt that a stopped run had not stored."""

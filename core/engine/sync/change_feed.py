@@ -7,7 +7,7 @@ from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
-from core.domain.story.event import Event, Role
+from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.engine.kinds.registry import handler_of
 from core.engine.sync import notifications as notices
@@ -58,8 +58,8 @@ async def read_changes(store: SessionStore, before: Snapshot) -> SnapshotDelta:
     blocks: Sequence[MemoryBlock] = ()
     if is_appended:
         played = await store.canon(now.session.id, first=first, last=last) if last >= first else ()
-        lines = (event for event in now.recent if event.prompt_index < first and event.role is Role.SYSTEM)
-        events = (*(line for line in lines if line not in before.recent), *played)
+        added = (event for event in now.recent if event.prompt_index < first and event.is_added)
+        events = (*(event for event in added if event not in before.recent), *played)
         blocks = await _new_blocks(store, before, now)
         known = compact_old_deltas((*before.blocks, *blocks), full_deltas_from(now.session))
     else:

@@ -23,53 +23,77 @@ from core.domain.slot import Slot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock
 from core.domain.story.silence import Spoken, read_spoken
-from core.engine.canon import Origin, new_take, withdraw_newest
-from core.engine.commands import given_up, new_request, within
+from core.engine.canon import Origin, new_take, newest_events, rewritten, source_of, withdraw_newest
+from core.engine.commands import find_request, within
 from core.engine.kinds.outcome import ReplyMade
 from core.engine.kinds.reply import ReplyHandler
-from core.engine.moves import move, move_and_summarise, pending_again
+from core.engine.moves import given_up, move, move_and_summarise, new_request, pending_again
 from core.snapshot import Changes, Snapshot
 from core.text.cleaning import clean, is_blank
 from core.text.composer_text import joined, without
 
 
-def newest(snapshot: Snapshot) -> tuple[Event, Event]:
-    """Return the GM's text and the first reply of the newest prompt; raise IllegalCommandError if none."""
-    last = snapshot.session.prompt_index
-    events = [event for event in snapshot.recent if event.prompt_index == last]
-    if not events:
+def newest(snapshot: Snapshot) -> tuple[Event, tuple[Event, ...]]:
+    """Return the GM's text and the replies of the newest prompt; raise IllegalCommandError if none."""
+    events = newest_events(snapshot)
+    if not (events and snapshot.session.prompt_index):
         raise IllegalCommandError("No prompt was played yet; send one first.")
-    return events[0], next(event for event in events if event.role is Role.AGENT)
+    return events[0], tuple(event for event in events if event.role is Role.AGENT)
+
+
+def called(snapshot: Snapshot) -> tuple[Slot, ...]:
+    """Return the characters that the newest prompt called, in order; those that were left out are not called.
+
+    Includes those that have not answered yet.
+    """
+    _, replies = newest(snapshot)
+    answered = tuple(reply.slot for reply in replies if reply.slot is not None and not reply.is_unasked)
+    missing = snapshot.further_reply
+    return answered if missing is None else (*answered, *missing.called)
 
 
 def ask_again(
-    snapshot: Snapshot, now: datetime, *, text: str = "", model: str = "", continues: bool = False
+    snapshot: Snapshot,
+    now: datetime,
+    *,
+    text: str = "",
+    model: str = "",
+    continues: bool = False,
+    calls: Sequence[Slot] = (),
 ) -> tuple[Changes, RequestId]:
     """Request another take of the newest prompt, with its own text unless there is another.
 
-    Those who heard the prompt hear it again.
+    Those who were called answer again, in the same order, unless `calls` has others; those who heard the
+    prompt hear it again. A take that continues the newest reply has the others as they are.
 
     The same request after a failure is used again; other failed prompts are given up, as their texts are in
     their composers. A running summary is cancelled, and is made again when the take is stored or has failed.
     """
     session = move(snapshot, snapshot.session, Command.ASK_AGAIN, now)
-    prompt, reply = newest(snapshot)
-    if continues and reply.is_silent and reply.slot is not None:
-        name = session.name_of(reply.slot)
-        raise IllegalCommandError(f"{name} says nothing; there is nothing to go on with. Re-roll instead.")
+    prompt, _ = newest(snapshot)
+    slot, *then = calls or called(snapshot)
+    if continues:
+        reply = newest_reply(snapshot)
+        slot, then = reply.slot or slot, []
+        if reply.is_silent:
+            name = session.name_of(slot)
+            raise IllegalCommandError(
+                f"{name} says nothing; there is nothing to go on with. Re-roll instead."
+            )
     text = within("prompt", text, session.limits.prompt).strip() or prompt.text
     index = session.prompt_index
     asked = ReplyRequest(
-        slot=reply.slot or Slot.RED,
+        slot=slot,
         text=text,
         prompts=PromptRange(index, index),
         model=within("model", model, session.limits.prompt).strip(),
         continues=continues,
         audience=prompt.audience,
-        **new_request(session, now),
+        then=tuple(then),
+        **new_request(session.id, now),
     )
     failed = snapshot.failed(ReplyRequest)
-    same = next((one for one in failed if _is_same(one, asked)), None)
+    same = next((one for one in failed if one.asked == asked.asked), None)
     request = asked if same is None else pending_again(same, now)
     others = tuple(given_up(one, now) for one in failed if one is not same)
     unsent = _without(snapshot, request.slot, text) if text != prompt.text else {}
@@ -77,11 +101,15 @@ def ask_again(
     return Changes(session_id=session.id, session=session, requests=requests, unsent=unsent), request.id
 
 
-def _is_same(one: ReplyRequest, other: ReplyRequest) -> bool:
-    return all(
-        getattr(one, name) == getattr(other, name)
-        for name in ("slot", "text", "prompts", "model", "continues", "audience")
-    )
+def ask_further(snapshot: Snapshot, request_id: RequestId, now: datetime) -> tuple[Changes, RequestId]:
+    """Retry a further reply that failed; those who were called after it answer then."""
+    request = pending_again(find_request(snapshot, request_id), now)
+    return Changes(session_id=request.session_id, requests=(request,)), request_id
+
+
+def newest_reply(snapshot: Snapshot) -> Event:
+    """Return the last reply to the newest prompt."""
+    return newest(snapshot)[1][-1]
 
 
 def choose_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
@@ -98,50 +126,48 @@ def choose_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Cha
 def correct_reply(snapshot: Snapshot, text: str, now: datetime) -> Changes:
     """Store the GM's own version of the newest reply as a further take."""
     move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
-    prompt, reply = newest(snapshot)
+    reply = newest_reply(snapshot)
     text = within("reply", text, snapshot.session.limits.transcript).strip()
     if is_blank(text):
         raise IllegalCommandError("There is no text to store; write the reply first.")
-    take = new_take(snapshot, prompt.prompt_index, now)
-    return _with_take(
-        snapshot,
-        (
-            *take.events(
-                prompt.text,
-                reply.slot,
-                text,
-                request_id=reply.request_id,
-                audience=prompt.audience,
-                present=snapshot.session.present,
-                away=snapshot.session.away,
-                origin=Origin.CORRECTED,
-            ),
-            *take.lines_of(snapshot),
-        ),
-        now,
-    )
+    take = new_take(snapshot, reply.prompt_index, now)
+    own = rewritten(reply, text, source_of(reply.request_id, Origin.CORRECTED))
+    canon = (own if event is reply else event for event in newest_events(snapshot))
+    return _with_take(snapshot, take.of(canon), now)
+
+
+def strike_unasked(snapshot: Snapshot, now: datetime) -> Changes:
+    """Take what a character added last to the newest prompt out of the story: a take without it counts."""
+    move(snapshot, snapshot.session, Command.CHOOSE_TAKE, now)
+    events = newest_events(snapshot)
+    added = [event for event in events if event.is_unasked]
+    if not added:
+        raise IllegalCommandError(
+            "Nothing was added unasked to the newest prompt; there is nothing to strike."
+        )
+    take = new_take(snapshot, snapshot.session.prompt_index, now)
+    return _with_take(snapshot, take.of(event for event in events if event is not added[-1]), now)
 
 
 def _with_take(snapshot: Snapshot, take: Sequence[Event], now: datetime) -> Changes:
     session, withdrawn = withdraw_newest(snapshot, now)
-    speaker = next((event.slot for event in take if event.slot is not None), None)
-    session = replace(session, next_slot=session.speaker_after(speaker or session.next_slot))
+    session = replace(session, next_slot=session.speaker_after(_last_called(take) or session.next_slot))
     session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
     return replace(
         withdrawn,
         session=session,
         events=tuple(take),
         canon_end=session.prompt_index if snapshot.undone else None,
-        requests=(*_stopped_summaries(snapshot, now), *due),
+        requests=(*_failed_further_replies(snapshot, now), *_stopped_summaries(snapshot, now), *due),
     )
 
 
 def undo(snapshot: Snapshot, now: datetime) -> Changes:
     """Take the newest prompt out of canon; its text returns to its composer, in front of what is there."""
     move(snapshot, snapshot.session, Command.UNDO, now)
-    prompt, reply = newest(snapshot)
+    prompt, _ = newest(snapshot)
     session, withdrawn = withdraw_newest(snapshot, now)
-    slot = reply.slot or session.next_slot
+    slot = called(snapshot)[0]
     session = replace(session, prompt_index=session.prompt_index - 1, next_slot=slot)
     session, due = move_and_summarise(_unsummarised(snapshot), session, Command.PROMPT_UNDONE, now)
     return replace(
@@ -158,7 +184,7 @@ def redo(snapshot: Snapshot, now: datetime) -> Changes:
     index = session.prompt_index + 1
     events = [event for event in snapshot.undone if event.prompt_index == index]
     slot = next((event.slot for event in events if event.slot is not None), session.next_slot)
-    session = session.played_to(index, slot)
+    session = session.played_to(index, _last_called(events) or slot)
     session, due = move_and_summarise(_unsummarised(snapshot), session, Command.CHOOSE_TAKE, now)
     return Changes(
         session_id=session.id,
@@ -184,7 +210,8 @@ def keep_partial(
     spoken = read_spoken(text) if may_be_silent else Spoken(text.strip())
     made = ReplyMade(spoken.text, Origin.PARTIAL, said=spoken.metadata)
     changes = ReplyHandler().settle(replace(snapshot, session=session), done, made, now)
-    return replace(changes, unsent=_without(snapshot, request.slot, request.text))
+    unsent = {} if request.follows else _without(snapshot, request.slot, request.text)
+    return replace(changes, unsent=unsent)
 
 
 def rebuild_block(
@@ -198,7 +225,7 @@ def rebuild_block(
     request = SummaryRequest(
         prompts=PromptRange(block.first, block.last),
         model=within("model", model, session.limits.prompt).strip(),
-        **new_request(session, now),
+        **new_request(session.id, now),
     )
     failed = snapshot.failed(SummaryRequest)
     earlier = tuple(given_up(one, now) for one in failed if one.prompts.last <= session.boundary)
@@ -299,9 +326,24 @@ def _failed_takes(snapshot: Snapshot, now: datetime) -> tuple[ReplyRequest, ...]
     return tuple(given_up(one, now) for one in failed if one.prompts is not None)
 
 
+def _failed_further_replies(snapshot: Snapshot, now: datetime) -> tuple[ReplyRequest, ...]:
+    """Give up a further reply that failed: it belongs to the take that counted."""
+    return tuple(given_up(one, now) for one in snapshot.failed(ReplyRequest) if one.follows)
+
+
+def _last_called(take: Sequence[Event]) -> Slot | None:
+    """Return the character that the prompt of a take called last."""
+    return next((one.slot for one in reversed(take) if one.slot is not None and not one.is_unasked), None)
+
+
 def _unsummarised(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without its summaries, which are given up: the next one is a new request."""
-    kept = tuple(one for one in snapshot.requests if not isinstance(one, SummaryRequest))
+    """Return the snapshot without what a change of the newest prompt gives up: its further reply, and
+    summaries, of which the next one is a new request."""
+    kept = tuple(
+        one
+        for one in snapshot.requests
+        if not isinstance(one, SummaryRequest) and one is not snapshot.further_reply
+    )
     return replace(snapshot, requests=kept)
 
 

@@ -11,6 +11,7 @@ from core.domain.requests.request import ReplyRequest, SummaryRequest
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
 from core.engine.commands import Ask, find_request
+from core.engine.moves import leave_out
 from core.engine.queue.worker import RequestWorker
 from core.engine.sync.session_writer import Decide, SessionWriter
 from core.engine.takes import commands as take_commands
@@ -54,11 +55,29 @@ class Takes:
         )
 
     async def ask_again(self, request: ReplyRequest) -> RequestId:
-        """Retry a failed request for another take."""
+        """Retry a failed request for another take, or for a further reply."""
+        if request.follows:
+            return await self._ask(
+                lambda snapshot: take_commands.ask_further(snapshot, request.id, self._clock())
+            )
         return await self._ask(
             lambda snapshot: take_commands.ask_again(
-                snapshot, self._clock(), text=request.text, model=request.model, continues=request.continues
+                snapshot,
+                self._clock(),
+                text=request.text,
+                model=request.model,
+                continues=request.continues,
+                calls=request.called,
             )
+        )
+
+    async def leave_out(self, request_id: RequestId, *, with_rest: bool = False) -> None:
+        """Leave a further reply out that failed, and with it those of the characters called after it."""
+        request = find_request(self._writer.snapshot, request_id)
+        if not (isinstance(request, ReplyRequest) and request.follows and request.has_failed):
+            raise IllegalCommandError("Only a further reply that failed can be left out.")
+        await self._writer.apply(
+            lambda snapshot: leave_out(snapshot, request, self._clock(), with_rest=with_rest)
         )
 
     async def rebuild_block(self, last: int, *, model: str = "") -> RequestId:
@@ -105,6 +124,10 @@ class Takes:
     async def correct_reply(self, text: str) -> None:
         """Replace the newest reply by the GM's own text, as a further take."""
         await self._change(lambda snapshot: take_commands.correct_reply(snapshot, text, self._clock()))
+
+    async def strike_unasked(self) -> None:
+        """Take what a character added last to the newest prompt out of the story; the log keeps it."""
+        await self._change(lambda snapshot: take_commands.strike_unasked(snapshot, self._clock()))
 
     async def undo(self) -> None:
         """Take the newest prompt out of canon; its text returns to its composer."""

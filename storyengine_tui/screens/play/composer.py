@@ -12,9 +12,9 @@ from textual.reactive import var
 from core.domain.audience import Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot, slot_after
-from storyengine_tui.screens.play.play_view import PlayView
+from storyengine_tui.screens.play.play_view import PlayView, numbered
 from storyengine_tui.screens.play.prompt_area import PromptArea
-from storyengine_tui.screens.play.scene.hearing_view import hearers_text, narrower
+from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, hearers_text, joined
 from storyengine_tui.screens.play.scene.kept_hearers import as_text, read_hearers
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.widgets.fields.capped_text_area import CappedTextArea
@@ -120,21 +120,22 @@ class Composer(Vertical):
 
     def _leave(self, slot: Slot) -> None:
         """Go on to the next panel: the text of this one is being sent."""
-        self._show_hearers()
+        self._show_delivery()
         self.show_next_present(slot)
 
     def watch_view(self) -> None:
         """Make the panels writable, or say in the empty ones why they are not."""
         for area in self._areas.values():
             area.set_writable(self.view.why_read_only if self.view else "")
-        self._show_hearers()
+        self._show_delivery()
 
-    # Who hears what is sent
+    # Who hears what is sent, and who answers
 
-    def choose_hearers(self, slot: Slot, heard_by: Audience | None) -> None:
-        """Keep with a panel who hears the next text that is sent from it; None for those present."""
-        self._areas[slot].heard_by = heard_by
-        self._show_hearers()
+    def choose(self, slot: Slot, delivery: Delivery) -> None:
+        """Keep with a panel how the next text is sent from it."""
+        area = self._areas[slot]
+        area.heard_by, area.then = delivery.heard_by, delivery.then
+        self._show_delivery()
 
     def keep_hearers(self, kept: KeptText) -> None:
         """Choose who hears the texts in the panels as it was kept, and keep every choice from now on."""
@@ -143,9 +144,9 @@ class Composer(Vertical):
             if area is not None and area.heard_by is None and not area.is_blank:
                 area.heard_by = heard_by
         self._kept = kept
-        self._show_hearers()
+        self._show_delivery()
 
-    def _show_hearers(self) -> None:
+    def _show_delivery(self) -> None:
         chosen = {slot: area.heard_by for slot, area in self._areas.items() if area.heard_by is not None}
         if self._kept is not None and chosen != self._chosen:
             self._chosen = chosen
@@ -155,22 +156,24 @@ class Composer(Vertical):
             return
         is_used = view.hearing.is_used or bool(chosen)
         for slot, area in self._areas.items():
-            who, note = hearers_text(view.session, slot, area.heard_by), view.stage.notes.get(slot)
+            then = ", ".join(numbered(view.session, other) for other in area.then)
+            who = hearers_text(view.session, slot, area.heard_by, area.then)
+            note = view.stage.notes.get(slot)
             is_heard = is_used and not view.session.is_away(slot)  # Nothing is sent to one that is away.
-            area.show_notes(*((who,) if is_heard else ()), *((note.text,) if note else ()))
+            area.show_delivery(then, *((who,) if is_heard else ()), *((note.text,) if note else ()))
             area.note_mark = note.mark if note else ""
         self._show_entries()
 
-    def put_back(self, slot: Slot, text: str, heard_by: Audience | None) -> None:
-        """Put a text that was sent back into its panel, with who hears it.
+    def put_back(self, slot: Slot, text: str, delivery: Delivery) -> None:
+        """Put a text that was sent back into its panel, with how it is sent.
 
-        With text that is there already, who may hear both.
+        With text that is there already, who may hear both hears it.
         """
         area, view = self._areas[slot], self.view
-        if view is not None and not (area.is_blank and area.heard_by is None):
-            heard_by = narrower(view.session, slot, area.heard_by, heard_by)
+        if view is not None and not (area.is_blank and area.delivery == USUAL):
+            delivery = joined(view.session, slot, area.delivery, delivery)
         area.put_back(text)
-        self.choose_hearers(slot, heard_by)
+        self.choose(slot, delivery)
 
     def remove_text(self, slot: Slot, text: str) -> bool:
         """Remove a text that was put back; return whether it was there.
@@ -180,7 +183,7 @@ class Composer(Vertical):
         area = self._areas[slot]
         was_there = area.remove_text(text)
         if was_there and area.is_blank:
-            self.choose_hearers(slot, None)
+            self.choose(slot, USUAL)
         return was_there
 
     async def all_sent(self) -> None:
@@ -194,12 +197,12 @@ class Composer(Vertical):
         self._areas[slot].accepted(text, stored)
         self._sending_changed.set()
 
-    def refused(self, slot: Slot, text: str, heard_by: Audience | None) -> None:
+    def refused(self, slot: Slot, text: str, delivery: Delivery) -> None:
         """Put a text that was sent back into its panel, unless the chapter was closed."""
         area = self._areas.get(slot)
         if area is not None and text in area.sending:
             area.sending.remove(text)
-            self.put_back(slot, text, heard_by)
+            self.put_back(slot, text, delivery)
         self._sending_changed.set()
 
     def _show_entries(self) -> None:

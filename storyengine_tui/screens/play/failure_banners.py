@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from core.domain.requests.request import Request
 from core.text.cleaning import clean
-from storyengine_tui.screens.play.play_view import PlayView, is_take, reply_failure, summary_failure
+from storyengine_tui.screens.play.play_view import PlayView, is_played, reply_failure, summary_failure
 from storyengine_tui.widgets.banner import Banner, BannerAction, BannerText, Tone
 
 RETRY_KEY = "^r"
@@ -75,7 +75,11 @@ def _reply_banner(view: PlayView) -> BannerText | None:
         return None
     sentence, hint = reply_failure(view)
     actions = [BannerAction("retry", "Retry", RETRY_KEY)]
-    if not is_take(view.failed_replies[0]):
+    first = view.failed_replies[0]
+    if first.follows:
+        actions.append(BannerAction("leave-out", "Leave out"))
+        actions += [BannerAction("leave-rest", "Leave out all")] if first.then else []
+    elif not is_played(first):
         actions.append(BannerAction("edit", "Edit"))
     if view.stopped is not None:
         actions.append(BannerAction("keep", "Keep what came"))

@@ -12,21 +12,26 @@ from textual.widgets import Button, Static
 
 from core.domain.errors import StoryEngineError
 from core.domain.ids import RequestId, SessionId
-from core.domain.requests.request import ReplyRequest, SummaryRequest
+from core.domain.requests.request import BackgroundRequest, ReplyRequest, SummaryRequest
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
 from core.engine.sync import notifications
 from core.ledger.words import dollars
 from storyengine_tui.screens.play.composer import Composer
 from storyengine_tui.screens.play.failure_banners import FailureBanners
-from storyengine_tui.screens.play.play_view import PlayView, ending_consequences, has_short_chunk, play_view
+from storyengine_tui.screens.play.play_help import HELP, KEYS
+from storyengine_tui.screens.play.play_view import (
+    PlayView,
+    adds,
+    ending_consequences,
+    has_short_chunk,
+    play_view,
+)
 from storyengine_tui.screens.play.prompt_area import PromptArea
 from storyengine_tui.screens.play.prompt_queue import PromptQueue
 from storyengine_tui.screens.play.prompt_sender import PromptSender
 from storyengine_tui.screens.play.scene import hearing_view, stage_view
-from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.scene_tab import SceneTab
-from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import COMMANDS, takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.widgets.banner import Banner
@@ -38,28 +43,11 @@ from storyengine_tui.widgets.reading.transcript_view import TranscriptView
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
 
-KEYS = "Tab, then a digit, picks a panel · PgUp and PgDn scroll"
-
 
 class PlayPane(SceneTab):
     """The page on which the chapter is played."""
 
-    HELP = (
-        "Type what happens and press Enter: one character answers. The next panel shows then; any other can "
-        "be picked. A prompt that is sent while a reply is written waits its turn and can be taken back.\n\n"
-        "The dashed line in the transcript shows how far structured memory has come. The figure below counts "
-        "the characters that are shown: the newest 60,000. The chapter itself may be longer, and nothing of "
-        "it is lost.\n\n"
-        "The newest reply can be written again (F9) as often as you like: every take stays, and Left and "
-        "Right in an empty panel choose the one that counts. Ctrl+O takes the newest prompt back, again and "
-        "again if need be, with its text in its panel to edit and send; Redo is offered until you send. "
-        "The palette (Ctrl+P) also has another model for one take, a correction by hand, and a branch.\n\n"
-        "Everyone hears everything, until you choose with Ctrl+L who hears a prompt, or who is in the scene "
-        "from now on. F12 shows the story as one character sees it, then the next; Esc shows everything "
-        "again. Alt+D rolls dice. In the palette: a line without a prompt, a secret to reveal, what a "
-        "character is given next, who is away for a while, and who may act without words or say nothing; W "
-        "on the transcript shows you why."
-    )
+    HELP = HELP
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("b", "branch_here", "Branch here"),
         Binding("w", "why_here", "Why no words"),
@@ -73,6 +61,7 @@ class PlayPane(SceneTab):
         Binding("f9", "reroll", "Another take of the newest reply", show=False),
         Binding("ctrl+o", "undo", "Undo the newest prompt", show=False),
         Binding("ctrl+l", "choose_hearers", "Who hears it", show=False),
+        Binding("alt+s", "choose_called", "Who answers", show=False),
         Binding("alt+d", "roll_dice", "Roll dice", show=False),
         Binding("f12", "view_as", "As the next character sees it", show=False),
         Binding("left", "choose_take(-1)", "Take before", show=False),
@@ -145,6 +134,8 @@ class PlayPane(SceneTab):
                 self.sender.remove_resent(request)
                 self._reading.begin(request, session)
                 self._banners.show_left_out(notification.left_out)
+            case notifications.CallStarted(request=BackgroundRequest() as request) if adds(notification):
+                self._reading.begin(request, session)
             case notifications.CallStarted(request=SummaryRequest()):
                 self.expect(notification)
             case notifications.RequestBegun(ReplyRequest() as request) if self.session.is_read_only:
@@ -154,14 +145,19 @@ class PlayPane(SceneTab):
             case notifications.EventsAppended(events):
                 self._reading.append(events, session)
                 self._banners.show_repeated(events[-1].repeats)
-                self.sender.move_on(events[-1].slot)
+                if not events[-1].is_unasked:
+                    self.sender.move_on(events[-1].slot)
             case notifications.CanonChanged(first):
                 if not self._reading.change(first, self.session.snapshot):
                     self.read_story(self._reading.viewpoint)
             case notifications.RequestFailed(ReplyRequest() as request):
                 self._reading.discard(request.id, session)
                 self.sender.fail(request)
-            case notifications.RequestSettled(ReplyRequest() as request):
+            case (
+                notifications.RequestSettled(ReplyRequest() | BackgroundRequest() as request)
+                | notifications.RequestQueued(BackgroundRequest() as request)
+                | notifications.RequestFailed(BackgroundRequest() as request)
+            ):
                 self._reading.discard(request.id, session)
             case notifications.SessionChanged() | notifications.MemoryAppended():
                 self._reading.redraw(session)
@@ -345,12 +341,14 @@ class PlayPane(SceneTab):
 
     @on(PromptArea.Sent)
     def _send(self, event: PromptArea.Sent) -> None:
-        self.sender.send(event.slot, event.text, event.heard_by)
+        self.sender.send(event.slot, event.text, event.delivery)
         self._reading.go("end")
 
     @on(Composer.Typed)
     def _touch(self) -> None:
         self.sender.touch()
+        if self.has_session:
+            self.session.afterthoughts.touch()
 
     @on(SlotEntries.Picked)
     def _note_pick(self) -> None:
@@ -364,6 +362,8 @@ class PlayPane(SceneTab):
         reply = next(iter(self.view.failed_replies), None)
         if event.action == "keep":
             self.action_keep_partial()
+        elif event.action in ("leave-out", "leave-rest"):
+            self._leave_out(with_rest=event.action == "leave-rest")
         elif event.action == "edit" and reply is not None:
             event.sender.hide()
             self.sender.has_picked = True
@@ -376,14 +376,6 @@ class PlayPane(SceneTab):
         for request in self._current_view().queued:
             if request.id == event.request_id:
                 self.do(self.sender.withdraw(request))
-
-    @on(ViewpointLine.LeaveRequested)
-    def _view_all(self) -> None:
-        self.action_view_all()
-
-    @on(TakeLine.ActionRequested)
-    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
-        await self.run_action(event.action)
 
     @on(PromptArea.TakeRequested)
     def _step_take(self, event: PromptArea.TakeRequested) -> None:

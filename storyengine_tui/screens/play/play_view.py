@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from core.domain.errors import ErrorCode
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import ReplyRequest, Request, SummaryRequest
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.session import Session, SessionState
 from core.domain.slot import Slot
+from core.engine.kinds.afterthought import DECISION_CALL
+from core.engine.sync.notifications import CallStarted
 from core.ledger.words import dollars
 from core.snapshot import Snapshot
 from core.store import WriterInfo
@@ -91,6 +94,9 @@ class PlayView:
             "take_back_all": self.is_writer and bool(self.queued),
             "next_panel": self.is_playable and len(self.session.slots) > 1,
             "end_chapter": self.can_end or None,
+            "let_add": self._may_write,
+            "leave_out": self.is_writer and any(one.follows for one in self.failed_replies),
+            "choose_called": self._may_write and len(self.session.slots) > 1 and not self.why_read_only,
             "keep_partial": self.is_writer and self.stopped is not None,
             "branch": self.session.prompt_index > 0,
             "view_as": self.is_playable and len(self.session.slots) > 1,
@@ -126,7 +132,9 @@ def play_view(
 ) -> PlayView:
     """Return what tab 2 shows of `snapshot` in a window that writes, or only reads while `holder` writes."""
     is_summarising = snapshot.session.state is SessionState.SUMMARIZING
-    running: list[ReplyRequest | SummaryRequest] = [one for one in snapshot.open_prompts if one.is_processing]
+    running: list[ReplyRequest | SummaryRequest] = [
+        one for one in snapshot.open_prompts if one.is_processing or one.follows
+    ]
     if is_summarising:
         running += [one for one in snapshot.open_requests if isinstance(one, SummaryRequest)]
     failed = snapshot.failed(SummaryRequest)
@@ -134,7 +142,7 @@ def play_view(
         session=snapshot.session,
         scene=_opening_scene(snapshot),
         running=next(iter(running), None),
-        queued=tuple(request for request in snapshot.open_prompts if not request.is_processing),
+        queued=tuple(one for one in snapshot.open_prompts if not (one.is_processing or one.follows)),
         failed_replies=snapshot.failed(ReplyRequest),
         failed_summary=None if is_summarising else next(iter(failed), None),
         is_writer=is_writer,
@@ -147,9 +155,14 @@ def play_view(
     )
 
 
-def is_take(request: ReplyRequest) -> bool:
-    """Whether an unanswered request is for another take of a prompt, whose text the transcript has."""
+def is_played(request: ReplyRequest) -> bool:
+    """Whether the transcript has the text of a request: it is for another take, or for a further reply."""
     return request.prompts is not None
+
+
+def adds(started: CallStarted) -> bool:
+    """Whether a call has what a character adds unasked; the one before it decides whether there is one."""
+    return started.request.kind is RequestKind.AFTERTHOUGHT and started.call != DECISION_CALL
 
 
 def numbered(session: Session, slot: Slot) -> str:
@@ -167,7 +180,10 @@ def progress_text(view: PlayView) -> str:
             # Short, with the purpose first: in 80 columns it shares the line with the time and the counter.
             return f"Ending; summary of {running.prompts}"
         return f"Summarising {_prompts(running.prompts)}"
-    return f"{_short(view.session.name_of(running.slot), 24)} is writing"
+    first, *following = [_short(view.session.name_of(slot), 24) for slot in running.called]
+    if not following:
+        return f"{first} is writing"
+    return f"{first} is writing, then {following[0] if len(following) == 1 else f'{len(following)} more'}"
 
 
 def queue_line(view: PlayView, request: ReplyRequest) -> str:
@@ -178,7 +194,8 @@ def queue_line(view: PlayView, request: ReplyRequest) -> str:
         why = "waits for the summary"
     else:
         why = "waits its turn"
-    return f"To {numbered(view.session, request.slot)}, {why}: {' '.join(request.text.split())}"
+    called = ", then ".join([numbered(view.session, request.slot), *_names(view.session, request.then)])
+    return f"To {called}, {why}: {' '.join(request.text.split())}"
 
 
 def reply_failure(view: PlayView) -> tuple[str, str]:
@@ -187,17 +204,24 @@ def reply_failure(view: PlayView) -> tuple[str, str]:
     name = numbered(view.session, request.slot)
     is_stopped = request.error_code is ErrorCode.LLM_CANCELLED
     what = f"The reply of {name} was stopped." if is_stopped else f"{name} did not answer. {_reason(request)}"
-    hint = (
-        "The take that you had still counts."
-        if is_take(request)
-        else f"Your text is back in the panel of {name}."
-    )
+    if request.follows:
+        following = "".join(f" {one} would answer next." for one in _names(view.session, request.then))
+        hint = f"The replies before it are kept.{following}"
+    elif is_played(request):
+        hint = "The take that you had still counts."
+    else:
+        hint = f"Your text is back in the panel of {name}."
     others = len(view.failed_replies) - 1
     if others:
         hint += f" {_count(others, 'later prompt')} {'is' if others == 1 else 'are'} back as well."
     if request.retry_after is not None and request.retry_after > request.updated_at:
         hint += f" The service asks to wait until {request.retry_after.astimezone():%H:%M:%S}."
     return what, hint
+
+
+def _names(session: Session, slots: Sequence[Slot]) -> list[str]:
+    """Return the characters as one text in a list; none without any."""
+    return [", ".join(numbered(session, slot) for slot in slots)] if slots else []
 
 
 def summary_failure(view: PlayView, request: SummaryRequest) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from core.domain.audience import Audience
 from core.domain.session.limits import Limits
 from core.domain.slot import Slot
 from core.text.composer_text import joined, merged, without
+from storyengine_tui.screens.play.scene.hearing_view import Delivery
 from storyengine_tui.theme import slot_class
 from storyengine_tui.widgets.fields.capped_text_area import ComposerTextArea, HelpedText
 from storyengine_tui.widgets.panel_switcher import PanelEntry
@@ -47,8 +48,7 @@ class PromptArea(ComposerTextArea):
 
         slot: Slot
         text: str
-        heard_by: Audience | None
-        """The others that hear it; None for those present."""
+        delivery: Delivery
 
     @dataclass
     class TakeRequested(Message):
@@ -76,10 +76,12 @@ class PromptArea(ComposerTextArea):
         """Texts that were sent and are neither accepted nor refused yet."""
         self.heard_by: Audience | None = None
         """The others that hear the next text that is sent from here; None for those present."""
+        self.then: tuple[Slot, ...] = ()
+        """Those who answer that text after the one to whom the panel belongs, in this order."""
         self._max_length = limits.prompt
         self._leave = leave
         self.character = name
-        self._notes: tuple[str, ...] = ()
+        self._notes: tuple[str, ...] = ("",)
         self.note_mark = ""
         """What marks the entry beside an unsent text: that the character is away, or was silent for long."""
         self.border_title = Content(f"To {int(slot)} {name}")
@@ -100,11 +102,17 @@ class PromptArea(ComposerTextArea):
         colour, mark = self.slot.colour, f"{self.note_mark}{'' if self.is_blank else '✎'}"
         return PanelEntry(colour, int(self.slot), self.character, style=f"$slot-{colour}", mark=mark)
 
-    def show_notes(self, *notes: str) -> None:
-        """Say in the title who hears what is sent from here, whether it is away, or was silent for long."""
-        if notes != self._notes:
-            self._notes = notes
-            self.border_title = Content(" · ".join((f"To {int(self.slot)} {self.character}", *notes)))
+    @property
+    def delivery(self) -> Delivery:
+        """How the next text is sent from here."""
+        return Delivery(self.heard_by, self.then)
+
+    def show_delivery(self, then: str, *notes: str) -> None:
+        """Say in the title who answers next, who hears it, and whether it is away or was silent for long."""
+        if (then, *notes) != self._notes:
+            self._notes = then, *notes
+            to = f"To {int(self.slot)} {self.character}{f', then {then}' if then else ''}"
+            self.border_title = Content(" · ".join((to, *notes)))
 
     def set_writable(self, reason: str) -> None:
         """Make it writable, or with a `reason` read-only; the placeholder says which."""
@@ -122,9 +130,10 @@ class PromptArea(ComposerTextArea):
             return
         self.sending.append(text)
         self.clear()
-        heard_by, self.heard_by = self.heard_by, None
-        self._leave(self.slot)
-        self.post_message(self.Sent(self.slot, text, heard_by))
+        delivery = self.delivery
+        self.heard_by, self.then = None, ()
+        self._leave((self.slot, *delivery.then)[-1])
+        self.post_message(self.Sent(self.slot, text, delivery))
 
     async def on_event(self, event: events.Event) -> None:
         """Pass on keys to the panel that has replaced this one: on a slow line several keys arrive together,

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from core.domain.audience import Audience
@@ -11,8 +12,8 @@ from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.text.composer_text import without
 from storyengine_tui.screens.play.composer import Composer
-from storyengine_tui.screens.play.play_view import is_take
-from storyengine_tui.screens.play.scene.hearing_view import choice_of
+from storyengine_tui.screens.play.play_view import is_played
+from storyengine_tui.screens.play.scene.hearing_view import USUAL, Delivery, choice_of, delivery_of
 from storyengine_tui.screens.shared.autosave import Autosave
 from storyengine_tui.screens.shared.kept_text import KeptText
 from storyengine_tui.screens.shared.session_tab import SessionTab
@@ -51,13 +52,13 @@ class PromptSender:
         """
         snapshot, composer = self._session.snapshot, self._composer
         failed = snapshot.failed(ReplyRequest)
-        self._returned = {request.id: request.slot for request in failed if not is_take(request)}
+        self._returned = {request.id: request.slot for request in failed if not is_played(request)}
         await composer.set_cast(snapshot.session, snapshot.unsent, is_new=is_new)
         if is_new:
             for request in failed:
                 text = composer.area(request.slot).text
                 if request.id in self._returned and without(text, request.text) is not None:
-                    composer.choose_hearers(request.slot, self._choice(request.slot, request.audience))
+                    composer.choose(request.slot, delivery_of(snapshot.session, request))
             if self._page.folder is not None and not self._session.is_read_only:
                 composer.keep_hearers(KeptText.hearers_of(self._session.id, self._page.folder))
             composer.show(next(iter(self._returned.values()), snapshot.session.next_slot))
@@ -100,47 +101,46 @@ class PromptSender:
 
     # Sending
 
-    def send(self, slot: Slot, text: str, heard_by: Audience | None) -> None:
-        """Send a text that was removed from a panel, to be heard by those present or by others."""
+    def send(self, slot: Slot, text: str, delivery: Delivery) -> None:
+        """Send a text that was removed from a panel."""
         if not self._page.has_session:
             # Enter was pressed while the chapter was closing, after the panel's text was stored.
-            self._composer.refused(slot, text, heard_by)
+            self._composer.refused(slot, text, delivery)
             return
-        command = self._session.submit_prompt(slot, text, heard_by=heard_by)
-        self._submit(slot, text, heard_by, command)
+        command = self._session.submit_prompt(slot, text, heard_by=delivery.heard_by, then=delivery.then)
+        self._submit(slot, text, delivery, command)
 
     def send_again(self, request: ReplyRequest) -> None:
-        """Send a failed prompt again, with the edits made in its panel; a take has no text there.
+        """Send a failed prompt again, with the edits made in its panel; one that is played has no text there.
 
-        If the panel has no other text, those hear it that the panel says; else those of before.
+        If the panel has no other text, it is sent as the panel says; else as before.
         """
-        if is_take(request):
+        if is_played(request):
             self._page.do(self._session.retry(request.id))
             return
         slot, text, session = request.slot, request.text, self._session
         area = self._composer.area(slot)
-        heard_by = area.heard_by
+        delivery, chapter = area.delivery, session.snapshot.session
         if not self._composer.remove_text(slot, text) and not area.is_blank:
             area.action_submit()
             return
         area.sending.append(text)  # Even if the GM has deleted it from the panel.
-        if area.is_blank and session.snapshot.session.hearers_of(slot, heard_by) != request.audience:
-            self._composer.choose_hearers(slot, None)
-            command = session.submit_prompt(slot, text, heard_by=heard_by, is_typed=False)
+        heard_by, then = delivery.heard_by, delivery.then
+        as_before = request.audience, request.then
+        if area.is_blank and (chapter.hearers_of(slot, heard_by, *then), then) != as_before:
+            self._composer.choose(slot, USUAL)
+            command = session.submit_prompt(slot, text, heard_by=heard_by, then=then, is_typed=False)
         else:
-            heard_by = self._choice(slot, request.audience)
+            delivery = delivery_of(chapter, request)
             command = session.retry(request.id)
-        self._submit(slot, text, heard_by, command)
+        self._submit(slot, text, delivery, command)
 
-    def _choice(self, slot: Slot, audience: Audience) -> Audience | None:
-        return choice_of(self._session.snapshot.session, slot, audience)
-
-    def _submit(self, slot: Slot, text: str, heard_by: Audience | None, command: Awaitable[object]) -> None:
+    def _submit(self, slot: Slot, text: str, delivery: Delivery, command: Awaitable[object]) -> None:
         self._returned = {one: where for one, where in self._returned.items() if where is not slot}
         self.has_picked = False
         if self._composer.slot is slot and self._composer.area(slot).is_blank:
-            self._composer.show_next_present(slot)
-        work = self._settle(self._session, slot, text, heard_by, command)
+            self._composer.show_next_present((slot, *delivery.then)[-1])
+        work = self._settle(self._session, slot, text, delivery, command)
         self._page.run_worker(work, group="send", exit_on_error=False)
 
     async def _settle(
@@ -148,7 +148,7 @@ class PromptSender:
         session: "SessionHandle",
         slot: Slot,
         text: str,
-        heard_by: Audience | None,
+        delivery: Delivery,
         command: Awaitable[object],
     ) -> None:
         """Wait until the engine has accepted the text; put a refused text back into its panel."""
@@ -156,7 +156,7 @@ class PromptSender:
         try:
             await command
         except Exception as error:
-            composer.refused(slot, text, heard_by)
+            composer.refused(slot, text, delivery)
             self._show_unless_writing(slot)
             if not isinstance(error, StoryEngineError):
                 raise
@@ -182,9 +182,9 @@ class PromptSender:
                 await self.withdraw(request)
 
     def _put_back(self, request: ReplyRequest) -> None:
-        if not is_take(request):
-            heard_by = self._choice(request.slot, request.audience)
-            self._composer.put_back(request.slot, request.text, heard_by)
+        if not is_played(request):
+            delivery = delivery_of(self._session.snapshot.session, request)
+            self._composer.put_back(request.slot, request.text, delivery)
             self._show_unless_writing(request.slot)
 
     def _show_unless_writing(self, slot: Slot) -> None:
@@ -194,13 +194,14 @@ class PromptSender:
 
     def fail(self, request: ReplyRequest) -> None:
         """Return the text of a failed prompt to its panel."""
-        if not (self._session.is_read_only or is_take(request)):
+        if not (self._session.is_read_only or is_played(request)):
             self._returned[request.id] = request.slot
             self._put_back(request)
 
-    def restore(self, slot: Slot, text: str, audience: Audience) -> None:
-        """Return the text of an undone prompt to its panel with who heard it, and show that."""
-        self._composer.put_back(slot, text, self._choice(slot, audience))
+    def restore(self, slot: Slot, text: str, audience: Audience, then: Sequence[Slot]) -> None:
+        """Return the text of an undone prompt to its panel with who heard and answered it, and show that."""
+        heard_by = choice_of(self._session.snapshot.session, slot, audience, then)
+        self._composer.put_back(slot, text, Delivery(heard_by, tuple(then)))
         self._composer.show(slot)
 
     def remove_restored(self, slot: Slot, text: str) -> None:
@@ -211,10 +212,11 @@ class PromptSender:
     def move_draft(self, source: Slot, target: Slot) -> None:
         """Move the text of a panel into another one, in front of what is there."""
         area = self._composer.area(source)
-        text, heard_by = area.text, area.heard_by
+        text, delivery = area.text, area.delivery
         area.clear()
-        self._composer.choose_hearers(source, None)
-        self._composer.put_back(target, text, heard_by)
+        self._composer.choose(source, USUAL)
+        then = tuple(slot for slot in delivery.then if slot is not target)
+        self._composer.put_back(target, text, replace(delivery, then=then))
         self.has_picked = True
         self._composer.show(target, takes_focus=True)
 

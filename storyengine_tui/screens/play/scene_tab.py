@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual import on
 from textual.message import Message
 
 from core.domain.audience import Audience
@@ -15,12 +16,14 @@ from core.domain.story.event import Event
 from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
 from core.engine.scene.heartbeat import Hint
-from storyengine_tui.screens.play.scene.hearing_view import choice_of
+from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
 from storyengine_tui.screens.play.scene.stage_view import hinted_by
+from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
 from storyengine_tui.screens.play.takes_tab import TakesTab
 
 if TYPE_CHECKING:
     from core.engine.session_handle import SessionHandle
+    from storyengine_tui.screens.play.scene.adders_modal import Adders
     from storyengine_tui.screens.play.scene.hearers_modal import Hearers
 
 USUAL_DICE = "d20"
@@ -54,20 +57,56 @@ class SceneTab(TakesTab):
         area = self.composer.shown
         if area is not None:
             session = self.session.snapshot.session
-            ticked = session.hearers_of(area.slot, area.heard_by)
+            ticked = session.hearers_of(area.slot, area.heard_by, *area.then)
             dialog = HearersModal(session, area.slot, ticked)
             self.ask(dialog, partial(self._choose_hearers, self.session, area.slot))
 
     def _choose_hearers(self, session: "SessionHandle", slot: Slot, chosen: "Hearers | None") -> None:
         if chosen is None or not self.shows(session):
             return
+        then = self.composer.area(slot).then
         if chosen.lasts:
-            self.composer.choose_hearers(slot, None)
+            self.composer.choose(slot, Delivery(None, then))
             self.do(session.scene.set_present(chosen.slots))
         else:
             stored = session.snapshot.session
-            audience = stored.hearers_of(slot, Audience(chosen.slots))
-            self.composer.choose_hearers(slot, choice_of(stored, slot, audience))
+            audience = stored.hearers_of(slot, Audience(chosen.slots), *then)
+            self.composer.choose(slot, Delivery(choice_of(stored, slot, audience, then), then))
+
+    # Who answers
+
+    def action_choose_called(self) -> None:
+        """Choose who answers the next prompt from this panel after its character."""
+        from storyengine_tui.screens.play.scene.called_modal import CalledModal
+
+        area = self.composer.shown
+        if area is not None:
+            dialog = CalledModal(self.session.snapshot.session, area.slot, area.then)
+            self.ask(dialog, partial(self._choose_called, self.session, area.slot))
+
+    def _choose_called(self, session: "SessionHandle", slot: Slot, then: tuple[Slot, ...] | None) -> None:
+        if then is not None and self.shows(session):
+            self.composer.choose(slot, Delivery(self.composer.area(slot).heard_by, then))
+
+    def action_let_add(self) -> None:
+        """Choose which characters may add something unasked."""
+        from storyengine_tui.screens.play.scene.adders_modal import AddersModal
+
+        dialog = AddersModal(self.session.snapshot.session, self.session.afterthoughts.most)
+        self.ask(dialog, partial(self._let_add, self.session))
+
+    def _let_add(self, session: "SessionHandle", chosen: "Adders | None") -> None:
+        if chosen is not None and self.shows(session):
+            self.do(session.afterthoughts.let_add(chosen.slots, is_on=chosen.is_on))
+
+    def action_leave_out(self) -> None:
+        """Leave the further reply out that failed."""
+        self._leave_out(with_rest=False)
+
+    def _leave_out(self, *, with_rest: bool) -> None:
+        further = self.session.snapshot.further_reply
+        if further is not None:
+            self.do(self.session.takes.leave_out(further.id, with_rest=with_rest))
 
     # Lines of the GM
 
@@ -159,6 +198,7 @@ class SceneTab(TakesTab):
         following = slots.index(seen) + 1 if seen in slots else 0
         self.read_story(slots[following] if following < len(slots) else None)
 
+    @on(ViewpointLine.LeaveRequested)
     def action_view_all(self) -> None:
         """Show everything again."""
         self.read_story(None)

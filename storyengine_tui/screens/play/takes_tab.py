@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import getters
+from textual import getters, on
 from textual.message import Message
 
 from core.domain.requests.request import ReplyRequest
 from core.domain.slot import Slot
 from core.domain.story.event import Role
+from core.engine.takes.commands import called
 from storyengine_tui.screens.play.composer import Composer
-from storyengine_tui.screens.play.play_view import is_take, numbered
+from storyengine_tui.screens.play.play_view import is_played, numbered
 from storyengine_tui.screens.play.prompt_sender import PromptSender
+from storyengine_tui.screens.play.take_line import TakeLine
 from storyengine_tui.screens.play.takes_view import takes_view
 from storyengine_tui.screens.play.transcript_panel import TranscriptPanel
 from storyengine_tui.screens.shared.session_tab import InvalidInputError, SessionTab
@@ -51,6 +53,10 @@ class TakesTab(SessionTab):
 
     # Another take
 
+    @on(TakeLine.ActionRequested)
+    async def _run_take_action(self, event: TakeLine.ActionRequested) -> None:
+        await self.run_action(event.action)
+
     def action_reroll(self) -> None:
         """Ask for another take of the newest reply."""
         self.do(self.session.takes.reroll())
@@ -87,6 +93,10 @@ class TakesTab(SessionTab):
         if text is not None:
             self.do(session.takes.correct_reply(text))
 
+    def action_strike_unasked(self) -> None:
+        """Take what a character added last to the newest prompt out of the story."""
+        self.do(self.session.takes.strike_unasked())
+
     def action_choose_take(self, step: int) -> None:
         """Choose the take before (-1) or after (1) the one that counts."""
         self._steps += step
@@ -105,7 +115,7 @@ class TakesTab(SessionTab):
         """Keep what a stopped reply had; its prompt leaves its panel."""
         session = self.session
         await session.takes.keep_partial(request.id)
-        if self.shows(session) and not is_take(request):
+        if self.shows(session) and not is_played(request):
             self.sender.remove_restored(request.slot, request.text)
 
     # Undo
@@ -120,10 +130,10 @@ class TakesTab(SessionTab):
             last = session.snapshot.session.prompt_index
             undone = [event for event in session.snapshot.recent if event.prompt_index == last]
             prompt = next((event for event in undone if event.role is Role.USER), None)
-            slot = next((event.slot for event in undone if event.slot is not None), None)
+            slots = called(session.snapshot) if prompt is not None else ()
             await session.takes.undo()
-            if prompt is not None and slot is not None and self.shows(session):
-                self.sender.restore(slot, prompt.text, prompt.audience)
+            if prompt is not None and self.shows(session):
+                self.sender.restore(slots[0], prompt.text, prompt.audience, slots[1:])
 
     def action_redo(self) -> None:
         """Bring back the prompt that was undone last."""

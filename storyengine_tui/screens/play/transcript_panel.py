@@ -10,7 +10,7 @@ from textual.reactive import var
 from textual.widgets import Static
 
 from core.domain.ids import RequestId, SessionId
-from core.domain.requests.request import ReplyRequest
+from core.domain.requests.request import BackgroundRequest, ReplyRequest
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session
 from core.domain.slot import Slot
@@ -154,7 +154,7 @@ class TranscriptPanel(Vertical):
         self._played = PlayedEvents()
         self._live: RequestId | None = None
         """The reply that streams."""
-        self._request: ReplyRequest | None = None
+        self._request: ReplyRequest | BackgroundRequest | None = None
         """Its request, and what of it has streamed so far, to show it again in another view."""
         self._streamed: list[str] = []
         self._has_marks = False
@@ -271,21 +271,23 @@ class TranscriptPanel(Vertical):
         if self._drawn != _drawn(session):
             self._show(session)
 
-    def begin(self, request: ReplyRequest, session: Session) -> None:
-        """Begin a reply; one for another take replaces the newest, and a continuation follows it."""
+    def begin(self, request: ReplyRequest | BackgroundRequest, session: Session) -> None:
+        """Begin a reply; one for another take replaces the newest, and what continues or adds follows it."""
         if request.session_id != self._played.session_id:
             return
         self._live, self._request, self._streamed = request.id, request, []
-        self._has_marks = request.slot in session.may_be_silent and not request.continues
+        may_be_silent = isinstance(request, ReplyRequest) and not request.continues
+        self._has_marks = may_be_silent and request.slot in session.may_be_silent
         if self.viewpoint is not None and self.viewpoint not in request.audience:
             return
-        index = self._played.next_index
-        if request.prompts is not None and not request.continues:
-            index = self._hidden_from = request.prompts.first
-            self._show(session)
-        prompt = "" if request.continues else f"{index}) {request.text}"
-        mark = mark_of(request.audience, session)
-        self.transcript.begin_reply(request.slot, session.name_of(request.slot), prompt, mark)
+        slot, mark, prompt = request.slot or Slot.RED, mark_of(request.audience, session), ""
+        if isinstance(request, ReplyRequest) and not (request.continues or request.follows):
+            index = self._played.next_index
+            if request.prompts is not None:
+                index = self._hidden_from = request.prompts.first
+                self._show(session)
+            prompt = f"{index}) {request.text}"
+        self.transcript.begin_reply(slot, session.name_of(slot), prompt, mark)
 
     def stream(self, request_id: RequestId, text: str) -> None:
         """Append text to the reply."""

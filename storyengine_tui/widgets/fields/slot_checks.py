@@ -41,7 +41,8 @@ class SlotChecks(GuardedOptionList):
         """Make a list of characters, each with its name and what is said beside it."""
         self._roster = [(slot, clean_line(words)) for slot, words in roster]
         self._cast = frozenset(slot for slot, _ in roster)
-        self._ticked = frozenset(ticked)
+        self._ticked = list(ticked)
+        """Those who are ticked, in the order of ticking."""
         rows = (self._row(slot, words) for slot, words in self._roster)
         super().__init__(*rows, id=id, classes=classes, markup=False, compact=True)
 
@@ -61,13 +62,15 @@ class SlotChecks(GuardedOptionList):
 
     def tick_only(self, slots: Iterable[Slot]) -> None:
         """Tick these and no other."""
-        self._ticked = frozenset(slots)
+        self._ticked = list(slots)
         for index, (slot, words) in enumerate(self._roster):
             self.replace_option_prompt_at_index(index, self._row(slot, words))
 
     def _row(self, slot: Slot, words: str) -> Content:
-        mark = "[x]" if slot in self._ticked else "[ ]"
-        return Content.assemble(f"{mark} ", (f"{slot.value} {words}", f"$slot-{slot.colour}"))
+        return Content.assemble(f"{self._mark(slot)} ", (f"{slot.value} {words}", f"$slot-{slot.colour}"))
+
+    def _mark(self, slot: Slot) -> str:
+        return "[x]" if slot in self._ticked else "[ ]"
 
     async def on_key(self, event: events.Key) -> None:
         """Tick before the next key: one that closes the dialog came in the same packet on a slow line."""
@@ -82,6 +85,19 @@ class SlotChecks(GuardedOptionList):
         """Tick the character with this number, or remove the tick."""
         slot = Slot(number)
         if slot in self._cast:
-            ticked = self._cast if self.audience.is_everyone else self._ticked
-            self.tick_only(audience_of(ticked ^ {slot}, self._cast))
+            ticked = [one for one in self._ticked if one in self._cast]
+            others = [one for one in ticked if one is not slot]
+            self.tick_only(others if slot in ticked else [*others, slot])
             self.post_message(self.Changed(self, self.audience))
+
+
+class SlotOrder(SlotChecks):
+    """A list in which the ticked characters have numbers: the order in which they were ticked."""
+
+    @property
+    def ticked(self) -> tuple[Slot, ...]:
+        """The slots that are ticked, in the order of ticking."""
+        return tuple(self._ticked)
+
+    def _mark(self, slot: Slot) -> str:
+        return f"[{self._ticked.index(slot) + 1 if slot in self._ticked else ' '}]"

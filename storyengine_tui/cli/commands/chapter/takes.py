@@ -67,6 +67,8 @@ async def reroll(
         opened = await engine.open(await find_session(engine, session))
         try:
             request = await opened.wait(await opened.takes.reroll(model=model))
+            while request.state is RequestState.DONE and (further := opened.snapshot.further_reply):
+                request = await opened.wait(further.id)
             if request.state is not RequestState.DONE and request.error_code is not None:
                 raise StoryEngineError(request.error_code, request.error_message)
             newest = await opened.canon(first=opened.snapshot.session.prompt_index)

@@ -1,6 +1,6 @@
 """What tab 2 says about who hears what, computed from a snapshot alone (design 13)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +23,19 @@ COMMANDS: Final = {
 """The actions of tab 2 about the scene, and the commands that the state machine knows them by."""
 MOST_NAMES: Final = 3
 """Names that a title of a panel has room for, at 80 columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How a text of a panel is sent: to those present and to one character, if nothing else was chosen."""
+
+    heard_by: Audience | None = None
+    """The others that hear it; None for those present."""
+    then: tuple[Slot, ...] = ()
+    """Those who answer after the one addressed, in this order."""
+
+
+USUAL: Final = Delivery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +88,9 @@ def mark_of(audience: Audience, session: Session) -> str:
     return "" if audience.is_everyone else f"⟨{clean_line(names_of(audience, session))}⟩ "
 
 
-def hearers_text(session: Session, slot: Slot, chosen: Audience | None) -> str:
-    """Return who hears a prompt to `slot`: everyone, a whisper, their names, or of many who does not."""
-    audience = session.hearers_of(slot, chosen)
+def hearers_text(session: Session, slot: Slot, chosen: Audience | None, then: Sequence[Slot] = ()) -> str:
+    """Return who hears a prompt to `slot` and to `then`: everyone, a whisper, names, or who does not."""
+    audience = session.hearers_of(slot, chosen, *then)
     if audience.is_everyone:
         return "heard by all"
     if chosen is not None and audience.slots == {slot}:
@@ -88,14 +101,25 @@ def hearers_text(session: Session, slot: Slot, chosen: Audience | None) -> str:
     return clean_line(names_of(audience, session))
 
 
-def choice_of(session: Session, slot: Slot, audience: Audience) -> Audience | None:
-    """Return the choice by which `audience` hears a prompt to `slot`: None if it is those present.
+def choice_of(session: Session, slot: Slot, audience: Audience, then: Sequence[Slot] = ()) -> Audience | None:
+    """Return the choice by which `audience` hears a prompt to `slot` and `then`: None if it is those present.
 
-    It does without the one addressed, who always hears it: so a whisper stays one in another panel.
+    It does without those who are called, who always hear it: so a whisper stays one in another panel.
     """
-    if session.hearers_of(slot, None) == audience:
+    if session.hearers_of(slot, None, *then) == audience:
         return None
-    return audience if audience.is_everyone else Audience(audience.slots - {slot})
+    return audience if audience.is_everyone else Audience(audience.slots - {slot, *then})
+
+
+def delivery_of(session: Session, request: ReplyRequest) -> Delivery:
+    """Return how the text of a request is sent again as it was."""
+    heard_by = choice_of(session, request.slot, request.audience, request.then)
+    return Delivery(heard_by, request.then)
+
+
+def joined(session: Session, slot: Slot, one: Delivery, other: Delivery) -> Delivery:
+    """Return how a text that is made of two is sent: only who may hear both hears it."""
+    return Delivery(narrower(session, slot, one.heard_by, other.heard_by), one.then or other.then)
 
 
 def narrower(session: Session, slot: Slot, one: Audience | None, other: Audience | None) -> Audience | None:

@@ -74,6 +74,7 @@ ALLOWED: dict[tuple[SessionState, Command], list[tuple[Facts, object]]] = {
     (S.NARRATING, C.NARRATIVE_FAILED): [(NOTHING_NEW, S.ENDED)],
     **{(state, C.CORRECT_CANON): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING, S.ENDED)},
     **{(state, C.DEFINE_NARRATIVE): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
+    **{(state, C.LET_ADD): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.EDIT_PROMPT_BLOCKS): [(PLAIN, STAYS)] for state in S if state is not S.RESETTING},
     **{(state, C.SET_PRESENT): [(PLAIN, STAYS)] for state in (S.ACTIVE, S.SUMMARIZING)},
     (S.ACTIVE, C.ADD_LINE): [(PLAIN, STAYS), (BUSY, None)],
@@ -96,6 +97,8 @@ for busy in (S.ACTIVE, S.SUMMARIZING):
     ALLOWED[busy, C.CHOOSE_TAKE].append((PLAYED_FULL, S.SUMMARIZING))
 ALLOWED |= {
     (S.ACTIVE, C.TAKE_FAILED): list(CHANGED),
+    (S.ACTIVE, C.LEAVE_OUT): list(CHANGED),
+    (S.SUMMARIZING, C.LEAVE_OUT): [(PLAIN, STAYS), (FULL, STAYS)],
     (S.ACTIVE, C.KEEP_PARTIAL): [(PLAIN, STAYS), (BUSY, None)],
     (S.ACTIVE, C.EDIT_BLOCK): [(PLAIN, STAYS)],
     (S.ACTIVE, C.REBUILD_BLOCK): [(PLAIN, S.SUMMARIZING), (BUSY, None)],

@@ -1,0 +1,157 @@
+"""Waits while the GM is idle, and asks the character that spoke last whether it adds anything (design 17)."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from core.domain.clock import Clock
+from core.domain.errors import StoryEngineError
+from core.domain.ids import EventId
+from core.domain.prompt_range import PromptRange
+from core.domain.requests.request import BackgroundRequest
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.slot import Slot
+from core.engine.kinds.afterthought import Opening, Pause, opening_of
+from core.engine.moves import given_up, new_request
+from core.engine.queue.background import BackgroundWorker
+from core.engine.speaking import commands
+from core.engine.sync.session_writer import SessionWriter
+from core.snapshot import Changes, Snapshot
+
+TIMERS: Final = (10, 60, 300, 900, 3_600)
+"""Seconds of idleness after which a character is asked: 10 seconds, 1, 5 and 15 minutes, 1 hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The time that passes while the GM is idle; tests have a clock of their own."""
+
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+USUAL_WAITING: Final = Waiting()
+
+
+class Afterthoughts:
+    """The afterthoughts of an open session; without a character that may add something it does nothing.
+
+    At most `most` are added to a reply. The timers start over with every event of the story and with every
+    key that the GM types.
+    """
+
+    def __init__(
+        self, writer: SessionWriter, background: BackgroundWorker, clock: Clock, most: int, waiting: Waiting
+    ) -> None:
+        self._writer = writer
+        self._background = background
+        self._clock = clock
+        self._most = most
+        self._waiting = waiting
+        self._after: EventId | None = None
+        """The event after which it waits, or has waited."""
+        self._task: asyncio.Task[None] | None = None
+        self._stopping: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    @property
+    def most(self) -> int:
+        """How often a character adds something to one reply, at most."""
+        return self._most
+
+    async def let_add(self, slots: Iterable[Slot], *, is_on: bool = True) -> None:
+        """Store which characters may add something unasked, and whether any does in this chapter."""
+        chosen = tuple(slots)
+        await self._writer.apply(
+            lambda snapshot: commands.let_add(snapshot, chosen, self._clock(), is_on=is_on)
+        )
+
+    async def begin(self) -> None:
+        """Give up what an earlier run of the program left, and wait for the next event or the next key."""
+        if _open(self._writer.snapshot):
+            await self._writer.apply(self._without_open)
+        opening = self._opening()
+        self._after = None if opening is None else opening.after.id
+
+    def look(self) -> None:
+        """Start, go on or stop waiting, as the session is now."""
+        opening = self._opening()
+        after = None if opening is None else opening.after.id
+        if after == self._after or self._is_closed:
+            return
+        self._after = after
+        self._stop()
+        if opening is not None:
+            self._start(opening)
+
+    def touch(self) -> None:
+        """Stop what is being said, and start over: the GM types."""
+        if self._after is None or self._is_closed:
+            return
+        self._stop()
+        opening = self._opening()
+        if opening is not None:
+            self._start(opening)
+
+    async def aclose(self) -> None:
+        """Stop waiting; what is being said is stopped with the work beside the play."""
+        self._is_closed = True
+        self._stop()
+        for task in tuple(self._stopping):
+            await asyncio.wait({task})
+
+    def _opening(self) -> Opening | None:
+        if self._writer.lease is None:
+            return None
+        opening = opening_of(self._writer.snapshot)
+        return None if opening is None or opening.added >= self._most else opening
+
+    def _start(self, opening: Opening) -> None:
+        self._task = asyncio.create_task(self._wait(opening), name="afterthoughts")
+
+    def _stop(self) -> None:
+        """Stop waiting, and the request that is open."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        for request in _open(self._writer.snapshot):
+            task = asyncio.create_task(self._stop_request(request))
+            self._stopping.add(task)
+            task.add_done_callback(self._stopping.discard)
+
+    async def _stop_request(self, request: BackgroundRequest) -> None:
+        with suppress(StoryEngineError):
+            await self._background.stop(request.id)
+
+    async def _wait(self, opening: Opening) -> None:
+        since = self._waiting.now()
+        for seconds in TIMERS:
+            await self._waiting.sleep(max(0.0, since + seconds - self._waiting.now()))
+            with suppress(StoryEngineError):
+                await self._ask(opening, seconds)
+
+    async def _ask(self, opening: Opening, seconds: int) -> None:
+        """Ask the character, and return when that is settled."""
+        index = opening.after.prompt_index
+        request = BackgroundRequest(
+            kind=RequestKind.AFTERTHOUGHT,
+            slot=opening.slot,
+            text=Pause(seconds, str(opening.after.id)).text,
+            prompts=PromptRange(index, index),
+            audience=opening.reply.audience,
+            priority=KIND_SPECS[RequestKind.AFTERTHOUGHT].priority,
+            **new_request(self._writer.snapshot.session.id, self._clock()),
+        )
+        await self._background.add(request)
+        await self._writer.waiters.wait(request.id)
+
+    def _without_open(self, snapshot: Snapshot) -> Changes:
+        requests = tuple(given_up(one, self._clock()) for one in _open(snapshot))
+        return Changes(session_id=snapshot.session.id, requests=requests)
+
+
+def _open(snapshot: Snapshot) -> tuple[BackgroundRequest, ...]:
+    return tuple(one for one in snapshot.background if one.kind is RequestKind.AFTERTHOUGHT)

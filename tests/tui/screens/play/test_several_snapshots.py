@@ -1,0 +1,75 @@
+"""Pictures of tab 2 where several characters answer one prompt."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from core.domain.slot import Slot
+from core.providers.scripted.script import Entry, Fault, Script, ScriptMatch
+from storyengine_tui.screens.play.scene.adders_modal import AddersModal
+from storyengine_tui.screens.play.scene.called_modal import CalledModal
+from tests.tui.conftest import PicturesMatch
+from tests.tui.engine_app import Desktop, make_active, opened
+from tests.tui.play_table import SCRIPT, Table
+
+Act = Callable[[Table], Awaitable[None]]
+Shown = Callable[[Act], bool]
+RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
+YELLOW_FAILS = Entry(match=ScriptMatch(schema="text", anywhere="Slot: 3 ("), fault=Fault.SERVER_ERROR)
+
+
+@pytest.fixture
+def shown(desktop: Desktop, pictures_match: PicturesMatch) -> Shown:
+    """Compare a picture after `act`, on a chapter in which the third character does not answer."""
+
+    def compare(act: Act) -> bool:
+        desktop.script = Script(reply=(YELLOW_FAILS, *SCRIPT.reply))
+        desktop.prepare_now(lambda engine: make_active(engine, 1))
+
+        async def run_before(pilot: Pilot[Any]) -> None:
+            table = Table(pilot, await opened(pilot))
+            await table.until(lambda: table.composer.has_pseudo_class("focus-within"))
+            await act(table)
+            await pilot.pause()
+
+        return pictures_match(desktop.app(), run_before=run_before)
+
+    return compare
+
+
+async def _listed(table: Table) -> None:
+    await table.pilot.press("alt+s")
+    await table.until(lambda: isinstance(table.app.screen, CalledModal))
+
+
+def test_who_answers(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.scene.set_present({ORANGE, YELLOW})
+        await _listed(table)
+        await table.pilot.press("down", "space", "up", "space")
+
+    assert shown(act)
+
+
+def test_one_of_several_did_not_answer(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.wait(await table.session.submit_prompt(ORANGE, "Who lit it?", then=(RED, YELLOW)))
+        await table.session.wait_idle()
+        await table.until(lambda: table.banner())
+        await _listed(table)
+        await table.pilot.press("a", "p")
+        await table.until(lambda: not isinstance(table.app.screen, CalledModal))
+        await table.type("And now")
+
+    assert shown(act)
+
+
+def test_who_may_add_something(shown: Shown) -> None:
+    async def act(table: Table) -> None:
+        await table.session.afterthoughts.let_add((RED, YELLOW))
+        await table.pane.run_action("let_add")
+        await table.until(lambda: isinstance(table.app.screen, AddersModal))
+
+    assert shown(act)
