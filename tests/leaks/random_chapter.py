@@ -145,7 +145,7 @@ class RandomChapter:
     async def _leave_for_a_while(self) -> None:
         slot, last = self.draw.choice(self.cast), self.session.snapshot.session.prompt_index
         if slot in self.absent:
-            await self.session.scene.bring_back(Slot(slot))
+            await self._try(self.session.scene.bring_back, Slot(slot))
             self.away = {one: back for one, back in self.absent.items() if one != slot}
             self.present |= {slot}
         elif len(self.absent) + 1 < self.count:

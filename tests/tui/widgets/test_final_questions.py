@@ -60,6 +60,7 @@ def test_a_modal_screen_with_an_answer_of_yes_or_no_is_one_of_these_questions() 
     # They ask for a line or a choice, or only show something.
     shown = {"TitleModal", "SlotNameModal", "VariantModal", "WelcomeModal", "HelpScreen", "StoryPalette"}
     shown |= {"ModelOnceModal", "BranchModal", "ReplyModal", "RebuildModal", "ViewpointModal"}
-    shown |= {"HearersModal", "NarrationModal", "DiceModal", "RevealModal"}
+    shown |= {"HearersModal", "NarrationModal", "DiceModal", "RevealModal", "ReasonModal", "HintModal"}
+    shown |= {"AwayModal", "SilenceModal", "CalledModal", "AddersModal"}
     bases = {"OverlayModal", "LineModal", "AddedLineModal", "GuardedCommandPalette"}
     assert others == shown | bases
