@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from textual import getters, on
+from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -90,8 +90,7 @@ class CallsScreen(OverlayScreen[None]):
         self._load(takes_focus=True)
 
     def _load(self, *, takes_focus: bool) -> None:
-        work = self._show(self._switcher.active, takes_focus=takes_focus)
-        self.run_worker(work, group="load", exclusive=True, exit_on_error=False)
+        self._show(self._switcher.active, takes_focus=takes_focus)
 
     @on(Banner.ActionChosen)
     @on(CallsView.ReloadWanted)
@@ -99,6 +98,7 @@ class CallsScreen(OverlayScreen[None]):
         """Read the view again."""
         self._load(takes_focus=False)
 
+    @work(group="load", exclusive=True, exit_on_error=False)
     async def _show(self, name: str, *, takes_focus: bool) -> None:
         view = self._views.get(name)
         if view is None:

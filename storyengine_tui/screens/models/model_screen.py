@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import ClassVar, get_args
 
 from pydantic import SecretStr
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -160,8 +160,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
         models.update(Content(said_without_service(typed, self._configuration)))
         self._show_defaults()
         self._show_consent(typed)
-        show = self._show_key(typed) if is_service else self._show_weights(typed)
-        self.run_worker(show, group="key", exclusive=True, exit_on_error=False)
+        (self._show_key if is_service else self._show_weights)(typed)
         self.refresh_bindings()
 
     @on(ModelFields.Edited)
@@ -188,6 +187,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
     def _show_consent(self, typed: Connection) -> None:
         self.query_one("#consent", Static).update(Content(said_of_consent(typed, self._configuration)))
 
+    @work(group="key", exclusive=True, exit_on_error=False)
     async def _show_key(self, typed: Connection) -> None:
         """Say where the key comes from, and nothing else of it."""
         try:
@@ -199,6 +199,7 @@ class ModelScreen(OverlayScreen[Configuration | None]):
             text += " It goes before one in the keyring."
         self.query_one("#key-source", Static).update(Content(text))
 
+    @work(group="key", exclusive=True, exit_on_error=False)
     async def _show_weights(self, typed: Connection) -> None:
         if await are_missing(typed.profile(self._configuration), self._configuration.paths):
             text = said_without_service(typed, self._configuration) + NOT_HERE
