@@ -34,7 +34,9 @@ class Cashier:
         Raises StoryEngineError with CEILING_REACHED, and StorageError. Without a ceiling it does not wait for
         the prices, which are slow to load at first: that is done while the model answers.
         """
-        if address is None or self._prices is None:
+        if self._prices is None:
+            return
+        if address is None and self._prices.own(choice.account, choice.model) is None:
             return
         if self._ceilings is not None:
             await self._ceilings.admit(request, id, await self.forecast(context, choice, address))

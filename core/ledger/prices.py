@@ -36,18 +36,23 @@ class PriceBook:
     def __init__(self, own: Mapping[str, UnitPrices] | None = None) -> None:
         self._own = {name.lower(): prices for name, prices in (own or {}).items()}
 
+    def own(self, account: str, model: str) -> UnitPrices | None:
+        """Return the GM's own prices of a model."""
+        return self._own.get(labelled(account, model).lower()) if self._own else None
+
     async def quote(
         self, address: str | None, account: str, models: tuple[str, ...], at: datetime, input_tokens: int
     ) -> Quote | None:
         """Return what the first of `models` with known prices costs; None where none has any.
 
-        `address` is where the text goes; None when it stays on this machine.
+        `address` is where the text goes; None when it stays on this machine. The GM's own prices count there
+        too: a proxy on this machine may lead to a service that is paid.
         """
+        for model in models:
+            if own := self.own(account, model):
+                return Quote(YOURS, own)
         if address is None:
             return ON_THIS_MACHINE
-        for model in models:
-            if own := self._own.get(labelled(account, model).lower()):
-                return Quote(YOURS, own)
         for model in models:
             kept = await asyncio.to_thread(_kept, address, model, at, input_tokens)
             if kept is not None:

@@ -146,8 +146,20 @@ async def test_a_model_of_this_machine_costs_nothing_and_no_library_is_asked(
 
     monkeypatch.setattr("core.ledger.prices._kept", refuse)
     model = StepModel(TextDelta("I nod."), answer())
-    way = gateway(model, tmp_path, ceilings=Ceilings(chapter=Decimal("0.01")))
+    way = gateway(
+        model, tmp_path, prices=PriceBook({"other": OWN}), ceilings=Ceilings(chapter=Decimal("0.01"))
+    )
     assert cost_of(await call(way)) == Cost(amount=Decimal(0), source=LOCAL)
+
+
+async def test_a_proxy_on_this_machine_costs_what_the_gm_says_and_is_held_to_the_ceiling(
+    tmp_path: Path,
+) -> None:
+    model = StepModel(TextDelta("I nod."), answer())
+    assert cost_of(await call(gateway(model, tmp_path))) == Cost(amount=SPENT, source=YOURS, prices=OWN)
+    refused = await call(gateway(model, tmp_path, ceilings=Ceilings(chapter=Decimal("0.01"))))
+    assert refused.error is not None
+    assert refused.error.code is ErrorCode.CEILING_REACHED
 
 
 async def test_an_answer_is_kept_where_its_price_cannot_be_looked_up(

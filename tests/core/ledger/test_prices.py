@@ -136,7 +136,7 @@ OWN = UnitPrices(input=Decimal(1), output=Decimal(2), cached_input=Decimal("0.5"
 
 async def test_the_prices_of_the_gm_come_first() -> None:
     book = PriceBook({"groq:Llama": OWN, "gpt-5": OWN})
-    for address, account, model in ((OPENAI, "groq", "llama"), (OPENAI, "", "gpt-5")):
+    for address, account, model in ((OPENAI, "groq", "llama"), (OPENAI, "", "gpt-5"), (None, "", "gpt-5")):
         quote = await book.quote(address, account, (model,), NOVEMBER, 0)
         assert quote == Quote(YOURS, OWN)
     other = await book.quote(OPENAI, "", ("gpt-5-mini",), NOVEMBER, 0)
