@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from core.config.models import choose_models
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 from core.engine.commands import Tab1Edit
 from core.engine.engine import Engine
 from core.providers.base import Completion, ModelRequest, TextDelta

@@ -21,7 +21,7 @@ from bench.synthetic_sessions import REPLY_WORDS, blocks, events, sentences, ses
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, choose_models
 from core.config.paths import find_paths
-from core.config.settings import ProfileSettings, ProviderName, RecentContext
+from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.tokens import estimate_tokens
 from core.context.visibility import known_to
 from core.domain.ids import SessionId, new_uuid

@@ -21,7 +21,7 @@ from core.agents import context_summary
 from core.agents.context_builder import ContextBuilder
 from core.config.models import AgentRole, PromptStyle, choose_models
 from core.config.paths import Paths
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.ids import EventId, SessionId, new_uuid
 from core.domain.prompt_range import PromptRange

@@ -32,7 +32,7 @@ from bench.audiences import with_audiences
 from bench.measure import Figure, print_table, resident_bytes
 from bench.timed_provider import PROMPT, TimedProvider, lock_chapter, work_of
 from core.config.models import choose_models
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 from core.domain.slot import Slot, slot_after
 from core.engine.engine import Engine
 from core.engine.session_handle import SessionHandle

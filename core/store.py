@@ -17,6 +17,7 @@ from core.domain.requests.request import (
     Artifact,
     Request,
 )
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
@@ -170,9 +171,10 @@ class SessionStore(Protocol):
         *,
         request_id: RequestId | None = None,
         agent_id: int | None = None,
+        kind: RequestKind | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request or of one agent, oldest first.
+        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
 
         `newest` limits them to that many, the last ones.
         """

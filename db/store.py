@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from core.domain.errors import SessionLockedError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Request
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
@@ -213,9 +214,10 @@ class PostgresStore:
         *,
         request_id: RequestId | None = None,
         agent_id: int | None = None,
+        kind: RequestKind | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
-        """Return the artifacts of a session, of one request or of one agent, oldest first.
+        """Return the artifacts of a session, of one request, one agent or one kind of request, oldest first.
 
         `newest` is how many at most, those that came last.
         """
@@ -224,6 +226,11 @@ class PostgresStore:
             query = query.where(LLM_ARTIFACT.c.request_id == request_id)
         if agent_id is not None:
             query = query.where(LLM_ARTIFACT.c.agent_id == agent_id)
+        if kind is not None:
+            of_kind = reads.rows_of(LLM_REQUEST, session_id).where(LLM_REQUEST.c.kind == kind.value)
+            query = query.where(
+                LLM_ARTIFACT.c.request_id.in_(of_kind.with_only_columns(LLM_REQUEST.c.request_id))
+            )
         newest_first = await self._mapped(session_id, query.limit(newest), mapping.to_artifact)
         return newest_first[::-1]
 

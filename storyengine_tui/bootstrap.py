@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     from core.config.consent import Consent
     from core.config.models import ModelAssignments
     from core.config.password import PasswordGate
-    from core.config.settings import ProviderName, Settings
+    from core.config.sections import ProviderName
+    from core.config.settings import Settings
     from core.domain.requests.retry_policy import Backoffs
     from core.engine.catalog import SessionCatalog
     from core.engine.engine import Engine
+    from core.engine.speaking.hints import HintRules
     from core.ledger.ceilings import Ceilings
     from core.ledger.prices import PriceBook
     from db.embedded.server import EmbeddedServer
@@ -236,6 +238,13 @@ def _backoffs(settings: "Settings") -> "Backoffs":
     )
 
 
+def hint_rules(settings: "Settings") -> "HintRules":
+    """Return what the GM has set about characters that were silent for long."""
+    from core.engine.speaking.hints import HintRules
+
+    return HintRules(settings.hint_minutes, settings.hints_by_model)
+
+
 def shown_address(database: Database) -> str:
     """Return the database's address without its password."""
     from db.connections import parse_url
@@ -287,6 +296,7 @@ async def _engine_on(
             ceilings=configuration.ceilings,
             backoffs=_backoffs(configuration.settings),
             afterthoughts=configuration.settings.afterthoughts,
+            hints=hint_rules(configuration.settings),
         )
     finally:
         await provider.aclose()

@@ -11,7 +11,7 @@ from core.agents.context_builder import ContextBuilder
 from core.config.models import PromptStyle, defaults_for
 from core.config.password import LONGEST_DELAY, PasswordGate, PasswordRefusedError
 from core.config.paths import Paths
-from core.config.settings import LONGEST_MODEL_NAME
+from core.config.sections import LONGEST_MODEL_NAME
 from core.domain.errors import StoryEngineError
 from core.domain.session.limits import LONGEST_CORRECTION, Limits
 from core.domain.story.memory import BlockType

@@ -12,7 +12,7 @@ from typing import Final
 from pydantic import SecretStr
 
 from core.config.consent import is_loopback, normalise_base_url
-from core.config.settings import AccountSettings, ProfileName, ProfileSettings, ProviderName
+from core.config.sections import AccountSettings, ProfileName, ProfileSettings, ProviderName
 from core.domain.errors import ErrorCode, StoryEngineError
 
 OWN: Final = ""

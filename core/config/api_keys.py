@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from core.config.accounts import OWN, Account, setting_of_account
 from core.config.consent import InvalidAddressError, normalise_base_url
 from core.config.paths import ENV_FILE
-from core.config.settings import OPENAI_BASE_URL
+from core.config.sections import OPENAI_BASE_URL
 from core.domain.errors import ErrorCode, StoryEngineError
 
 KEYRING_SERVICE = "storyengine"

@@ -10,7 +10,7 @@ from core.config.model_config import ModelConfig as ModelConfig
 from core.config.model_config import PromptStyle as PromptStyle
 from core.config.model_size import is_small_by_name, is_small_file
 from core.config.sampling import SMALL_SAMPLING
-from core.config.settings import AgentSettings, ProfileSettings, ProviderName, RecentContext
+from core.config.sections import AgentSettings, ProfileSettings, ProviderName, RecentContext
 from core.domain.agent_role import AgentRole as AgentRole  # read from here by all that chooses models
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot

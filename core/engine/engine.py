@@ -20,6 +20,8 @@ from core.engine.queue.worker import RequestWorker
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.commands import due_reveals
 from core.engine.session_handle import SessionHandle
+from core.engine.speaking.heartbeats import Heartbeats
+from core.engine.speaking.hints import USUAL_HINTS, HintRules
 from core.engine.speaking.service import USUAL_WAITING, Afterthoughts, Waiting
 from core.engine.sync.session_writer import SessionWriter
 from core.engine.sync.subscriptions import Listeners
@@ -51,13 +53,14 @@ class Engine(SessionCatalog):
         ceilings: Ceilings | None = None,
         backoffs: Backoffs | None = None,
         afterthoughts: int = 2,
+        hints: HintRules = USUAL_HINTS,
         waiting: Waiting = USUAL_WAITING,
         clock: Clock = utc_now,
     ) -> None:
         super().__init__(store, label=label, clock=clock)
         self.choices = choices
         self._backoffs = backoffs or Backoffs()
-        self._afterthoughts, self._waiting = afterthoughts, waiting
+        self._afterthoughts, self._hints, self._waiting = afterthoughts, hints, waiting
         self._switch = QueueSwitch()
         self._lanes = lanes or {}
         for name, lane in self._lanes.items():
@@ -113,6 +116,7 @@ class Engine(SessionCatalog):
             worker,
             background,
             afterthoughts,
+            Heartbeats(writer, background, self._clock, self._hints),
             auto_saver,
             self._clock,
             self._backoffs,

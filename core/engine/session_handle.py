@@ -41,6 +41,7 @@ from core.engine.recovery import recover, withdraw_queued_prompts
 from core.engine.reset import reset_session
 from core.engine.save_points.auto_save import AutoSaver
 from core.engine.scene.service import Scene
+from core.engine.speaking.heartbeats import Heartbeats
 from core.engine.speaking.service import Afterthoughts
 from core.engine.sync.follower import Follower
 from core.engine.sync.lease_watch import LeaseWatch
@@ -73,13 +74,15 @@ class SessionHandle(OpenSession):
         worker: RequestWorker,
         background: BackgroundWorker,
         afterthoughts: Afterthoughts,
+        heartbeats: Heartbeats,
         auto_saver: AutoSaver,
         clock: Clock,
         backoffs: Backoffs,
     ) -> None:
         super().__init__(store, writer)
         self._builder = builder
-        self._worker, self.background, self.afterthoughts = worker, background, afterthoughts
+        self._worker, self.background = worker, background
+        self.afterthoughts, self.heartbeats = afterthoughts, heartbeats
         self._follower, self._watch = Follower(store, writer), LeaseWatch(store, writer)
         self._auto_saver = auto_saver
         self._clock, self._backoffs = clock, backoffs

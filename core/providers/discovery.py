@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.config.settings import LONGEST_MODEL_NAME
+from core.config.sections import LONGEST_MODEL_NAME
 from core.text.cleaning import has_controls, is_blank
 
 LOOK_SECONDS = 0.3

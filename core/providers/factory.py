@@ -9,7 +9,7 @@ from core.config.accounts import Account, own_account
 from core.config.api_keys import find_api_key
 from core.config.models import ModelAssignments, choose_models
 from core.config.paths import Paths
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 from core.providers.base import Provider
 
 _DEFAULT_WINDOW: Final = 8_192

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from core.config.password import PasswordRefusedError
-from core.config.settings import ProviderName
+from core.config.sections import ProviderName
 from storyengine_tui.bootstrap import Configuration, configure
 from storyengine_tui.cli import asking
 from storyengine_tui.cli.running import cannot_write

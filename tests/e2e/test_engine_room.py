@@ -119,7 +119,9 @@ def test_two_accounts_a_ceiling_a_pause_over_a_restart_and_an_afterthought(home:
             go_on(again, service)
     ledger = json.loads(home.call("cost", "--by", "character", "--json").stdout)
     assert Decimal(ledger["total"]["amount"]) > 0
-    assert ledger["total"]["unknown"] == 0
+    assert ledger["total"]["unknown"] == 1, (
+        "what the call costs that failed with 500, the service has not said"
+    )
     [session] = [line.split("\t")[0] for line in home.lines("sessions")]
     transcript = "\n".join(home.lines("export", session, "--format", "transcript"))
     assert "I trimmed the wick myself." not in transcript, "it was struck"

@@ -176,14 +176,14 @@ async def test_hints_come_only_when_the_gm_wants_them(store: PostgresStore) -> N
     async with chapter(store, chunk_size=3) as session:
         for _ in range(4):
             await say(session, RED, "Well?")
-        assert await session.scene.hints() == ()
+        assert await session.heartbeats.hints() == ()
         await session.scene.set_hint(4)
-        assert [(hint.slot, hint.prompts) for hint in await session.scene.hints()] == [
+        assert [(hint.slot, hint.prompts) for hint in await session.heartbeats.hints()] == [
             (ORANGE, 4),
             (YELLOW, 4),
         ]
         await session.scene.send_away(ORANGE)
-        assert [hint.slot for hint in await session.scene.hints()] == [YELLOW]
+        assert [hint.slot for hint in await session.heartbeats.hints()] == [YELLOW]
         with pytest.raises(IllegalCommandError, match="Choose 1 to"):
             await session.scene.set_hint(1_001)
 

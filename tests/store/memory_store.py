@@ -15,6 +15,7 @@ from types import coroutine
 from core.domain.errors import ErrorCode, SessionLockedError, StorageError
 from core.domain.ids import ArtifactId, RequestId, SessionId
 from core.domain.requests.request import Artifact, Request, total_cost
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.session.session import Session, SessionSummary, Tab1Inputs
 from core.domain.slot import Slot
@@ -209,13 +210,17 @@ class MemoryStore:
         *,
         request_id: RequestId | None = None,
         agent_id: int | None = None,
+        kind: RequestKind | None = None,
         newest: int | None = None,
     ) -> Sequence[Artifact]:
-        artifacts = (await self._found(session_id)).artifacts.values()
+        rows = await self._found(session_id)
+        artifacts = rows.artifacts.values()
         chosen = [
             artifact
             for artifact in sorted(artifacts, key=lambda artifact: artifact.id)
-            if request_id in (None, artifact.request_id) and agent_id in (None, artifact.agent_id)
+            if request_id in (None, artifact.request_id)
+            and agent_id in (None, artifact.agent_id)
+            and kind in (None, rows.requests[artifact.request_id].kind)
         ]
         return chosen if newest is None else chosen[len(chosen) - min(newest, len(chosen)) :]
 

@@ -39,7 +39,7 @@ async def test_nobody_is_away_or_silent_in_an_older_chapter_and_both_work_from_t
     async with window(store, None, sessions[f"Long {SessionState.ACTIVE}"]) as chapter:
         await chapter.wait_idle()
         await chapter.scene.set_hint(2)
-        assert {hint.slot for hint in await chapter.scene.hints()} == {Slot.ORANGE}
+        assert {hint.slot for hint in await chapter.heartbeats.hints()} == {Slot.ORANGE}
         await chapter.scene.send_away(Slot.ORANGE)
         await chapter.scene.set_silence(EVERYONE)
         await done(chapter, await chapter.submit_prompt(Slot.RED, "And now?"))

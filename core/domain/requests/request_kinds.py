@@ -24,6 +24,7 @@ class RequestKind(StrEnum):
     TEST = "test"
     ASSIST = "assist"
     AFTERTHOUGHT = "afterthought"
+    HEARTBEAT = "heartbeat"
 
 
 class Level(StrEnum):
@@ -125,6 +126,14 @@ KIND_SPECS: Final[Mapping[RequestKind, KindSpec]] = {
     ),
     RequestKind.AFTERTHOUGHT: KindSpec(
         priority=Level.LOW.first,
+        agent_id=None,
+        runs_in=frozenset({SessionState.ACTIVE}),
+        is_background=True,
+        retry=_AUTOMATIC,
+        resumes=True,
+    ),
+    RequestKind.HEARTBEAT: KindSpec(
+        priority=Level.LOW.first + 10,
         agent_id=None,
         runs_in=frozenset({SessionState.ACTIVE}),
         is_background=True,

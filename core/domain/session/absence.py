@@ -11,6 +11,8 @@ LATEST_RETURN: Final = 1_000_000
 """The last prompt at which a return can be planned."""
 MOST_HINT_PROMPTS: Final = 1_000
 """The most prompts after which a silent character can be pointed out."""
+USUAL_HINT_MINUTES: Final = 30
+"""Minutes of play after which one is pointed out as well, unless the GM has set another number."""
 
 
 def absence_text(back_at: int) -> str:

@@ -7,21 +7,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Self
 
-from core.agents import afterthought, character
+from core.agents import character, unasked
 from core.agents.context_builder import ContextBuilder
 from core.config.models import AgentRole, ModelConfig, PromptStyle
 from core.context.visibility import CharacterKnowledge
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import BackgroundRequest, ReplyRequest
-from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot
 from core.domain.story.event import UNASKED_AFTER, Event
 from core.engine.canon import end_of_canon, newest_events, source_of
-from core.engine.kinds.base import Job, KindHandler, called_with
+from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked
 from core.engine.kinds.outcome import AfterthoughtMade, Failed
 from core.gateway.call_records import CallRecords
-from core.gateway.model_gateway import CallResult
 from core.snapshot import Changes, Snapshot
 from core.text.repetition import first_repeated
 
@@ -91,12 +89,12 @@ class AfterthoughtHandler(KindHandler[BackgroundRequest, AfterthoughtMade]):
             return _SAID_NOTHING, CallRecords()
         knowledge = job.snapshot.known_to(opening.slot)
         choice, builder = called_with(job, AgentRole.CHARACTER, opening.slot, request.model)
-        asked = afterthought.decision(choice.style, pause.seconds)
-        question = replace(builder.character(knowledge, asked.text), schema=afterthought.SCHEMA)
+        asked = unasked.decision(choice.style, pause.seconds)
+        question = replace(builder.character(knowledge, asked.text), schema=unasked.AFTERTHOUGHT)
         answer = await job.calls.make(asked.marked(question), choice)
         if answer.error is not None:
-            return _ended(answer, answer.call_records)
-        if not afterthought.speaks(answer.text):
+            return failure_unasked(answer) or _SAID_NOTHING, answer.call_records
+        if not unasked.speaks(answer.text):
             return _SAID_NOTHING, answer.call_records
         made, call_records = await _added(job, builder, choice, knowledge, pause)
         return made, answer.call_records + call_records
@@ -125,26 +123,15 @@ def _is_of(opening: Opening, pause: Pause, request: BackgroundRequest) -> bool:
     return is_here and opening.reply.audience == request.audience
 
 
-def _ended(result: CallResult, call_records: CallRecords) -> tuple[AfterthoughtMade | Failed, CallRecords]:
-    """Return the outcome of a call without an answer: it may be tried again, unless the GM would have to act.
-
-    The GM is not asked for consent or money for a call that the GM did not ask for.
-    """
-    error = result.error or StoryEngineError(ErrorCode.LLM_ERROR)
-    if error.code in NEEDS_THE_GM:
-        return _SAID_NOTHING, call_records
-    return Failed(error, result.retry_after), call_records
-
-
 async def _added(
     job: Job, builder: ContextBuilder, choice: ModelConfig, knowledge: CharacterKnowledge, pause: Pause
 ) -> tuple[AfterthoughtMade | Failed, CallRecords]:
     """Return what the character adds; nothing, if it only repeats something or was cut off."""
-    asked = afterthought.addition(choice.style, pause.seconds)
+    asked = unasked.addition(choice.style, pause.seconds)
     context = asked.marked(builder.character(knowledge, asked.text))
     result = await job.calls.make(context, choice)
     if result.error is not None:
-        return _ended(result, result.call_records)
+        return failure_unasked(result) or _SAID_NOTHING, result.call_records
     own, session = knowledge.character, knowledge.session
     text, call_records = result.text, result.call_records
     is_unfinished = result.finish_reason == "length"

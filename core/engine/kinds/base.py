@@ -8,7 +8,9 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
+from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import RequestBase
+from core.domain.requests.retry_policy import NEEDS_THE_GM
 from core.domain.slot import Slot
 from core.engine.kinds.outcome import Failed
 from core.gateway.call_records import CallRecords
@@ -61,6 +63,15 @@ def called_with(
         return choice, job.builder
     builder = job.builder.with_choice(role, slot, choice)
     return choice, builder.with_prompt_blocks(job.snapshot.prompt_blocks)
+
+
+def failure_unasked(result: CallResult) -> Failed | None:
+    """Return the failure of a call that the GM did not ask for; None where only the GM could help.
+
+    The GM is not asked for consent or money then: the call is left.
+    """
+    error = result.error or StoryEngineError(ErrorCode.LLM_ERROR)
+    return None if error.code in NEEDS_THE_GM else Failed(error, result.retry_after)
 
 
 class KindHandler(ABC, Generic[R, M]):

@@ -9,7 +9,6 @@ from core.domain.dice import Draw, Roll, read_dice, roll
 from core.domain.secret import Secret
 from core.domain.slot import Slot
 from core.engine.scene import commands, staging
-from core.engine.scene.heartbeat import Hint, hints_of
 from core.engine.sync.session_writer import SessionWriter
 
 
@@ -52,15 +51,6 @@ class Scene:
     async def set_hint(self, prompts: int) -> None:
         """Store after how many prompts a silent character is pointed out; 0 for never."""
         await self._writer.apply(lambda snapshot: staging.set_hint(snapshot, prompts, self._clock()))
-
-    async def hints(self) -> Sequence[Hint]:
-        """Return the characters that were silent for long, if the GM wants to know; empty else."""
-        session = self._writer.snapshot.session
-        if not session.hint_after:
-            return ()
-        spoken = await self._writer.store.last_replies(session.id)
-        snapshot = await self._writer.know_memory(is_patient=False)
-        return hints_of(snapshot.session, spoken, snapshot.blocks)
 
     async def narrate(
         self,

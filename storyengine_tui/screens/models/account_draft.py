@@ -10,7 +10,7 @@ from core.config.accounts import Account, Accounts, account_keyring_name, accoun
 from core.config.api_keys import find_api_key, store_api_key
 from core.config.consent import normalise_base_url
 from core.config.models import ModelAssignments, choose_models
-from core.config.settings import MOST_ACCOUNTS, AccountSettings, AgentSettings, is_account_name
+from core.config.sections import MOST_ACCOUNTS, AccountSettings, AgentSettings, is_account_name
 from core.domain.errors import ErrorCode, StoryEngineError
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.settings_file import SettingKey, SettingValue, change_settings

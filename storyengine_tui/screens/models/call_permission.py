@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from core.config.accounts import Account
     from core.config.models import ModelAssignments
     from core.config.paths import Paths
-    from core.config.settings import ProfileSettings
+    from core.config.sections import ProfileSettings
     from core.domain.errors import StoryEngineError
     from core.domain.requests.request import Request
     from core.engine.money import Money

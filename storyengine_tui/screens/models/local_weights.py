@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.config.paths import Paths
-from core.config.settings import ProfileName, ProfileSettings
+from core.config.sections import ProfileName, ProfileSettings
 from core.providers.base import ProviderError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from core.config.models import AgentRole, ModelAssignments, ModelConfig
-from core.config.settings import AgentSettings
+from core.config.sections import AgentSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 from core.text.cleaning import clean_line

@@ -17,7 +17,7 @@ from core.config.accounts import OWN
 from core.config.api_keys import store_api_key
 from core.config.consent import InvalidAddressError
 from core.config.models import AgentRole
-from core.config.settings import ProviderName
+from core.config.sections import ProviderName
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 from core.engine.kinds.trial import tested

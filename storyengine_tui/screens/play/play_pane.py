@@ -182,7 +182,7 @@ class PlayPane(SceneTab):
 
     def refresh_view(self) -> None:
         """Show the session as it is now."""
-        self.look_for_hints(self.session.snapshot.session)
+        self.look_for_hints(self.session.snapshot)
         self.view = self._current_view()
 
     def watch_view(self, before: PlayView | None, view: PlayView | None) -> None:

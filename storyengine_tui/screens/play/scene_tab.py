@@ -10,12 +10,12 @@ from textual.message import Message
 
 from core.domain.audience import Audience
 from core.domain.ids import SessionId
-from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.domain.story.transcript import render_event
 from core.engine.scene.commands import ROLL
-from core.engine.scene.heartbeat import Hint
+from core.engine.speaking.hints import Hint
+from core.snapshot import Snapshot
 from storyengine_tui.screens.play.scene.hearing_view import Delivery, choice_of
 from storyengine_tui.screens.play.scene.stage_view import hinted_by
 from storyengine_tui.screens.play.scene.viewpoint_line import ViewpointLine
@@ -161,9 +161,9 @@ class SceneTab(TakesTab):
         if typed is not None:
             self.do(set_hint(session, typed))
 
-    def look_for_hints(self, session: Session) -> None:
+    def look_for_hints(self, snapshot: Snapshot) -> None:
         """Look again who was silent for long, if anything has changed on which that depends."""
-        wanted = hinted_by(session)
+        wanted = hinted_by(snapshot)
         if wanted != self._hinted_by:
             self._hinted_by, self.hints = wanted, ()
             if wanted is not None:
@@ -171,7 +171,7 @@ class SceneTab(TakesTab):
                 self.run_worker(work, group="hints", exclusive=True, exit_on_error=False)
 
     async def _look_for_hints(self, session: "SessionHandle") -> None:
-        hints = await self.perform(session.scene.hints())
+        hints = await self.perform(session.heartbeats.hints())
         if hints and self.shows(session):
             self.hints = hints
             self.refresh_view()

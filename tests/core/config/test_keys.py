@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from core.config.accounts import Account, accounts_of, own_account
 from core.config.api_keys import KEYRING_SERVICE, find_api_key, store_api_key
-from core.config.settings import AccountSettings, ProfileSettings
+from core.config.sections import AccountSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 
 

@@ -15,7 +15,8 @@ from core.config.models import (
     setting_of,
 )
 from core.config.sampling import NO_SAMPLING, SMALL_SAMPLING
-from core.config.settings import AgentSettings, ProfileSettings, ProviderName, load_settings
+from core.config.sections import AgentSettings, ProfileSettings, ProviderName
+from core.config.settings import load_settings
 from core.domain.errors import StoryEngineError
 from core.domain.slot import Slot
 

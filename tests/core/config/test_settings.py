@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from core.config.settings import AgentSettings, InvalidSettingsError, Profiles, ProfileSettings, load_settings
+from core.config.sections import AgentSettings, Profiles, ProfileSettings
+from core.config.settings import InvalidSettingsError, load_settings
 
 AGENT_FIELDS: dict[str, object] = {
     "model": "other-model",

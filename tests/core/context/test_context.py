@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from core.agents.context_builder import Context, ContextBuilder, repair_context
 from core.agents.prompt_file import load_prompt
 from core.config.models import AgentRole, PromptStyle, choose_models
-from core.config.settings import ProfileSettings, ProviderName, RecentContext
+from core.config.sections import ProfileSettings, ProviderName, RecentContext
 from core.context.visibility import known_to_gm
 from core.domain.prompt_range import PromptRange
 from core.domain.session.session import Session

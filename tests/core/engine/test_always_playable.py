@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.agents.context_builder import Context, ContextBuilder
 from core.config.models import AgentRole, ModelAssignments, choose_models
-from core.config.settings import AgentSettings, ProfileSettings
+from core.config.sections import AgentSettings, ProfileSettings
 from core.context.visibility import known_to_gm
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.prompt_block import LONGEST_PROMPT_BLOCK, PromptBlock, PromptBlocks

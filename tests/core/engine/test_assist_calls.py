@@ -11,7 +11,7 @@ from core.agents import assist
 from core.agents.assist import Asked, Field, Task
 from core.agents.prompt_file import load_prompt
 from core.config.models import PromptStyle, defaults_for
-from core.config.settings import ProviderName
+from core.config.sections import ProviderName
 from core.domain.errors import ErrorCode, IllegalCommandError, StoryEngineError
 from core.domain.requests.request import Request, RequestState
 from core.domain.requests.request_kinds import RequestKind

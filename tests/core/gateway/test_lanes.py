@@ -14,7 +14,7 @@ from core.config.accounts import LOCAL, OWN, accounts_of
 from core.config.consent import Consent
 from core.config.models import ModelAssignments, choose_models
 from core.config.paths import Paths
-from core.config.settings import AccountSettings, AgentSettings, ProfileSettings
+from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.requests.request import Artifact, RequestState
 from core.domain.slot import Slot

@@ -13,7 +13,7 @@ from core.config.models import (
     choose_models,
     defaults_for,
 )
-from core.config.settings import AccountSettings, AgentSettings, ProfileSettings
+from core.config.sections import AccountSettings, AgentSettings, ProfileSettings
 from core.gateway.rate_limit import RateLimiter
 
 AGENT_IDS = {

@@ -8,7 +8,7 @@ import pytest
 
 from core.config.consent import InvalidAddressError
 from core.config.paths import Paths
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 from core.domain.errors import StoryEngineError
 from core.providers.factory import make_provider
 
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from core.config.paths import Paths
 from core.providers.factory import make_provider
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 home = Path("unused")
 for name in ("local", "openai", "scripted"):
     made = make_provider(ProfileSettings(provider=name), Paths(home, home, home, home))

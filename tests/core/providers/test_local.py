@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from core.config.paths import Paths
-from core.config.settings import ProfileSettings
+from core.config.sections import ProfileSettings
 from core.domain.errors import ErrorCode
 from core.providers.base import Message, ModelRequest, ProviderError
 from core.providers.factory import make_provider

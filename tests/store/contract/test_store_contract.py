@@ -13,6 +13,7 @@ from core.domain.ids import RequestId, SessionId, new_uuid
 from core.domain.prompt_block import NO_PROMPT_BLOCKS
 from core.domain.prompt_range import PromptRange
 from core.domain.requests.request import Content, RequestState, SummaryRequest
+from core.domain.requests.request_kinds import RequestKind
 from core.domain.session.limits import Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.slot import Slot
@@ -121,6 +122,8 @@ async def test_everything_a_commit_can_bring_comes_back(
     assert await store.requests(session.id) == [*changes.requests, failed]
     assert await store.artifacts(session.id) == list(changes.artifacts)
     assert await store.artifacts(session.id, request_id=failed.id) == []
+    assert await store.artifacts(session.id, kind=RequestKind.REPLY) == list(changes.artifacts)
+    assert await store.artifacts(session.id, kind=RequestKind.HEARTBEAT) == []
     texts = {content.hash: content.text for content in changes.contents}
     assert await store.contents(session.id, [*texts, "0" * 64]) == texts
 

@@ -8,7 +8,7 @@ import typer
 
 from core.config.accounts import LOCAL, OWN, Account, setting_of_account
 from core.config.models import AgentRole, ModelConfig
-from core.config.settings import ProfileName
+from core.config.sections import ProfileName
 from storyengine_tui.bootstrap import configure
 from storyengine_tui.cli.asking import ask_hidden
 from storyengine_tui.cli.commands.models import model_catalogue

@@ -8,7 +8,8 @@ from core.domain.session.absence import absence_text
 from core.domain.session.session import Session
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot
-from core.engine.scene.heartbeat import Hint
+from core.engine.speaking.hints import Hint, unsettled
+from core.snapshot import Snapshot
 
 COMMANDS: Final = {
     "choose_away": Command.SET_PRESENT,
@@ -58,9 +59,11 @@ def stage_view(session: Session, why_not: Callable[[Command], str], hints: Seque
     )
 
 
-def hinted_by(session: Session) -> object:
+def hinted_by(snapshot: Snapshot) -> object:
     """Return what the hints depend on; None while there are none to look for."""
+    session = snapshot.session
     if not session.hint_after:
         return None
     story = (session.id, session.prompt_index, session.canon_version, session.boundary)
-    return (*story, session.hint_after, session.here, tuple(session.away.items()))
+    asked = tuple(request.id for request in unsettled(snapshot))
+    return (*story, session.hint_after, session.here, tuple(session.away.items()), asked)

@@ -27,6 +27,7 @@ OWN: dict[RequestKind, dict[str, Any]] = {
         "prompts": PromptRange(3, 3),
         "audience": Audience.of([Slot.RED]),
     },
+    RequestKind.HEARTBEAT: {"slot": Slot.RED, "text": "2", "prompts": PromptRange(3, 3)},
 }
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.config.settings import AccountSettings, load_settings
+from core.config.sections import AccountSettings
+from core.config.settings import load_settings
 from storyengine_tui.screens.models.account_draft import draft_of_server
 from storyengine_tui.screens.models.model_screen import ModelScreen
 from storyengine_tui.screens.models.models_here_screen import ModelsHereScreen

@@ -11,7 +11,8 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
-from core.config.settings import AccountSettings, AgentSettings, Profiles, ProfileSettings, load_settings
+from core.config.sections import AccountSettings, AgentSettings, Profiles, ProfileSettings
+from core.config.settings import load_settings
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.accounts_screen import NOTHING_SENT, AccountsScreen
 from storyengine_tui.screens.models.consent_modal import ConsentModal

@@ -10,7 +10,8 @@ import pytest
 
 from core.config.models import AgentRole
 from core.config.paths import Paths
-from core.config.settings import AgentSettings, Profiles, ProfileSettings, Settings, load_settings
+from core.config.sections import AgentSettings, Profiles, ProfileSettings
+from core.config.settings import Settings, load_settings
 from core.domain.errors import ErrorCode, StoryEngineError
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration

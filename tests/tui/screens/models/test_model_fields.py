@@ -6,7 +6,8 @@ import pytest
 from textual.widgets import Input, Select
 
 from core.config.models import AgentRole
-from core.config.settings import AgentSettings, Profiles, ProfileSettings, load_settings
+from core.config.sections import AgentSettings, Profiles, ProfileSettings
+from core.config.settings import load_settings
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration
 from storyengine_tui.screens.models.connection import connect, connection_of

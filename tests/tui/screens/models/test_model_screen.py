@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Select, Static
 
 from core.config.models import AgentRole
-from core.config.settings import AgentSettings, Profiles, ProfileSettings, Settings, load_settings
+from core.config.sections import AgentSettings, Profiles, ProfileSettings
+from core.config.settings import Settings, load_settings
 from core.domain.errors import ErrorCode
 from core.domain.slot import Slot
 from storyengine_tui.bootstrap import Configuration

@@ -6,7 +6,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from core.config.settings import AgentSettings, Profiles, ProfileSettings, ProviderName, Settings
+from core.config.sections import AgentSettings, Profiles, ProfileSettings, ProviderName
+from core.config.settings import Settings
 from core.domain.errors import ErrorCode
 from core.domain.session.session import SessionState
 from core.engine.session_handle import SessionHandle

@@ -9,7 +9,7 @@ from core.domain.audience import Audience
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import MemoryBlock
-from core.engine.scene.heartbeat import Hint, hints_of
+from core.engine.speaking.hints import Hint, hints_of
 from tests.core.samples import NOW, delta_block, lock_block, session
 
 RED, ORANGE, YELLOW = Slot.RED, Slot.ORANGE, Slot.YELLOW
@@ -22,14 +22,14 @@ def test_nothing_is_hinted_at_until_the_gm_wants_it() -> None:
 
 
 def test_a_character_without_a_reply_for_as_many_prompts_as_the_gm_named_is_pointed_out() -> None:
-    assert hints_of(ON, LAST, ()) == (Hint(ORANGE, 9, 12),)
+    assert hints_of(ON, LAST, ()) == (Hint(ORANGE, 9),)
     assert hints_of(replace(ON, hint_after=10), LAST, ()) == ()
     assert hints_of(ON, LAST, ())[0].text == "silent for 9 prompts"
 
 
 def test_one_that_never_replied_is_silent_since_the_beginning() -> None:
     last = {RED: LAST[RED], ORANGE: (20, NOW)}
-    assert hints_of(ON, last, ()) == (Hint(YELLOW, 20, 0),)
+    assert hints_of(ON, last, ()) == (Hint(YELLOW, 20),)
 
 
 def test_half_an_hour_of_play_counts_as_long_once_everyone_could_have_had_a_turn() -> None:

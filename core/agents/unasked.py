@@ -1,6 +1,7 @@
-"""The two inputs of an afterthought: whether a character adds something, and what it adds (design 17).
+"""What the program asks a character: whether it adds something and what, or whether it asks for a word.
 
-Both are the input that the character has for a prompt, with a text of the program in the place of the prompt.
+Each input is the one that the character has for a prompt, with a text of the program in the place of the
+prompt (design 17).
 """
 
 from dataclasses import dataclass, replace
@@ -14,10 +15,13 @@ from core.agents.schema import record
 from core.config.models import AgentRole, PromptStyle
 from core.context.segments import Context
 from core.providers.base import OutputSchema
+from core.text.cleaning import clean_line
+from core.text.graphemes import head
 
-SCHEMA: Final = OutputSchema(
-    "afterthought", record(reason={"type": "string", "maxLength": 300}, speaks={"type": "boolean"})
-)
+LONGEST_REASON: Final = 300
+_DECISION: Final = record(reason={"type": "string", "maxLength": LONGEST_REASON}, speaks={"type": "boolean"})
+AFTERTHOUGHT: Final = OutputSchema("afterthought", _DECISION)
+HEARTBEAT: Final = OutputSchema("heartbeat", _DECISION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +39,34 @@ class Asked:
 
 def decision(style: PromptStyle, seconds: int) -> Asked:
     """Return the question whether a character adds something after that many seconds."""
-    return _asked("afterthought", style, seconds)
+    return _asked("afterthought", style, time=in_words(seconds))
 
 
 def addition(style: PromptStyle, seconds: int) -> Asked:
     """Return what asks a character for what it adds."""
-    return _asked("addition", style, seconds)
+    return _asked("addition", style, time=in_words(seconds))
+
+
+def heartbeat(style: PromptStyle, prompts: int) -> Asked:
+    """Return the question whether a character that was silent for that many prompts asks for a word."""
+    return _asked("heartbeat", style, prompts="1 prompt" if prompts == 1 else f"{prompts:,} prompts")
 
 
 def speaks(text: str) -> bool:
-    """Whether the answer to the question says so; an answer that cannot be read does not."""
+    """Whether the answer to a question says so; an answer that cannot be read does not."""
     try:
         return read_object(text).value.get("speaks") is True
     except InvalidMemoryError:
         return False
+
+
+def reason_of(text: str) -> str:
+    """Return the reason in the answer to a question, as one line; empty where it cannot be read."""
+    try:
+        reason = read_object(text).value.get("reason")
+    except InvalidMemoryError:
+        return ""
+    return head(clean_line(reason), LONGEST_REASON) if isinstance(reason, str) else ""
 
 
 def in_words(seconds: int) -> str:
@@ -60,9 +78,12 @@ def in_words(seconds: int) -> str:
     return "a moment"
 
 
-def _asked(name: str, style: PromptStyle, seconds: int) -> Asked:
+def _asked(name: str, style: PromptStyle, **values: str) -> Asked:
     prompt = _load(name, style)
-    return Asked(name, prompt.version, prompt.text.replace("{time}", in_words(seconds)))
+    text = prompt.text
+    for key, value in values.items():
+        text = text.replace(f"{{{key}}}", value)
+    return Asked(name, prompt.version, text)
 
 
 @cache

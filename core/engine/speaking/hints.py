@@ -1,17 +1,31 @@
-"""Which characters were silent for long, by rule alone, as a hint to the GM (design 17)."""
+"""Which characters were silent for long, by rule, as a hint to the GM (design 17)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from core.domain.requests.request import BackgroundRequest
+from core.domain.requests.request_kinds import RequestKind
+from core.domain.session.absence import USUAL_HINT_MINUTES
 from core.domain.session.session import Session
 from core.domain.slot import Slot
 from core.domain.story.memory import BlockType, MemoryBlock
+from core.snapshot import Snapshot
 from core.text.cleaning import clean_line
 
-SILENT_MINUTES: Final = 30
-"""Minutes of play after which a character counts as silent, also with fewer prompts than the GM named."""
+
+@dataclass(frozen=True, slots=True)
+class HintRules:
+    """What the GM has set about hints in every chapter."""
+
+    minutes: int = USUAL_HINT_MINUTES
+    """Minutes of play after which a character counts as silent, also with fewer prompts than the GM named."""
+    by_model: bool = False
+    """Whether the model of a silent character is asked, too, what it would speak about."""
+
+
+USUAL_HINTS: Final = HintRules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,27 +35,43 @@ class Hint:
     slot: Slot
     prompts: int
     """How many prompts others answered since its last reply."""
-    minutes: int
-    """The time from its last reply to the newest of all; 0 if it never replied."""
+    minutes: int = 0
+    """The minutes from its last reply to the newest of all, if they are many; 0 else."""
     thread: str = ""
     """A thread of the story that lies open: one that names it, else the newest; empty without any."""
+    wish: str = ""
+    """What it would speak about, as its model says; empty where that was not asked or it asks for nothing."""
 
     @property
     def text(self) -> str:
         """The reason of the hint, for the GM."""
         since = "1 prompt" if self.prompts == 1 else f"{self.prompts:,} prompts"
-        time = f" ({self.minutes:,} minutes)" if self.minutes >= SILENT_MINUTES else ""
-        thread = f"; open: {self.thread}" if self.thread else ""
-        return f"silent for {since}{time}{thread}"
+        time = f" ({self.minutes:,} minutes)" if self.minutes else ""
+        about = (
+            f"; asks for a word: {self.wish}"
+            if self.wish
+            else f"; open: {self.thread}"
+            if self.thread
+            else ""
+        )
+        return f"silent for {since}{time}{about}"
+
+
+def unsettled(snapshot: Snapshot) -> tuple[BackgroundRequest, ...]:
+    """Return the heartbeats that are not settled, with those whose tries are used up."""
+    return tuple(one for one in snapshot.background if one.kind is RequestKind.HEARTBEAT)
 
 
 def hints_of(
-    session: Session, replies: Mapping[Slot, tuple[int, datetime]], blocks: Sequence[MemoryBlock]
+    session: Session,
+    replies: Mapping[Slot, tuple[int, datetime]],
+    blocks: Sequence[MemoryBlock],
+    rules: HintRules = USUAL_HINTS,
 ) -> tuple[Hint, ...]:
     """Return a hint for each character of the scene that had no reply for long, longest first.
 
     `replies` has the number and the time of the newest reply of each. Long are the prompts that the GM named,
-    or `SILENT_MINUTES` of play in which everyone in the scene could have had a turn.
+    or so many minutes of play, in which everyone in the scene could have had a turn.
     """
     if not session.hint_after or not replies:
         return ()
@@ -51,9 +81,11 @@ def hints_of(
     for slot in here:
         last, at = replies.get(slot, (0, newest))
         prompts, minutes = session.prompt_index - last, int((newest - at).total_seconds() // 60)
-        is_long = minutes >= SILENT_MINUTES and prompts >= len(here)
-        if prompts >= session.hint_after or is_long:
-            hints.append(Hint(slot, prompts, minutes, _thread_of(session.name_of(slot), blocks)))
+        is_long = minutes >= rules.minutes
+        if prompts >= session.hint_after or (is_long and prompts >= len(here)):
+            hints.append(
+                Hint(slot, prompts, minutes if is_long else 0, _thread_of(session.name_of(slot), blocks))
+            )
     return tuple(sorted(hints, key=lambda hint: -hint.prompts))
 
 

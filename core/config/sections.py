@@ -1,0 +1,229 @@
+"""The tables of the settings: agents, accounts, profiles, prices and ceilings, with bounds for each value."""
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from core.config.consent import normalise_base_url
+from core.domain.errors import StoryEngineError
+from core.domain.requests.cost import MOST_DOLLARS
+from core.text.cleaning import has_controls
+
+ProviderName = Literal["local", "openai", "scripted"]
+RecentContext = Literal["exact", "stable"]
+StyleName = Literal["full", "small"]
+ProfileName = Literal["local", "staging", "production"]
+
+LONGEST_NAME = 100
+LONGEST_MODEL_NAME = 200
+MAX_SECONDS = 86_400
+"""A day: what is longer is a mistake, and would not fit the times and the numbers that are stored."""
+Tokens = Annotated[int, Field(gt=0, le=100_000_000)]
+Seconds = Annotated[float, Field(gt=0, le=MAX_SECONDS)]
+ModelName = Annotated[str, Field(max_length=LONGEST_MODEL_NAME)]
+DollarsPerMillion = Annotated[Decimal, Field(ge=0, le=MOST_DOLLARS, max_digits=15, decimal_places=9)]
+Dollars = Annotated[Decimal, Field(ge=Decimal("0.01"), le=MOST_DOLLARS, max_digits=12, decimal_places=4)]
+Tries = Annotated[int, Field(ge=1, le=1_000)]
+CallsPerMinute = Annotated[int, Field(gt=0, le=1_000_000)]
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+def refuse_controls(value: object) -> object:
+    """A name or an address is shown, stored and sent: what could act on a terminal gets no further than here.
+
+    Secrets are not looked at; they are shown nowhere, and a password may be anything.
+    """
+    for text in value if isinstance(value, tuple) else (value,):
+        if isinstance(text, str | Path) and has_controls(str(text)):
+            raise PydanticCustomError("control_characters", "it holds control characters")
+    return value
+
+
+class AgentSettings(BaseModel):
+    """How one kind of agent is called. What is None takes the provider's default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    model: ModelName | None = None
+    """Name of the model, as the service knows it; `account:model` for one of another account."""
+    context_window: Tokens | None = None
+    """How many tokens the model can hold, input and output together."""
+    max_input_tokens: Tokens | None = None
+    """Cap for the input; what is over budget is reduced in the documented order
+    (`core.agents.context_builder`)."""
+    max_memory_tokens: Tokens | None = None
+    """Cap for structured memory within the input."""
+    max_output_tokens: Tokens | None = None
+    """Cap for the output, reasoning included."""
+    timeout: Seconds | None = None
+    """Seconds until the first token, and between two."""
+    temperature: Annotated[float, Field(ge=0, le=10)] | None = None
+    """Left out when None; reasoning models take none."""
+    requests_per_minute: CallsPerMinute | None = None
+    """Rate limit for this agent; None takes the default of the provider."""
+    style: StyleName | None = None
+    """`full` or `small`: the prompts that the model gets. Left out, its size decides."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return refuse_controls(value)
+
+
+MOST_ACCOUNTS = 100
+MOST_PRICES = 200
+MOST_HEADERS = 20
+_LONGEST_HEADER = 4_000
+_ACCOUNT_NAME = re.compile(r"(?=.{1,40}\Z)[a-z][a-z0-9]*(?:_[a-z0-9]+)*\Z")
+"""What a variable of the environment can name too: `STORYENGINE_ACCOUNTS__NAME__API_KEY`."""
+_RESERVED_NAMES = frozenset({"local"})
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}\Z")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?\Z")
+_OUR_HEADERS = re.compile(
+    r"(?:host|accept(?:-.*)?|authorization|connection|content-.*|cookie|expect|keep-alive|proxy-.*|te|trailer"
+    r"|transfer-encoding|upgrade|user-agent)\Z"
+)
+
+
+def is_account_name(name: str) -> bool:
+    """Whether an account of the GM's may be called `name`."""
+    return bool(_ACCOUNT_NAME.match(name)) and name not in _RESERVED_NAMES
+
+
+class AccountSettings(BaseModel):
+    """A service beside the profile's own; its name is the part before the colon in `account:model`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    base_url: str
+    """Address of an OpenAI-compatible service."""
+    api_key: SecretStr | None = None
+    """Prefer the environment or the keyring to a file."""
+    model: ModelName | None = None
+    """The model that answers where only the account is named: `account:`."""
+    token_limit: Tokens | None = None
+    """How many tokens its models can hold, input and output together, where an agent sets no window."""
+    headers: Annotated[dict[str, SecretStr], Field(max_length=MOST_HEADERS)] = {}
+    """Sent with every call to it, and shown nowhere."""
+    concurrency: Annotated[int, Field(gt=0, le=1_000)] | None = None
+    """How many calls it takes at the same time; None sets no limit."""
+    requests_per_minute: CallsPerMinute | None = None
+    """How many calls of all agents together may begin within a minute."""
+    alternate_roles: bool | None = None
+    """Whether it takes only messages of user and assistant by turns; None goes by what is known of it."""
+    enabled: bool = True
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return refuse_controls(value)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        try:
+            return normalise_base_url(value)
+        except StoryEngineError:
+            raise PydanticCustomError("address", "it is no address such as https://host/v1") from None
+
+    @field_validator("headers")
+    @classmethod
+    def _can_be_sent(cls, headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name, value in headers.items():
+            text = value.get_secret_value()
+            if not _HEADER_NAME.match(name):
+                raise PydanticCustomError("header", "a name in it is no name of a header")
+            if _OUR_HEADERS.match(name.lower()):
+                raise PydanticCustomError("header", "a header in it is set by the program itself")
+            if len(text) > _LONGEST_HEADER or not _HEADER_VALUE.match(text):
+                raise PydanticCustomError("header", "a value in it cannot be sent in a header")
+        if len({name.lower() for name in headers}) < len(headers):
+            raise PydanticCustomError("header", "a header is in it twice")
+        return headers
+
+
+class ProfileSettings(BaseModel):
+    """One environment: who answers, where, with which key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: ProviderName = "local"
+    base_url: str = OPENAI_BASE_URL
+    """Address of an OpenAI-compatible service; read by the provider `openai` only."""
+    api_key: SecretStr | None = None
+    """Prefer the environment or the keyring to a file."""
+    model_path: Path | None = None
+    """Another GGUF file for the provider `local`."""
+    script: Path | None = None
+    """The file of replies for the provider `scripted`."""
+    recent_context: RecentContext | None = None
+    """`exact`: a character reads the last seven prompts, and what is not in memory yet. `stable`: up to
+    seven more, so that consecutive inputs begin alike, which a prompt cache rewards. Left out, it is what
+    was measured to be better for the provider (`core.config.models`)."""
+    avoid_repeats: bool = True
+    """Whether a character whose reply only repeats its prompt, an earlier reply or the GM is asked again."""
+    recent_prompts: Annotated[int, Field(ge=10, le=100)] | None = None
+    """How many prompts a character reads at least, where that is to be more than the last seven."""
+    world_lock: AgentSettings = AgentSettings()
+    character: AgentSettings = AgentSettings()
+    context_summary: AgentSettings = AgentSettings()
+    narrative: AgentSettings = AgentSettings()
+    characters: dict[Annotated[int, Field(ge=1, le=7)], AgentSettings] = {}
+    """What one character has of its own, by its slot; the rest is `character`'s."""
+
+    @field_validator("*")
+    @classmethod
+    def _is_plain(cls, value: object) -> object:
+        return refuse_controls(value)
+
+
+class Profiles(BaseModel):
+    """The three environments."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    local: ProfileSettings = ProfileSettings()
+    staging: ProfileSettings = ProfileSettings(provider="openai")
+    production: ProfileSettings = ProfileSettings(provider="openai")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _over_its_defaults(cls, value: object, info: ValidationInfo) -> object:
+        """Lay what is set over the defaults of this profile, which are not those of ProfileSettings."""
+        default = cls.model_fields[info.field_name or ""].default
+        return {**default.model_dump(exclude_unset=True), **value} if isinstance(value, Mapping) else value
+
+
+class PriceSettings(BaseModel):
+    """What a model costs, in US dollars for a million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: DollarsPerMillion
+    output: DollarsPerMillion
+    cached_input: DollarsPerMillion | None = None
+    """Input that the service had in its cache; None where it costs what other input does."""
+    reasoning: DollarsPerMillion | None = None
+    """Output that is spent on reasoning; None where it costs what other output does."""
+
+
+class CeilingSettings(BaseModel):
+    """US dollars that may be spent before the GM is asked; None never asks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    chapter: Dollars | None = None
+    day: Dollars | None = None
+    """From midnight to midnight, in all chapters together."""

@@ -1,0 +1,54 @@
+"""Asks a character that was silent for long whether it asks for a word: a hint to the GM alone (design 17).
+
+The answer is in the provenance of the call, and in no input.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from core.agents import unasked
+from core.config.models import AgentRole
+from core.domain.requests.request import BackgroundRequest
+from core.domain.slot import Slot
+from core.engine.kinds.base import Job, KindHandler, called_with, failure_unasked
+from core.engine.kinds.outcome import Failed
+from core.gateway.call_records import CallRecords
+from core.snapshot import Changes, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The character was asked, or no longer needs to be."""
+
+
+class HeartbeatHandler(KindHandler[BackgroundRequest, Asked]):
+    """Handles heartbeats; the request's text is the number of the prompt of the character's last reply."""
+
+    async def run(self, job: Job, request: BackgroundRequest) -> tuple[Asked | Failed, CallRecords]:
+        """Make the one call, if the character is still in the scene and silent."""
+        slot = request.slot or Slot.RED
+        last = int(request.text) if request.text.isdecimal() else 0
+        session = job.snapshot.session
+        if slot not in session.here or _has_spoken(job.snapshot, slot, last):
+            return Asked(), CallRecords()
+        choice, builder = called_with(job, AgentRole.CHARACTER, slot, request.model)
+        asked = unasked.heartbeat(choice.style, max(1, session.prompt_index - last))
+        question = replace(
+            builder.character(job.snapshot.known_to(slot), asked.text), schema=unasked.HEARTBEAT
+        )
+        answer = await job.calls.make(asked.marked(question), choice)
+        if answer.error is not None:
+            return failure_unasked(answer) or Asked(), answer.call_records
+        return Asked(), answer.call_records
+
+    def settle(self, snapshot: Snapshot, done: BackgroundRequest, made: Asked, now: datetime) -> Changes:
+        """Return the request as done: nothing of the story changes."""
+        return Changes(session_id=snapshot.session.id, requests=(done,))
+
+    def is_done(self, request: BackgroundRequest, changes: Changes) -> bool:
+        """Whether it was settled: nothing waits for it."""
+        return True
+
+
+def _has_spoken(snapshot: Snapshot, slot: Slot, last: int) -> bool:
+    return any(event.slot is slot and event.prompt_index > last for event in snapshot.recent)

@@ -1,0 +1,107 @@
+"""Points out who was silent for long, and asks what such a character would speak about (design 17)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from core.agents.unasked import reason_of, speaks
+from core.domain.clock import Clock
+from core.domain.ids import SessionId
+from core.domain.prompt_range import PromptRange
+from core.domain.requests.request import Artifact, BackgroundRequest
+from core.domain.requests.request_kinds import KIND_SPECS, RequestKind
+from core.domain.slot import Slot
+from core.engine.moves import new_request
+from core.engine.queue.background import BackgroundWorker
+from core.engine.speaking.hints import Hint, HintRules, hints_of, unsettled
+from core.engine.sync.session_writer import SessionWriter
+from core.store import SessionStore
+
+MOST_ANSWERS: Final = 2 * len(Slot)
+"""How many of the newest answers are read: each character that is silent now has given one of them."""
+
+Replies = Mapping[Slot, tuple[int, datetime]]
+
+
+class Heartbeats:
+    """The hints of an open session. Until the GM names a number of prompts it reads and asks nothing."""
+
+    def __init__(
+        self, writer: SessionWriter, background: BackgroundWorker, clock: Clock, rules: HintRules
+    ) -> None:
+        self._writer = writer
+        self._background = background
+        self._clock = clock
+        self._rules = rules
+        self._asked: set[tuple[Slot, int]] = set()
+        """The characters that were asked here, each with the prompt of its last reply then."""
+
+    async def hints(self) -> Sequence[Hint]:
+        """Return the characters that were silent for long, if the GM wants to know; empty else.
+
+        The model of the one that was silent for longest is asked, if the GM wants that too, and its answer is
+        part of the hints once it is there. Raises StorageError.
+        """
+        session = self._writer.snapshot.session
+        if not session.hint_after:
+            return ()
+        replies = await self._writer.store.last_replies(session.id)
+        snapshot = await self._writer.know_memory(is_patient=False)
+        hints = hints_of(snapshot.session, replies, snapshot.blocks, self._rules)
+        if not hints or not self._rules.by_model:
+            return hints
+        answers = await answers_of(self._writer.store, session.id, replies)
+        silences = [
+            (hint.slot, session.prompt_index - hint.prompts) for hint in hints if hint.slot not in answers
+        ]
+        await self._ask_next([one for one in silences if one not in self._asked])
+        return with_wishes(hints, answers)
+
+    async def _ask_next(self, silences: Sequence[tuple[Slot, int]]) -> None:
+        """Ask the first of these characters, one at a time, in the window that writes."""
+        snapshot = self._writer.snapshot
+        is_possible = snapshot.session.state in KIND_SPECS[RequestKind.HEARTBEAT].runs_in
+        if self._writer.lease is None or not silences or not is_possible or unsettled(snapshot):
+            return
+        (slot, last), index = silences[0], snapshot.session.prompt_index
+        request = BackgroundRequest(
+            kind=RequestKind.HEARTBEAT,
+            slot=slot,
+            text=str(last),
+            prompts=PromptRange(index, index),
+            priority=KIND_SPECS[RequestKind.HEARTBEAT].priority,
+            **new_request(snapshot.session.id, self._clock()),
+        )
+        await self._background.add(request)
+        self._asked.add(silences[0])
+
+
+async def answers_of(store: SessionStore, session_id: SessionId, replies: Replies) -> Mapping[Slot, str]:
+    """Return what characters would speak about, empty for nothing, as they said since their last reply.
+
+    Raises StorageError.
+    """
+    calls = await store.artifacts(session_id, kind=RequestKind.HEARTBEAT, newest=MOST_ANSWERS)
+    current = {Slot(call.agent_id): call for call in calls if _is_current(call, replies)}
+    texts = await store.contents(
+        session_id, [call.output_ref for call in current.values() if call.output_ref]
+    )
+    wishes: dict[Slot, str] = {}
+    for slot, call in current.items():
+        text = texts.get(call.output_ref or "", "")
+        wishes[slot] = reason_of(text) if speaks(text) else ""
+    return wishes
+
+
+def with_wishes(hints: Sequence[Hint], answers: Mapping[Slot, str]) -> tuple[Hint, ...]:
+    """Return the hints with what the characters said."""
+    return tuple(replace(hint, wish=answers.get(hint.slot, "")) for hint in hints)
+
+
+def _is_current(call: Artifact, replies: Replies) -> bool:
+    """Whether a call was answered after the last reply of its character."""
+    if call.agent_id not in tuple(Slot):
+        return False
+    _, at = replies.get(Slot(call.agent_id), (0, None))
+    return at is None or call.created_at > at

@@ -1,0 +1,21 @@
+"""Lets a request be of any kind: a new kind of work beside the play then needs no change of the database.
+
+Which kinds there are is said in one place, `KIND_SPECS`; a row of another one is refused when it is read.
+"""
+
+from alembic import op
+
+revision: str = "story_0019"
+down_revision: str | None = "story_0018"
+branch_labels: str | None = None
+depends_on: str | None = None
+
+
+def upgrade() -> None:
+    op.execute(
+        """
+        ALTER TABLE llm_request
+            DROP CONSTRAINT ck_llm_request_kind,
+            ADD CONSTRAINT ck_llm_request_kind CHECK (kind ~ '^[a-z_]{1,32}$')
+        """
+    )
