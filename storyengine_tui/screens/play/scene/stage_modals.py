@@ -92,7 +92,7 @@ class HintModal(LineModal):
     HEADING = "Point out silent characters"
     PLACEHOLDER = "A number of prompts, such as 9"
     NOTE = (
-        "A character in the scene without a reply for as many prompts, or for long in minutes of play, gets "
+        "A character in the scene without a reply for as many prompts, or for many minutes of play, gets "
         "a mark on its panel. Nothing is written into the story. 0 or nothing ends the hints."
     )
     LIMIT = _LONGEST_NUMBER
