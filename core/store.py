@@ -23,6 +23,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.library_store import LibraryStore
 from core.snapshot import Changes, Snapshot
 
 
@@ -70,6 +71,10 @@ class SessionStore(Protocol):
 
     Every method raises `StorageError` when the database cannot be reached or refuses.
     """
+
+    @property
+    def library(self) -> LibraryStore:
+        """What is kept across chapters."""
 
     async def create(self, changes: Changes) -> None:
         """Store a new session; `changes.session` and `changes.tab1` are required."""

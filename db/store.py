@@ -30,6 +30,7 @@ from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
+from db.library_store import PostgresLibrary
 from db.migrate import upgrade
 from db.spending import spent_by
 from db.tables import LLM_ARTIFACT, LLM_CONTENT, LLM_REQUEST, NARRATIVE_DRAFT, SAVE_SLOT, SESSION
@@ -59,6 +60,7 @@ class PostgresStore:
         self._engine: Final = engine
         self._commit_connection: Final = CommitConnection(url)
         self._leases: set[WriterLease] = set()
+        self.library: Final = PostgresLibrary(self._change, self._read)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""

@@ -14,6 +14,7 @@ from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands
+from core.engine.library.service import Library
 from core.engine.save_points.service import SavePoints
 from core.engine.scene import commands as scene
 from core.engine.session_reader import SessionReader
@@ -33,6 +34,7 @@ class SessionCatalog:
         self._label = label
         self._clock = clock
         self.save_points = SavePoints(store, clock)
+        self.library = Library(store.library, clock)
 
     def reader(self, session_id: SessionId) -> SessionReader:
         """Return a reader of one session."""
