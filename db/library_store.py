@@ -156,7 +156,7 @@ class PostgresLibrary:
         await self._purge(BOOK, book_id, "book")
 
     async def _stored(self, work: Callable[[AsyncConnection], Awaitable[object]], taken: str) -> None:
-        """Store something; say `taken` where a name is somebody else's."""
+        """Store something; say `taken` where a name is someone else's."""
         try:
             await self._change(work)
         except RowRefusedError as error:

@@ -1,4 +1,4 @@
-"""Names in the library, and how what somebody typed finds one: without regard to case and spaces."""
+"""Names in the library, and how what someone typed finds one: without regard to case and spaces."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence

@@ -106,7 +106,7 @@ class CharacterLibrary:
     async def save(self, character: Character) -> Character:
         """Store what the GM changed of a character, and return it as it is stored.
 
-        Raises StorageError where it was changed elsewhere meanwhile, or where a name is somebody else's.
+        Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
         """
         return await self._put(replace(character, updated_at=self._clock()))
 

@@ -43,7 +43,7 @@ def character_of(
 ) -> Character:
     """Return the character in a card under a name that is free in the library.
 
-    Its other names are left out whose keys are in `taken`, because somebody else has them.
+    Its other names are left out whose keys are in `taken`, because someone else has them.
     """
     identity = identity_of(card)
     ours = card.extensions.get(EXTENSION)
