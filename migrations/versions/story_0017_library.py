@@ -1,4 +1,7 @@
-"""Adds the library: characters, lorebooks and books. Chapters that were made before are in no book."""
+"""Adds the library: characters, lorebooks and books, and what a chapter takes over from the one before it.
+
+Chapters that were made before are in no book and take over nothing.
+"""
 
 from alembic import op
 
@@ -171,11 +174,28 @@ TABLES = (
     "CREATE INDEX ix_book_chapter_book ON book_chapter (book_id, place)",
 )
 
+_LINE = (
+    'strict $.lines[*] ? (@.text.type() == "string" && @.text != "" && @.chapter >= 1'
+    ' && @.known_to.type() == "array" && @.is_pinned.type() == "boolean" && @.is_struck.type() == "boolean"'
+    ' && (@.kind == "canon" || @.kind == "thread" || @.kind == "place" || @.kind == "relation"'
+    ' || @.kind == "knowledge"))'
+)
+CARRIED = f"""
+    ALTER TABLE tab1_input
+        ADD COLUMN carried JSONB NOT NULL DEFAULT '{{}}',
+        ADD CONSTRAINT ck_tab1_input_carried CHECK (
+            carried = '{{}}' OR CASE WHEN jsonb_typeof(carried -> 'lines') = 'array'
+            THEN jsonb_array_length(carried -> 'lines') BETWEEN 1 AND 500
+            AND jsonb_array_length(jsonb_path_query_array(carried, '{_LINE}'))
+            = jsonb_array_length(carried -> 'lines') ELSE false END
+        )
+"""
+
 ARCHIVED_FIRST = ("cast_member", "lorebook", "book")
 
 
 def upgrade() -> None:
-    for statement in TABLES:
+    for statement in (*TABLES, CARRIED):
         op.execute(statement)
     for table in ARCHIVED_FIRST:
         op.execute(

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from core.config.models import defaults_for
+from core.context.carry_over import label_in
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest
 from core.domain.secret import Secret
+from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
 from core.domain.session.limits import Limits
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot, first_slots
@@ -42,6 +44,8 @@ class RandomChapter:
         self.ledger.cast = frozenset(self.cast)
         self.present: Slots = frozenset(self.cast)
         self.reveals: list[tuple[str, Slots]] = []
+        self.carried: set[str] = set()
+        """The tokens of what comes over from an earlier chapter."""
         self.session: SessionHandle
         self.earlier = asyncio.all_tasks()
         self.crashes = 0
@@ -71,6 +75,7 @@ class RandomChapter:
         session_id = await self.engine.create()
         rows = self.store.database.sessions[session_id]
         rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
+        rows.tab1 = replace(rows.tab1, carried=self._carried())
         self.session = await self.engine.open(session_id)
         everyone = self.ledger.cast
         await self.session.edit_tab1(
@@ -82,6 +87,17 @@ class RandomChapter:
         )
         await self.session.scene.edit_secrets([self._secret(number) for number in (1, 2, 3)])
         await self.session.wait(await self.session.lock())
+
+    def _carried(self) -> CarryOver:
+        """Return lines of an earlier chapter: known to some of the cast, to all, or to others alone."""
+        lines = []
+        for kind in CarryKind:
+            label = self.draw.choice([self.ledger.cast, self._some(), self._some(), frozenset()])
+            token = self.ledger.new(label)
+            self.carried.add(token)
+            names = [Slot(slot).default_name for slot in label] + ["Somebody else"]
+            lines.append(CarriedLine(kind=kind, text=f"Before this {token}.", known_to=tuple(names)))
+        return CarryOver(budget=10_000, lines=tuple(lines))
 
     def _secret(self, number: int) -> Secret:
         known_by, revealed_to = self._some(), self._some()
@@ -272,6 +288,16 @@ class RandomChapter:
             self.model.viewpoint = slot.value
             await self.session.wait(await self.session.build_narrative(viewpoint=slot))
         self.model.viewpoint = None
+        await self._hand_on()
+
+    async def _hand_on(self) -> None:
+        """Begin the next chapter: what it takes over is known to those alone who may know it."""
+        await self._expected()
+        rows = self.store.database.sessions[await self.engine.library.books.next_chapter(self.session.id)]
+        for line in rows.tab1.carried.lines:
+            for slot in label_in(rows.session, line):
+                if slot.value in self.ledger.cast:
+                    self.ledger.check(line.text, slot.value, "the next chapter", set())
 
     # What must hold.
 
@@ -305,7 +331,8 @@ class RandomChapter:
                     heard = _slots(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
-        return {token for event in canon for token in tokens_in(event.text)} | self.ledger.secrets.keys()
+        told = {token for event in canon for token in tokens_in(event.text)}
+        return told | self.ledger.secrets.keys() | self.carried
 
     async def _check(self) -> None:
         """Check memory, previews, and what a reader sees as one of the characters."""
@@ -322,7 +349,9 @@ class RandomChapter:
             self.ledger.check(told, slot.value, "the preview", expected)
         seen = await self.session.newest_canon(known_to=slot)
         text = "\n".join(event.text for event in seen)
-        self.ledger.check(text, slot.value, "what is seen", expected - self.ledger.secrets.keys())
+        self.ledger.check(
+            text, slot.value, "what is seen", expected - self.ledger.secrets.keys() - self.carried
+        )
 
 
 def _audience(slots: Slots) -> Audience:

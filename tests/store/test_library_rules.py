@@ -11,6 +11,7 @@ from core.domain.ids import CharacterId, LorebookId, new_uuid
 from core.library.characters.character import Character, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
 from db.store import open_store
+from tests.store import chapters
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 FILE = KeptFile("card.json", b"{}")
@@ -79,6 +80,41 @@ BROKEN = {
 def test_the_database_refuses(library: psycopg.Connection, statement: str) -> None:
     with pytest.raises(errors.CheckViolation):
         library.execute(statement.encode())
+
+
+LINE = '{"kind": "canon", "text": "x", "known_to": [], "chapter": 1, "is_pinned": false, "is_struck": false}'
+
+
+@pytest.mark.parametrize(
+    ("carried", "is_taken"),
+    [
+        ("{}", True),
+        (f'{{"budget": 400, "lines": [{LINE}]}}', True),
+        ('{"budget": 400, "lines": []}', False),
+        ('{"budget": 400}', False),
+        ("[]", False),
+        (f'{{"lines": {{"0": {LINE}}}}}', False),
+        (f'{{"lines": [{LINE.replace("canon", "rumour")}]}}', False),
+        (f'{{"lines": [{LINE.replace(chr(34) + "x" + chr(34), chr(34) * 2)}]}}', False),
+        (f'{{"lines": [{LINE.replace("[]", "5")}]}}', False),
+        (f'{{"lines": [{LINE.replace("false", "0")}]}}', False),
+        (f'{{"lines": [{", ".join([LINE] * 501)}]}}', False),
+    ],
+)
+def test_what_comes_over_from_earlier_chapters_is_lines(
+    url: str, raw: psycopg.Connection, carried: str, is_taken: bool
+) -> None:
+    async def create() -> None:
+        store = await open_store(url)
+        await store.create(chapters.creation(chapters.new_session()))
+        await store.aclose()
+
+    asyncio.run(create())
+    if is_taken:
+        raw.execute("UPDATE tab1_input SET carried = %s::jsonb", (carried,))
+        return
+    with pytest.raises(errors.CheckViolation):
+        raw.execute("UPDATE tab1_input SET carried = %s::jsonb", (carried,))
 
 
 @pytest.mark.parametrize("table", ["cast_member", "lorebook"])

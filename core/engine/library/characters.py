@@ -16,6 +16,7 @@ from core.library.characters.from_card import card_with, character_of
 from core.library.names import find, free_name, name_key
 from core.library.refusal import FileRefusedError
 from core.library_store import LibraryStore
+from core.text.cleaning import clean_line, is_blank
 
 LIST_HINT = "List them with `storyengine cast list`."
 NAMELESS = "A character without a name"
@@ -148,7 +149,7 @@ def _made(
 ) -> tuple[Character, tuple[str, ...]]:
     """Return the character in a card and the report of its import."""
     taken = _taken(present)
-    wanted = file.card.name if file.card.name.strip() else NAMELESS
+    wanted = NAMELESS if is_blank(clean_line(file.card.name)) else file.card.name
     name = free_name(wanted, taken)
     character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock())
     if character.imported is not None:

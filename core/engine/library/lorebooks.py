@@ -18,6 +18,7 @@ from core.library.lore.kept import KeptLorebook, cleaned, problems_of
 from core.library.lore.writers import WRITTEN, write_lorebook
 from core.library.names import find, free_name, name_key
 from core.library_store import LibraryStore
+from core.text.cleaning import is_blank
 
 LIST_HINT = "List them with `storyengine lore list`."
 NAMELESS = "A lorebook without a name"
@@ -74,7 +75,7 @@ class LoreLibrary:
             if one.file_hash == file_hash:
                 return LoreImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
         taken = {name_key(one.name) for one in present}
-        wanted = file.book.name if file.book.name.strip() else _stem(file.name)
+        wanted = _stem(file.name) if is_blank(file.book.name) else file.book.name
         now = self._clock()
         book = KeptLorebook(
             id=LorebookId(new_uuid()),
@@ -137,7 +138,7 @@ def _valid(book: KeptLorebook) -> KeptLorebook:
 
 def _stem(file_name: str) -> str:
     stem = file_name.rpartition(".")[0] or file_name
-    return stem if stem.strip() else NAMELESS
+    return NAMELESS if is_blank(stem) else stem
 
 
 def _format(file: LoreFile) -> str:

@@ -7,6 +7,8 @@ import pytest
 
 from core.domain.errors import StorageError
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId, new_uuid
+from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
+from core.domain.session.session import Tab1Inputs
 from core.library.book import Book
 from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
@@ -175,3 +177,14 @@ async def test_a_book_keeps_the_order_of_its_chapters_and_a_chapter_is_in_one_bo
     assert [found.chapters for found in await store.library.books()] == [(first, second), (third,)]
     with pytest.raises(StorageError):
         await store.library.put_book(book(title="ANOTHER"))
+
+
+async def test_what_a_chapter_takes_over_comes_back_line_by_line(store: SessionStore) -> None:
+    lines = tuple(
+        CarriedLine(kind=kind, text=f"Line {kind}.", known_to=("Mira", "Joß"), chapter=3, is_pinned=True)
+        for kind in CarryKind
+    )
+    session = chapters.new_session()
+    tab1 = Tab1Inputs(world="Ash", carried=CarryOver(budget=400, lines=lines))
+    await store.create(chapters.creation(session, tab1))
+    assert (await store.load(session.id)).tab1 == tab1

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from core.config.bounded_file import FileTooLargeError, read_bounded
 from core.domain.errors import ErrorCode, StoryEngineError
+from core.exchange import chapter_file
 from core.library.cards.card_file import CardFormat
 from core.library.refusal import FileRefusedError
 
@@ -90,7 +91,7 @@ def refuse_present(file: Path) -> None:
 async def write_new(file: Path, content: bytes) -> None:
     """Write a file that is not there yet, whole or not at all; raise StoryEngineError."""
     try:
-        await asyncio.to_thread(_write_new, file, content)
+        await asyncio.to_thread(chapter_file.write_new, file, content)
     except FileExistsError:
         refuse_present(file)
     except OSError as error:
@@ -99,14 +100,3 @@ async def write_new(file: Path, content: bytes) -> None:
             f"{file} cannot be written: {error.strerror or error}; the library is as it was.",
             "Name another place.",
         ) from error
-
-
-def _write_new(file: Path, content: bytes) -> None:
-    try:
-        with file.open("xb") as out:
-            out.write(content)
-    except FileExistsError:
-        raise
-    except OSError:
-        file.unlink(missing_ok=True)
-        raise
