@@ -19,13 +19,13 @@ from core.domain.requests.request import Artifact, Content, Request, RequestReco
 from core.domain.requests.request_kinds import RequestKind
 from core.domain.save_point import SavePoint
 from core.domain.secret import Secret
-from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryKind, CarryOver
 from core.domain.session.limits import EARLIEST_TIME, Limits
 from core.domain.session.session import Session, SessionState, SessionSummary, Tab1Inputs, title_from
 from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
+from db.carried_mapping import carried_values, to_carried
 
 Values = dict[str, Any]
 
@@ -135,28 +135,14 @@ def tab1_values(session_id: SessionId, tab1: Tab1Inputs) -> Values:
         "world": tab1.world,
         "chapter": tab1.chapter,
         "identities": _by_slot(tab1.identities),
-        "carried": asdict(tab1.carried) if tab1.carried else {},
+        "carried": carried_values(tab1.carried),
     }
 
 
 def to_tab1(row: Any) -> Tab1Inputs:
     """Return tab 1 of a row."""
-    identities, carried = _to_slots(row.identities), _to_carried(row.carried)
+    identities, carried = _to_slots(row.identities), to_carried(row.carried)
     return Tab1Inputs(world=row.world, chapter=row.chapter, identities=identities, carried=carried)
-
-
-def _to_carried(found: Mapping[str, Any]) -> CarryOver:
-    """Return what comes over from earlier chapters; raise ValueError for what this program does not write."""
-    if not found:
-        return NOTHING_CARRIED
-    try:
-        lines = tuple(
-            CarriedLine(**{**line, "kind": CarryKind(line["kind"]), "known_to": tuple(line["known_to"])})
-            for line in found["lines"]
-        )
-        return CarryOver(budget=int(found["budget"]), lines=lines)
-    except (KeyError, TypeError) as error:
-        raise ValueError("what comes over from earlier chapters has other fields") from error
 
 
 def secret_values(session_id: SessionId, secret: Secret) -> Values:

@@ -20,7 +20,7 @@ from core.domain.requests.request import (
     RequestState,
     SummaryRequest,
 )
-from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver, changed_lines
+from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver, marked
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.state_machine import Command
@@ -51,11 +51,7 @@ Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
 
 
 def new_session(
-    now: datetime,
-    *,
-    session_id: SessionId,
-    script_key: str = "",
-    carried: CarryOver = NOTHING_CARRIED,
+    now: datetime, *, session_id: SessionId, script_key: str = "", carried: CarryOver = NOTHING_CARRIED
 ) -> Changes:
     """Return an empty session in DRAFT_TAB1, with what it takes over from earlier chapters."""
     session = Session(id=session_id, script_key=script_key, created_at=now, updated_at=now)
@@ -71,13 +67,8 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
         tab1,
         world=tab1.world if edit.world is None else within("world", edit.world, limits.world),
         chapter=tab1.chapter if edit.chapter is None else within("chapter", edit.chapter, limits.chapter),
+        carried=marked(tab1.carried, edit.carried),
     )
-    if edit.carried is not None:
-        if changed_lines(tab1.carried, edit.carried):
-            raise IllegalCommandError(
-                "What comes over from earlier chapters has changed; nothing was stored."
-            )
-        tab1 = replace(tab1, carried=edit.carried)
     for slot, text in edit.identities.items():
         name = f"identity of {session.name_of(slot)}"
         tab1 = tab1.with_identity(slot, within(name, text, limits.identity))

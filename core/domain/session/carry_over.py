@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from core.domain.errors import IllegalCommandError
 from core.text.cleaning import clean, clean_line, is_blank
 
 MOST_LINES: Final = 500
@@ -89,13 +90,20 @@ def problems_of(carried: CarryOver) -> Iterator[str]:
             yield "A line that is taken over names too many characters, or a chapter that cannot be."
 
 
-def changed_lines(before: CarryOver, after: CarryOver) -> bool:
-    """Whether `after` differs from `before` in more than what is pinned and struck."""
+def marked(before: CarryOver, after: CarryOver | None) -> CarryOver:
+    """Return `after`, in which lines are pinned or struck; what there is where it is None.
+
+    Raises IllegalCommandError where anything else of the lines differs.
+    """
 
     def plain(lines: Sequence[CarriedLine]) -> list[CarriedLine]:
         return [replace(line, is_pinned=False, is_struck=False) for line in lines]
 
-    return before.budget != after.budget or plain(before.lines) != plain(after.lines)
+    if after is None:
+        return before
+    if before.budget != after.budget or plain(before.lines) != plain(after.lines):
+        raise IllegalCommandError("Lines of earlier chapters can only be pinned or struck.")
+    return after
 
 
 def person_key(name: str) -> str:
