@@ -146,21 +146,27 @@ class Snapshot:
 
     def known_to(self, slot: Slot) -> CharacterKnowledge:
         """Return what the character in `slot` may know; requires `is_memory_known`."""
-        return known_to(self.cast[slot], self.session, self.blocks, self.recent, self._secrets)
+        return self._known_to(slot, self.blocks, self.recent)
 
     def chapter_known_to(
         self, slot: Slot | None, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what a character, or the GM, knows of the whole chapter, given all of it."""
         if slot is None:
-            return known_to_gm(self.session, blocks, events, self._secrets)
-        return known_to(self.cast[slot], self.session, blocks, events, self._secrets)
+            return known_to_gm(self.session, blocks, events, self._secrets, self.tab1.carried)
+        return self._known_to(slot, blocks, events)
 
     def known_to_all_of(
         self, audience: Audience, blocks: Sequence[MemoryBlock], events: Sequence[Event]
     ) -> Knowledge:
         """Return what each of `audience` may know of `blocks` and `events`."""
-        return known_to_all_of(audience, self.session, blocks, events)
+        return known_to_all_of(audience, self.session, blocks, events, self.tab1.carried)
+
+    def _known_to(
+        self, slot: Slot, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+    ) -> CharacterKnowledge:
+        carried = self.tab1.carried
+        return known_to(self.cast[slot], self.session, blocks, events, self._secrets, carried)
 
     @property
     def _secrets(self) -> Secrets:

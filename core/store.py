@@ -24,6 +24,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.library_store import LibraryStore
 from core.queue_store import QueueStore
 from core.snapshot import Changes, Snapshot
 
@@ -76,6 +77,10 @@ class SessionStore(Protocol):
     @property
     def queue(self) -> QueueStore:
         """What the windows of this database share of the queue."""
+
+    @property
+    def library(self) -> LibraryStore:
+        """What is kept across chapters."""
 
     async def create(self, changes: Changes) -> None:
         """Store a new session; `changes.session` and `changes.tab1` are required."""

@@ -26,6 +26,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft, SourceSnapshot
 from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType, MemoryBlock, compact_json
+from db.carried_mapping import carried_values, to_carried
 
 Values = dict[str, Any]
 
@@ -142,12 +143,14 @@ def tab1_values(session_id: SessionId, tab1: Tab1Inputs) -> Values:
         "world": tab1.world,
         "chapter": tab1.chapter,
         "identities": _by_slot(tab1.identities),
+        "carried": carried_values(tab1.carried),
     }
 
 
 def to_tab1(row: Any) -> Tab1Inputs:
     """Return tab 1 of a row."""
-    return Tab1Inputs(world=row.world, chapter=row.chapter, identities=_to_slots(row.identities))
+    identities, carried = _to_slots(row.identities), to_carried(row.carried)
+    return Tab1Inputs(world=row.world, chapter=row.chapter, identities=identities, carried=carried)
 
 
 def secret_values(session_id: SessionId, secret: Secret) -> Values:

@@ -31,6 +31,7 @@ from db.change_listener import follow_session
 from db.commit_connection import CommitConnection
 from db.connections import open_engine, parse_url, refuse_transaction_pooler
 from db.errors import LOAD, SAVE, guarded, is_lost_connection
+from db.library_store import PostgresLibrary
 from db.migrate import upgrade
 from db.queue import PostgresQueue
 from db.replies import last_replies_of
@@ -63,6 +64,7 @@ class PostgresStore:
         self._commit_connection: Final = CommitConnection(url)
         self._leases: set[WriterLease] = set()
         self.queue: Final = PostgresQueue(self._read, self._change, self._epochs)
+        self.library: Final = PostgresLibrary(self._change, self._read)
 
     async def create(self, changes: Changes) -> None:
         """Store a new session with everything in `changes`, also for an import."""

@@ -3,19 +3,24 @@
 import json
 from dataclasses import replace
 
+from core.domain.clock import utc_now
 from core.domain.errors import StoryEngineError
+from core.domain.ids import CharacterId, new_uuid
 from core.library.card_lore import book_of, read_lore_file, with_book
 from core.library.cards.card import CardVersion
 from core.library.cards.card_file import CardFile, CardFormat, read_card
 from core.library.cards.report import report
 from core.library.cards.writing import write_card
+from core.library.characters.checks import problems_of
+from core.library.characters.from_card import card_with, character_of
 from core.library.json_document import parse_json
 from core.library.lore.activation.scanner import LoreScanner
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
 from core.library.lore.book import Lorebook
 from core.library.lore.readers import read_lorebook
 from core.library.lore.writers import WRITTEN, write_lorebook
-from core.text.cleaning import clean
+from core.library.names import free_name
+from core.text.cleaning import clean, is_blank
 from tools.fuzz_texts import require_sentence
 
 NEW_NAME = "A new name"
@@ -37,12 +42,22 @@ def check_card(content: bytes) -> None:
     for version in (CardVersion.V2, CardVersion.V3):
         again = read_card(write_card(file, file.card, CardFormat.JSON, version).content, "card")
         assert again.card.name == file.card.name, "another version has another name"
+    _check_character(file)
     edited = file.card.with_field("name", NEW_NAME)
     assert edited.name == NEW_NAME, "an edit of the name does not hold"
     book = _book(file)
     if book is not None:
         assert with_book(file.card, book) == file.card, "a book that did not change changes its card"
         _check_book(book)
+
+
+def _check_character(file: CardFile) -> None:
+    name = free_name(file.card.name if file.card.name.strip() else "Nobody", ())
+    character = character_of(file.card, CharacterId(new_uuid()), name, (), utc_now())
+    assert card_with(character, file.card) is file.card, "a character that did not change changes its card"
+    problems = [one for one in problems_of(character) if "identity" not in one]
+    # A name of characters that are invisible is refused in a sentence.
+    assert is_blank(name) or not problems, problems
 
 
 def _check_written(file: CardFile, format_: CardFormat) -> None:

@@ -35,6 +35,7 @@ from core.agents.narrative import NarrativePart
 from core.agents.prompt_blocks import PromptOutline
 from core.agents.setup import ROOM_TO_PLAY, AgentSetup, overflow, total
 from core.config.models import AgentRole, ModelAssignments, ModelConfig, PromptStyle
+from core.context.carry_over import block_of
 from core.context.memory_digest import MemoryDigester
 from core.context.segments import Context, Segment, repair_context
 from core.context.visibility import CharacterKnowledge, Knowledge
@@ -125,8 +126,10 @@ class ContextBuilder:
         Asked before the lock: afterwards the identity could not be shortened.
         """
         for setup, tokens in self._fixed_of_characters(session, tab1):
-            if tokens + ROOM_TO_PLAY > setup.budget:
-                raise overflow(tokens + ROOM_TO_PLAY, setup.role, setup.choice)
+            # Nothing takes what comes over from earlier chapters out of an input again.
+            needed = tokens + setup.tokens_of_memory(block_of(session, tab1.carried.lines)) + ROOM_TO_PLAY
+            if needed > setup.budget:
+                raise overflow(needed, setup.role, setup.choice)
 
     def require_room_for_secrets(self, session: Session, tab1: Tab1Inputs, secrets: Sequence[Secret]) -> None:
         """Raise StoryEngineError (`LLM_CONTEXT_OVERFLOW`) where a character that knows all secrets in which

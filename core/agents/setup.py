@@ -89,6 +89,10 @@ class AgentSetup:
         text = self.prompt.cue_for(name)
         return (plain(SegmentName.CUE, text, self.style, "user"),) if text else ()
 
+    def tokens_of_memory(self, blocks: Sequence[MemoryBlock]) -> int:
+        """Return the tokens of these blocks, each whole."""
+        return sum(self.digester.compact(block).tokens for block in blocks)
+
     def memory_budget(self, fixed: int, variable: int) -> int:
         """Return the tokens that memory may have.
 

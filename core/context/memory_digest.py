@@ -4,9 +4,9 @@ A block is one line of JSON without spaces and empty fields; for a very small mo
 
 When memory is over its budget the oldest turn deltas shrink to their canon locks. The cut moves in
 steps of four deltas and depends on the blocks and the budget alone, so that the inputs of several
-blocks in a row begin with the same bytes. Canon locks are kept, each once; the world_chapter_lock and
-the GM's corrections are never touched. A correction comes after every block that was there when it was
-made, and says itself that it outranks them.
+blocks in a row begin with the same bytes. Canon locks are kept, each once; what comes over from earlier
+chapters, the world_chapter_lock and the GM's corrections are never touched. A correction comes after every
+block that was there when it was made, and says itself that it outranks them.
 """
 
 from collections import OrderedDict
@@ -21,6 +21,9 @@ from core.domain.story.memory import BlockType, MemoryBlock, compact_json, is_fu
 
 DIGESTS_KEPT = 16
 """How many digests are remembered: one for each character and role, and some to spare."""
+
+_UNTOLD = ("memory_type", "range", "agents", "comes_from")
+"""The keys of a payload that are no phrase for a small model."""
 
 STEP = 4
 """How many deltas shrink at a time."""
@@ -94,6 +97,7 @@ class MemoryDigester:
         locks = [block for block in compact if block.type is BlockType.WORLD_CHAPTER_LOCK]
         deltas = [block for block in compact if block.type is BlockType.TURN_DELTA]
         corrections = [block for block in compact if block.type is BlockType.CANON_CORRECTION]
+        locks = [*(block for block in compact if block.type is BlockType.CARRY_OVER), *locks]
         canon = _Canon(self._style, locks)
         fixed = sum(block.tokens for block in (*locks, *corrections))
         details = sum(block.tokens for block in deltas)
@@ -137,7 +141,7 @@ def _line(payload: Mapping[str, object], style: PromptStyle) -> str:
         return _correction(payload, style)
     if style is PromptStyle.FULL:
         return compact_json(without_empty(payload))
-    told = {key: value for key, value in payload.items() if key not in ("memory_type", "range", "agents")}
+    told = {key: value for key, value in payload.items() if key not in _UNTOLD}
     return " ".join(dict.fromkeys(_phrases(told)))
 
 

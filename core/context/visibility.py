@@ -10,8 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NewType, Self
 
 from core.context.canon_locks import with_gm_locks
+from core.context.carry_over import block_of, label_in
 from core.domain.audience import Audience
 from core.domain.secret import Reveal, Secret, label_of
+from core.domain.session.carry_over import NOTHING_CARRIED, CarriedLine, CarryOver
 from core.domain.session.cast import Character
 from core.domain.session.session import Session
 from core.domain.story.event import Event
@@ -76,13 +78,14 @@ def known_to(
     blocks: Sequence[MemoryBlock],
     events: Sequence[Event],
     secrets: Secrets = NO_SECRETS,
+    carried: CarryOver = NOTHING_CARRIED,
 ) -> CharacterKnowledge:
-    """Return what a character may know of memory, events and secrets."""
+    """Return what a character may know of memory, events, secrets and earlier chapters."""
     audience = Audience.of((character.slot,))
     return CharacterKnowledge(
         character=character,
         session=session,
-        blocks=_memory(session, blocks, audience),
+        blocks=_memory(session, blocks, audience, carried),
         events=_witnessed(events, audience),
         secrets=KnownSecrets(
             tuple(secret.text for secret in secrets.secrets if secrets.label_of(secret).includes(audience))
@@ -92,12 +95,16 @@ def known_to(
 
 
 def known_to_all_of(
-    audience: Audience, session: Session, blocks: Sequence[MemoryBlock], events: Sequence[Event]
+    audience: Audience,
+    session: Session,
+    blocks: Sequence[MemoryBlock],
+    events: Sequence[Event],
+    carried: CarryOver = NOTHING_CARRIED,
 ) -> Knowledge:
     """Return what each of `audience` may know: what a summary for them is made from."""
     return Knowledge(
         session=session,
-        blocks=_memory(session, blocks, audience),
+        blocks=_memory(session, blocks, audience, carried),
         events=_witnessed(events, audience),
         secrets=KnownSecrets(()),
         gate=_GATE,
@@ -109,11 +116,16 @@ def known_to_gm(
     blocks: Sequence[MemoryBlock],
     events: Sequence[Event],
     secrets: Secrets = NO_SECRETS,
+    carried: CarryOver = NOTHING_CARRIED,
 ) -> Knowledge:
     """Return everything, for the GM and for the narrative agent."""
+    lines = [
+        line if (label := label_in(session, line)).is_everyone else _with_knowers(line, label, session)
+        for line in carried.lines
+    ]
     return Knowledge(
         session=session,
-        blocks=KnownBlocks(with_gm_locks(session, blocks)),
+        blocks=KnownBlocks((*block_of(session, lines), *with_gm_locks(session, blocks))),
         events=KnownEvents(tuple(events)),
         secrets=KnownSecrets(
             tuple(
@@ -136,6 +148,13 @@ def _witnessed(events: Iterable[Event], audience: Audience) -> KnownEvents:
     return KnownEvents(tuple(event for event in events if event.audience.includes(audience)))
 
 
-def _memory(session: Session, blocks: Iterable[MemoryBlock], audience: Audience) -> KnownBlocks:
+def _memory(
+    session: Session, blocks: Iterable[MemoryBlock], audience: Audience, carried: CarryOver
+) -> KnownBlocks:
     known = [block for block in blocks if block.audience.includes(audience)]
-    return KnownBlocks(with_gm_locks(session, known, audience))
+    lines = [line for line in carried.lines if label_in(session, line).includes(audience)]
+    return KnownBlocks((*block_of(session, lines), *with_gm_locks(session, known, audience)))
+
+
+def _with_knowers(line: CarriedLine, label: Audience, session: Session) -> CarriedLine:
+    return replace(line, text=f"{line.text} (known to: {names_of(label, session)})")

@@ -9,6 +9,9 @@ BlockId = NewType("BlockId", UUID)
 DraftId = NewType("DraftId", UUID)
 RequestId = NewType("RequestId", UUID)
 ArtifactId = NewType("ArtifactId", UUID)
+CharacterId = NewType("CharacterId", UUID)
+LorebookId = NewType("LorebookId", UUID)
+BookId = NewType("BookId", UUID)
 
 
 def new_uuid() -> UUID:

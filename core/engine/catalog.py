@@ -10,16 +10,25 @@ from core.domain.clock import Clock
 from core.domain.dice import Roll
 from core.domain.errors import RowRefusedError, SessionLockedError
 from core.domain.ids import SessionId, new_uuid
+from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.session import SessionSummary
 from core.domain.slot import Slot
 from core.domain.story.event import Event
 from core.engine import commands
+from core.engine.library.service import Library
 from core.engine.save_points.service import SavePoints
 from core.engine.scene import commands as scene
 from core.engine.session_reader import SessionReader
 from core.engine.takes import commands as take_commands
 from core.engine.takes.branch import read_branch
-from core.exchange.session_export import ImportRefusedError, SessionBody, as_new_session, read_body, to_json
+from core.exchange.session_export import (
+    BookMark,
+    ImportRefusedError,
+    SessionBody,
+    as_new_session,
+    read_body,
+    to_json,
+)
 from core.ledger.sums import Entry, entries_of
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore, WriterInfo, written_elsewhere
@@ -33,23 +42,29 @@ class SessionCatalog:
         self._label = label
         self._clock = clock
         self.save_points = SavePoints(store, clock)
+        self.library = Library(store, clock)
 
     def reader(self, session_id: SessionId) -> SessionReader:
         """Return a reader of one session."""
         return SessionReader(self.store, session_id)
 
-    async def create(self, *, script_key: str = "") -> SessionId:
-        """Store a new, empty session and return its id."""
-        session_id = SessionId(new_uuid())
-        await self.store.create(
-            commands.new_session(self._clock(), session_id=session_id, script_key=script_key)
-        )
-        return session_id
+    async def create(self, *, script_key: str = "", carried: CarryOver = NOTHING_CARRIED) -> SessionId:
+        """Store a new session, empty but for what it takes over, and return its id."""
+        fresh = self._fresh(script_key, carried)
+        await self.store.create(fresh)
+        return fresh.session_id
 
-    async def find_or_create(self, script_key: str) -> tuple[SessionId, bool]:
+    async def find_or_create(
+        self, script_key: str, *, carried: CarryOver = NOTHING_CARRIED
+    ) -> tuple[SessionId, bool]:
         """Return the current session of a script, created if missing, and whether it is new."""
-        fresh = commands.new_session(self._clock(), session_id=SessionId(new_uuid()), script_key=script_key)
-        return await self.store.find_or_create(fresh)
+        return await self.store.find_or_create(self._fresh(script_key, carried))
+
+    def _fresh(self, script_key: str, carried: CarryOver) -> Changes:
+        session_id = SessionId(new_uuid())
+        return commands.new_session(
+            self._clock(), session_id=session_id, script_key=script_key, carried=carried
+        )
 
     async def sessions(self, *, is_archived: bool = False) -> Sequence[SessionSummary]:
         """Return the chapter list, last played first."""
@@ -202,10 +217,21 @@ class SessionCatalog:
     async def export(self, session_id: SessionId) -> bytes:
         """Return all data of a session as a JSON document."""
         body = await read_body(self.store, session_id)
+        book = await self.library.books.of(session_id)
+        if book is not None:
+            mark = BookMark(
+                title=book.title,
+                author=book.author,
+                description=book.description,
+                number=book.number_of(session_id),
+            )
+            body = replace(body, book=mark)
         return await asyncio.to_thread(to_json, body)
 
     async def import_body(self, body: SessionBody) -> SessionId:
         """Store an exported session as a new one and return its id; existing sessions stay unchanged.
+
+        It becomes the last chapter of the book with the title of the one that it was in.
 
         Raises ImportRefusedError when the database refuses it. If the exported session itself is in the
         store, creates a save point of it first.
@@ -218,4 +244,7 @@ class SessionCatalog:
             await self.store.create(as_new_session(body, session_id))
         except RowRefusedError as error:
             raise ImportRefusedError(f"the database refuses what is in it ({error.hint})") from error
+        if (mark := body.book) is not None:
+            book = await self.library.books.find_or_create(mark.title, mark.author, mark.description)
+            await self.library.books.add(book, session_id)
         return session_id

@@ -20,6 +20,7 @@ from core.domain.requests.request import (
     SummaryRequest,
 )
 from core.domain.session.absence import require_here
+from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver, marked
 from core.domain.session.limits import LONGEST_CORRECTION, LONGEST_CORRECTIONS, LONGEST_TITLE, Limits
 from core.domain.session.session import Session, Tab1Inputs
 from core.domain.session.state_machine import Command
@@ -50,15 +51,19 @@ class Tab1Edit:
     names: Mapping[Slot, str] = field(default_factory=dict)
     agent_count: int | None = None
     title: str | None = None
+    carried: CarryOver | None = None
+    """The same lines as before, some of them pinned or struck."""
 
 
 Ask = Callable[[Snapshot], tuple[Changes, RequestId]]
 
 
-def new_session(now: datetime, *, session_id: SessionId, script_key: str = "") -> Changes:
-    """Return an empty session in DRAFT_TAB1."""
+def new_session(
+    now: datetime, *, session_id: SessionId, script_key: str = "", carried: CarryOver = NOTHING_CARRIED
+) -> Changes:
+    """Return an empty session in DRAFT_TAB1, with what it takes over from earlier chapters."""
     session = Session(id=session_id, script_key=script_key, created_at=now, updated_at=now)
-    return Changes(session_id=session_id, session=session, tab1=Tab1Inputs())
+    return Changes(session_id=session_id, session=session, tab1=Tab1Inputs(carried=carried))
 
 
 def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
@@ -70,6 +75,7 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
         tab1,
         world=tab1.world if edit.world is None else within("world", edit.world, limits.world),
         chapter=tab1.chapter if edit.chapter is None else within("chapter", edit.chapter, limits.chapter),
+        carried=marked(tab1.carried, edit.carried),
     )
     for slot, text in edit.identities.items():
         name = f"identity of {session.name_of(slot)}"

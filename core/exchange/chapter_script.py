@@ -22,6 +22,7 @@ from core.exchange.script_blocks import read_prompt_blocks
 from core.exchange.script_fields import FieldReader, ScriptProblem, quoted
 from core.exchange.script_prompts import ScriptPrompt, lines_of, read_prompts
 from core.exchange.script_scene import read_secrets
+from core.library.names import LONGEST_NAME
 from core.text.canonical_json import canonical, checksum
 from core.text.cleaning import clean_line, is_blank
 
@@ -30,7 +31,7 @@ MAX_TITLE = 120
 _SHOWN_PROBLEMS = 20
 _LIMITS = Limits()
 _FILE_KEYS = (
-    *("title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
+    *("book", "title", "world", "chapter", "narrative", "target_words", "viewpoint", "variant", "silence"),
     *("agent", "secret", "block", "prompt"),
 )
 _AGENT_KEYS = ("name", "identity")
@@ -82,6 +83,8 @@ class ChapterScript:
     secrets: tuple[Secret, ...] = ()
     silence: Audience | None = None
     """Those who may act without words or say nothing; where the script does not say, the chapter stays."""
+    book: str = ""
+    """The title of the book that the chapter belongs to; empty for none."""
     viewpoint: Slot | None = None
     """The character from whose viewpoint the narrative is written; None for all of the chapter."""
 
@@ -117,6 +120,7 @@ class ChapterScript:
             "world": self.world,
             "chapter": self.chapter,
             "agents": [[agent.name, agent.identity] for agent in self.agents],
+            **({"book": self.book} if self.book else {}),
         }
         return checksum(canonical(setup))
 
@@ -180,6 +184,7 @@ class _Reader(FieldReader):
 
     def script(self, document: Mapping[str, object]) -> ChapterScript:
         self.refuse_unknown(document, _FILE_KEYS, "")
+        book = clean_line(self.text(document, "book", "book", LONGEST_NAME))
         title = clean_line(self.text(document, "title", "title", MAX_TITLE))
         world = self.text(document, "world", "world", _LIMITS.world, is_required=True)
         chapter = self.text(document, "chapter", "chapter", _LIMITS.chapter, is_required=True)
@@ -197,6 +202,7 @@ class _Reader(FieldReader):
         if self.problems:
             raise ChapterScriptError(self.problems)
         return ChapterScript(
+            book=book,
             title=title,
             world=world,
             chapter=chapter,

@@ -31,17 +31,19 @@ from core.domain.story.memory import MemoryBlock
 from core.exchange import audience_integrity
 from core.exchange import session_integrity as integrity
 from core.exchange.import_bounds import BoundExceededError, parse
+from core.library.book import LONGEST_DESCRIPTION, MOST_CHAPTERS
+from core.library.names import LONGEST_NAME
 from core.snapshot import Changes, Snapshot
 from core.store import SessionStore
 from core.text.canonical_json import canonical, checksum
-from core.text.cleaning import clean, clean_line
+from core.text.cleaning import clean, clean_line, is_blank
 
-VERSION: Final = 4
-_READABLE: Final = (1, 2, 3, VERSION)
+VERSION: Final = 5
+_READABLE: Final = (1, 2, 3, 4, VERSION)
 """Version 1 has the same body. Its checksum was taken of the body as read and written again; for a file that
 the program wrote these are the same bytes. Version 3 adds takes and revisions: in earlier ones every prompt
 has one take, and every block one revision. Version 4 adds audiences, lines and secrets: in earlier ones
-everyone knows everything."""
+everyone knows everything. Version 5 adds the book of a chapter, and what it took over from the one before."""
 _HEARD: Final = ("events", "blocks", "revisions", "requests")
 _EVERYONE: Final = [slot.value for slot in EVERYONE]
 _DEFAULTS: Final[Mapping[str, object]] = {
@@ -105,6 +107,16 @@ FlatRequest = Annotated[Request, GetPydanticSchema(_flat_schema)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BookMark:
+    """The book that a chapter is in, and as which chapter of it, from 1."""
+
+    title: str
+    author: str = ""
+    description: str = ""
+    number: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionBody:
     """All stored data of one session."""
 
@@ -124,6 +136,8 @@ class SessionBody:
     requests: Annotated[tuple[FlatRequest, ...], FailFast()] = ()
     artifacts: Annotated[tuple[CostedArtifact, ...], FailFast()] = ()
     contents: Annotated[tuple[Content, ...], FailFast()] = ()
+    book: Annotated[BookMark | None, Field(exclude_if=not_)] = None
+    """The book that the chapter is in; left out where it is in none."""
 
 
 T = TypeVar("T", Event, MemoryBlock, NarrativeDraft, Request, Artifact)
@@ -196,6 +210,8 @@ def _without_defaults(plain: dict[str, Any]) -> dict[str, Any]:
         for name, default in _DEFAULTS.items():
             if record.get(name) == default:
                 del record[name]
+    if not plain["tab1"]["carried"]["lines"]:
+        del plain["tab1"]["carried"]
     return plain
 
 
@@ -263,8 +279,23 @@ def _problems(body: SessionBody) -> Iterator[str]:
         integrity.problems_of_memory(session, body.blocks, body.revisions),
         integrity.problems_of_requests(session, body.requests, body.events),
         integrity.problems_of_drafts(session, body.drafts, body.blocks, body.requests),
+        _problems_of_book(body.book),
         integrity.problems_of_calls(body.artifacts, body.contents, body.requests),
     )
+
+
+def _problems_of_book(mark: BookMark | None) -> Iterator[str]:
+    if mark is None:
+        return
+    is_title = not is_blank(mark.title) and clean_line(mark.title) == mark.title
+    lengths = (len(mark.title), len(mark.author))
+    if (
+        not is_title
+        or max(lengths) > LONGEST_NAME
+        or len(mark.description) > LONGEST_DESCRIPTION
+        or not 1 <= mark.number <= MOST_CHAPTERS
+    ):
+        yield "its book is not what this program stores"
 
 
 def _texts(value: object) -> Iterator[str]:

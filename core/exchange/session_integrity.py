@@ -25,6 +25,7 @@ from core.domain.requests.request import (
     SummaryRequest,
     TrialRequest,
 )
+from core.domain.session import carry_over
 from core.domain.session.limits import (
     EARLIEST_TIME,
     LATEST_TIME,
@@ -100,6 +101,8 @@ def problems_of_setting(session: Session, tab1: Tab1Inputs, unsent: Mapping[Slot
     fields += [(text, limits.prompt * _WAITING) for text in unsent.values()]
     if any(len(text) > limit for text, limit in fields):
         yield "a text is longer than its field"
+    if carry_over.cleaned(tab1.carried) != tab1.carried or any(carry_over.problems_of(tab1.carried)):
+        yield "what it took over from earlier chapters is not what this program stores"
     if not _is_length(session.target_words, limits):
         yield f"its target length is not between 1 and {limits.draft_words:,} words"
 

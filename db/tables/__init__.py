@@ -1,7 +1,8 @@
 """The tables of the store, with every rule that a constraint can express (design 4).
 
 Every table below `session` has a primary key that begins with `session_id`, and its foreign keys and unique
-constraints include that column, so the schema can be sharded by it. Rules that no constraint can express
+constraints include that column, so the schema can be sharded by it. The library is below no session, and has
+keys of its own. Rules that no constraint can express
 (append-only, a locked tab 1, a prompt with its reply) are triggers in the migrations;
 `docs/database-rules.md` lists those that neither can.
 """
@@ -9,6 +10,16 @@ constraints include that column, so the schema can be sharded by it. Rules that 
 from typing import Final
 
 from db.tables.columns import Row, table_of
+from db.tables.library import (
+    BookChapterRow,
+    BookRow,
+    CastCardRow,
+    CastMemberRow,
+    CastNameRow,
+    CastTopicRow,
+    CastTraitRow,
+    LorebookRow,
+)
 from db.tables.queue import LaneCallRow, QueueStateRow
 from db.tables.request import LlmArtifactRow, LlmContentRow, LlmRequestRow
 from db.tables.session import PromptBlocksRow, SaveSlotRow, SecretRow, SessionRow, Tab1InputRow, UnsentTextRow
@@ -31,3 +42,11 @@ LLM_ARTIFACT: Final = table_of(LlmArtifactRow)
 LLM_CONTENT: Final = table_of(LlmContentRow)
 QUEUE_STATE: Final = table_of(QueueStateRow)
 LANE_CALL: Final = table_of(LaneCallRow)
+CAST_MEMBER: Final = table_of(CastMemberRow)
+CAST_NAME: Final = table_of(CastNameRow)
+CAST_TRAIT: Final = table_of(CastTraitRow)
+CAST_TOPIC: Final = table_of(CastTopicRow)
+CAST_CARD: Final = table_of(CastCardRow)
+LOREBOOK: Final = table_of(LorebookRow)
+BOOK: Final = table_of(BookRow)
+BOOK_CHAPTER: Final = table_of(BookChapterRow)

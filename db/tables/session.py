@@ -17,6 +17,7 @@ from core.domain.prompt_block import (
 )
 from core.domain.secret import MOST_SECRETS
 from core.domain.session.absence import MOST_HINT_PROMPTS
+from core.domain.session.carry_over import MOST_LINES, CarryKind
 from core.domain.session.session import SessionState
 from db.tables import columns as column
 from db.tables.columns import Row
@@ -28,6 +29,14 @@ _PROMPT_BLOCK = (
     ' && (@.place == "rules" || @.place == "material"))'
 )
 """The JSON path of those entries of a list that are prompt blocks."""
+
+_KINDS = " || ".join(f'@.kind == "{kind}"' for kind in CarryKind)
+_CARRIED_LINE = (
+    'strict $.lines[*] ? (@.text.type() == "string" && @.text != "" && @.chapter >= 1'
+    ' && @.known_to.type() == "array" && @.is_pinned.type() == "boolean" && @.is_struck.type() == "boolean"'
+    f" && ({_KINDS}))"
+)
+"""The JSON path of those lines from earlier chapters that are such lines."""
 
 
 class SessionRow(Row, table=True):
@@ -115,12 +124,24 @@ class Tab1InputRow(Row, table=True):
     """What the GM wrote on tab 1; a trigger refuses changes once the session is locked."""
 
     __tablename__ = "tab1_input"
-    __table_args__ = (column.of_session(),)
+    __table_args__ = (
+        column.of_session(),
+        CheckConstraint(
+            "carried = '{}' OR CASE WHEN jsonb_typeof(carried -> 'lines') = 'array'"
+            f" THEN jsonb_array_length(carried -> 'lines') BETWEEN 1 AND {MOST_LINES}"
+            f" AND jsonb_array_length(jsonb_path_query_array(carried, '{_CARRIED_LINE}'))"
+            " = jsonb_array_length(carried -> 'lines') ELSE false END",
+            name="carried",
+        ),
+    )
 
     session_id: UUID = column.key()
     world: str = column.text()
     chapter: str = column.text()
     identities: dict[str, str] = column.json()
+    carried: dict[str, object] = Field(
+        sa_type=cast(Any, JSONB()), sa_column_kwargs={"server_default": text("'{}'")}
+    )
 
 
 class SaveSlotRow(Row, table=True):

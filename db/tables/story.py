@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field
 
 from core.domain.story.event import Role
-from core.domain.story.memory import BlockType
+from core.domain.story.memory import STORED_TYPES
 from db.tables import columns as column
 from db.tables.columns import Row
 
@@ -117,7 +117,7 @@ class MemoryBlockRow(Row, table=True):
         column.links(["made_from"], "memory_block", ["block_id"], "fk_memory_block_made_from"),
         Index("ix_memory_block_made_from", "session_id", "made_from"),
         CheckConstraint("revision >= 1", name="revision"),
-        column.one_of("type", BlockType),
+        column.one_of("type", STORED_TYPES),
         CheckConstraint(
             "CASE type WHEN 'world_chapter_lock' THEN from_prompt = 0 AND to_prompt = 0"
             " WHEN 'canon_correction' THEN from_prompt >= 0 AND to_prompt = from_prompt"

@@ -7,7 +7,7 @@ import typer
 from storyengine_tui.cli.commands.chapter import exchange, scene, sessions, slots, speaking, takes
 from storyengine_tui.cli.commands.chapter.cost import cost
 from storyengine_tui.cli.commands.chapter.play import play
-from storyengine_tui.cli.commands.library import cast, lore
+from storyengine_tui.cli.commands.library import book, cast, lore
 from storyengine_tui.cli.commands.models import consent, model
 from storyengine_tui.cli.commands.system import database
 from storyengine_tui.cli.commands.system.doctor import doctor
@@ -29,6 +29,8 @@ app.add_typer(database.app, name="db")
 app.add_typer(consent.app, name="consent")
 app.add_typer(model.app, name="model")
 app.add_typer(slots.app, name="slots")
+app.add_typer(book.app, name="book")
+command(app, "next")(book.next_)
 app.add_typer(cast.app, name="cast")
 app.add_typer(lore.app, name="lore")
 for session_work in (

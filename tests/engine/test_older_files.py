@@ -17,6 +17,7 @@ from core.domain.slot import Slot
 from core.domain.story.draft import NarrativeDraft
 from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock
+from core.engine.catalog import SessionCatalog
 from core.engine.save_points.service import SavePoints
 from core.exchange import session_export as export
 from core.exchange.session_export import VERSION, as_new_session, from_json, read_body, to_json
@@ -70,7 +71,8 @@ async def test_an_export_of_every_version_is_imported_and_exported_again(
     moved = SessionId(new_uuid())
     await store.create(as_new_session(body, moved))
     again = to_json(await read_body(store, moved)).replace(str(moved).encode(), str(body.session.id).encode())
-    assert json.loads(again)["body"] == json.loads(to_json(body))["body"]
+    # Its book is the library's, and no part of what is stored below a session.
+    assert json.loads(again)["body"] == json.loads(to_json(replace(body, book=None)))["body"]
 
 
 @pytest.mark.parametrize("file", sorted(VERSIONS.glob("export-*-blocks.json")), ids=named)
@@ -252,3 +254,28 @@ async def test_an_export_with_silence_and_absences_brings_the_reason_and_who_is_
         await session.takes.undo()
         await session.takes.undo()
         await play(session, 2)
+
+
+async def test_an_export_with_a_book_brings_the_book_and_what_earlier_chapters_handed_on(
+    store: PostgresStore,
+) -> None:
+    catalog = SessionCatalog(store, label="here", clock=utc_now)
+    moved = await catalog.import_body(body_in(VERSIONS / "export-5-book.json"))
+    book = await catalog.library.books.of(moved)
+    assert book is not None
+    assert (book.title, book.author, book.description) == ("The Lamp [/x]", "N. N.", "Of an island.")
+    carried = (await store.load(moved)).tab1.carried
+    assert [(line.is_pinned, line.is_struck) for line in carried.lines[:3]] == [
+        (True, False),
+        (False, True),
+        (False, False),
+    ]
+    assert {line.known_to for line in carried.lines} == {("Joss [/x]",), ("Joss [/x]", "Kara", "Rook")}
+    async with window(store, None, moved) as session:
+        inputs = {slot: session.snapshot.known_to(slot).blocks[0].payload for slot in (Slot.RED, Slot.ORANGE)}
+        assert inputs[Slot.RED]["canon_locks"] == [carried.lines[0].text, carried.lines[2].text]
+        assert inputs[Slot.ORANGE]["canon_locks"] == [carried.lines[2].text]
+        await play(session, 1)
+    await catalog.library.books.archive(book)
+    [archived] = await catalog.library.books.listed(is_archived=True)
+    await catalog.library.books.purge(archived)

@@ -7,10 +7,12 @@ input that has a token outside its label is a leak, and one that lacks a token i
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 from core.domain.errors import ErrorCode
+from core.domain.session.carry_over import CarriedLine, CarryKind, CarryOver
+from core.domain.slot import Slot
 from core.providers.base import Completion, ModelRequest, ProviderError, TextDelta
 from core.providers.scripted.provider import ScriptedProvider
 
@@ -183,3 +185,14 @@ def _section(text: str, name: str) -> str:
 
 async def _forever() -> None:
     await asyncio.get_running_loop().create_future()
+
+
+def from_earlier_chapters(ledger: Ledger, labels: Iterable[Slots]) -> tuple[CarryOver, set[str]]:
+    """Return a line of each kind with a token for those in its label, and somebody of another chapter."""
+    lines, tokens = [], set[str]()
+    for kind, label in zip(CarryKind, labels, strict=True):
+        token = ledger.new(label)
+        tokens.add(token)
+        names = [*(Slot(slot).default_name for slot in label), "Somebody else"]
+        lines.append(CarriedLine(kind=kind, text=f"Before this {token}.", known_to=tuple(names)))
+    return CarryOver(budget=10_000, lines=tuple(lines)), tokens

@@ -6,11 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from core.config.models import defaults_for
+from core.context.carry_over import label_in
 from core.domain.audience import Audience
 from core.domain.errors import IllegalCommandError
 from core.domain.ids import SessionId, new_uuid
 from core.domain.requests.request import ReplyRequest
 from core.domain.secret import Secret
+from core.domain.session.carry_over import CarryKind
 from core.domain.session.limits import Limits
 from core.domain.session.session import SessionState
 from core.domain.slot import Slot, first_slots
@@ -23,7 +25,7 @@ from core.engine.takes.commands import LockMark
 from core.exchange.session_export import as_new_session, from_json, read_body, to_json
 from tests.core.idle_hours import IdleHours
 from tests.core.samples import waiting
-from tests.leaks.canaries import Ledger, Slots, Spreader, tokens_in
+from tests.leaks.canaries import Ledger, Slots, Spreader, from_earlier_chapters, tokens_in
 from tests.store.memory_store import MemoryStore
 
 CHUNK = 3
@@ -48,6 +50,7 @@ class RandomChapter:
         self.away: dict[int, int] = {}
         """Those who left for a while, as the program was told."""
         self.reveals: list[tuple[str, Slots]] = []
+        self.carried: set[str] = set()  # the tokens of what comes over from an earlier chapter
         self.session: SessionHandle
         self.earlier = asyncio.all_tasks()
         self.crashes = 0
@@ -79,6 +82,9 @@ class RandomChapter:
         session_id = await self.engine.create()
         rows = self.store.database.sessions[session_id]
         rows.session = replace(rows.session, limits=Limits(chunk_size=CHUNK))
+        labels = [self.draw.choice([self.ledger.cast, self._some(), frozenset()]) for _ in CarryKind]
+        carried, self.carried = from_earlier_chapters(self.ledger, labels)
+        rows.tab1 = replace(rows.tab1, carried=carried)
         self.session = await self.engine.open(session_id)
         everyone = self.ledger.cast
         await self.session.edit_tab1(
@@ -323,6 +329,15 @@ class RandomChapter:
             self.model.viewpoint = slot.value
             await self.session.wait(await self.session.build_narrative(viewpoint=slot))
         self.model.viewpoint = None
+        await self._hand_on()
+
+    async def _hand_on(self) -> None:
+        """Begin the next chapter: what it takes over is known to those alone who may know it."""
+        await self._expected()
+        rows = self.store.database.sessions[await self.engine.library.books.next_chapter(self.session.id)]
+        for line in rows.tab1.carried.lines:
+            for slot in _slots(label_in(rows.session, line)) & self.ledger.cast:
+                self.ledger.check(line.text, slot, "the next chapter", set())
 
     # What must hold.
 
@@ -356,7 +371,8 @@ class RandomChapter:
                     heard = _slots(event.audience) & self.ledger.cast
                     assert (token, heard) in self.reveals, "a secret was revealed to others than those meant"
                     self.ledger.told[token] = self.ledger.told.get(token, frozenset()) | heard
-        return {token for event in canon for token in tokens_in(event.text)} | self.ledger.secrets.keys()
+        told = {token for event in canon for token in tokens_in(event.text)}
+        return told | self.ledger.secrets.keys() | self.carried
 
     async def _check(self) -> None:
         """Check memory, previews, and what a reader sees as one of the characters."""
@@ -371,9 +387,9 @@ class RandomChapter:
         due = [one for one in self.session.snapshot.secrets if one.reveal_at is not None]
         if not due:  # a preview has the secrets that the next prompt reveals; they are not canon yet
             self.ledger.check(told, slot.value, "the preview", expected)
-        seen = await self.session.newest_canon(known_to=slot)
-        text = "\n".join(event.text for event in seen)
-        self.ledger.check(text, slot.value, "what is seen", expected - self.ledger.secrets.keys())
+        text = "\n".join(event.text for event in await self.session.newest_canon(known_to=slot))
+        played = expected - self.ledger.secrets.keys() - self.carried
+        self.ledger.check(text, slot.value, "what is seen", played)
 
 
 def _audience(slots: Slots) -> Audience:
@@ -382,15 +398,3 @@ def _audience(slots: Slots) -> Audience:
 
 def _slots(audience: Audience) -> Slots:
     return frozenset(slot.value for slot in audience)
-
-
-async def play_chapters(seeds: range, steps: int = 16) -> Ledger:
-    """Play a chapter for each seed; return everything that was found together."""
-    together = Ledger()
-    for seed in seeds:
-        found = await RandomChapter(seed).play(steps)
-        together.leaks += [f"seed {seed}: {leak}" for leak in found.leaks]
-        together.forgotten += [f"seed {seed}: {one}" for one in found.forgotten]
-        together.inputs += found.inputs
-        together.checked += found.checked
-    return together

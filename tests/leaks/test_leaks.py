@@ -8,13 +8,14 @@ import pytest
 
 from core.context import visibility
 from core.context.canon_locks import with_gm_locks
+from core.context.carry_over import carry_over
 from core.domain.audience import EVERYONE, NOBODY
 from core.domain.story.memory import MemoryBlock
 from core.domain.story.silence import Spoken
 from core.engine.canon import NewTake
 from core.engine.kinds import summary
 from core.engine.takes import commands as takes
-from tests.leaks.random_chapter import play_chapters
+from tests.leaks.many_chapters import play_chapters
 
 pytestmark = pytest.mark.anyio
 CHAPTERS, PARTS = 200, 8
@@ -36,7 +37,7 @@ def _all_events(events: Sequence[Any], _: object) -> Any:
     return tuple(events)
 
 
-def _all_blocks(session: Any, blocks: Sequence[MemoryBlock], _: object) -> Any:
+def _all_blocks(session: Any, blocks: Sequence[MemoryBlock], *_: object) -> Any:
     return with_gm_locks(session, tuple(blocks), EVERYONE)
 
 
@@ -52,8 +53,14 @@ def _public_block(*values: Any, real: Any = summary._block, **more: Any) -> Any:
     return replace(real(*values, **more), audience=EVERYONE)
 
 
-def _of_the_gm(_: object, session: Any, blocks: Any, events: Any) -> Any:
+def _of_the_gm(_: object, session: Any, blocks: Any, events: Any, __: object) -> Any:
     return visibility.known_to_gm(session, blocks, events)
+
+
+def _handed_to_all(session: Any, *values: Any, real: Any = carry_over, **more: Any) -> Any:
+    made = real(session, *values, **more)
+    names = tuple(name for _, name in session.roster)
+    return replace(made, lines=tuple(replace(line, known_to=names) for line in made.lines))
 
 
 def _asked_aloud(*values: Any, real: Any = takes.ask_again, **more: Any) -> Any:
@@ -74,6 +81,8 @@ BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
     "events pass whoever witnessed them": ("core.context.visibility._witnessed", _all_events),
     "memory passes whatever its label is": ("core.context.visibility._memory", _all_blocks),
     "secrets pass before they are revealed": ("core.context.visibility.Secrets.label_of", _everyone_knows),
+    "what was before passes whatever its label is": ("core.context.visibility.label_in", _everyone_knows),
+    "what is handed on is known to the whole cast": ("core.engine.library.books.carry_over", _handed_to_all),
     "pinned canon passes whatever its label is": ("core.context.visibility.with_gm_locks", _all_pins),
     "private memory is labelled as everyone's": ("core.engine.kinds.summary._block", _public_block),
     "a summary is made from everything": ("core.snapshot.known_to_all_of", _of_the_gm),

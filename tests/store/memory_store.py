@@ -24,6 +24,7 @@ from core.domain.story.event import Event
 from core.domain.story.memory import MemoryBlock, compact_old_deltas
 from core.snapshot import Changes, Snapshot, full_deltas_from
 from core.store import Lease, WriterInfo
+from tests.store.memory_library import MemoryLibrary
 from tests.store.memory_queue import MemoryQueue, SharedQueue
 from tests.store.memory_rows import MemoryLease as MemoryLease
 from tests.store.memory_rows import Rows as Rows
@@ -44,6 +45,7 @@ class MemoryDatabase:
     sessions: dict[SessionId, Rows] = field(default_factory=dict)
     followers: list[tuple[SessionId, asyncio.Event]] = field(default_factory=list)
     queue: SharedQueue = field(default_factory=SharedQueue)
+    library: MemoryLibrary = field(default_factory=MemoryLibrary)
 
     def notify(self, session_id: SessionId) -> None:
         """Tell everyone who follows the session."""
@@ -64,6 +66,7 @@ class MemoryStore:
 
     def __init__(self, database: MemoryDatabase | None = None) -> None:
         self.database = MemoryDatabase() if database is None else database
+        self.library = self.database.library
         self.is_closed = False
         self._leases: list[MemoryLease] = []
         self.queue = MemoryQueue(self.database.queue, self.database.sessions)

@@ -13,7 +13,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from tests.e2e.program import machine
-from tests.leaks.random_chapter import play_chapters
+from tests.leaks.many_chapters import play_chapters
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill

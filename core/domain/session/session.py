@@ -7,6 +7,7 @@ from datetime import datetime
 from core.domain.audience import EVERYONE, NOBODY, Audience, audience_of
 from core.domain.ids import SessionId
 from core.domain.prompt_range import PromptRange, due_chunk
+from core.domain.session.carry_over import NOTHING_CARRIED, CarryOver
 from core.domain.session.limits import Limits
 from core.domain.session.session_state import SessionState as SessionState
 from core.domain.slot import Slot, first_slots, slot_after
@@ -125,6 +126,8 @@ class Tab1Inputs:
     world: str = ""
     chapter: str = ""
     identities: Mapping[Slot, str] = field(default_factory=dict)
+    carried: CarryOver = NOTHING_CARRIED
+    """What comes over from earlier chapters of the book; the GM strikes and pins lines of it."""
 
     @property
     def is_blank(self) -> bool:

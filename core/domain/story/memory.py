@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import ndiff
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -202,6 +202,11 @@ class BlockType(StrEnum):
     WORLD_CHAPTER_LOCK = "world_chapter_lock"
     TURN_DELTA = "turn_delta"
     CANON_CORRECTION = "canon_correction"
+    CARRY_OVER = "carry_over"
+    """What comes over from earlier chapters. It is made of tab 1 for each input, and never stored."""
+
+
+STORED_TYPES: Final = tuple(kind for kind in BlockType if kind is not BlockType.CARRY_OVER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,6 +156,11 @@ class Card:
         twin = None if self.twin is None else _edited(self.twin, field, value)
         return Card(_edited(self.document, field, value), twin)
 
+    def with_extension(self, name: str, value: Mapping[str, Any]) -> "Card":
+        """Return the card with this in its extensions; the same where they are no object that can hold it."""
+        twin = None if self.twin is None else _extended(self.twin, name, value)
+        return Card(_extended(self.document, name, value), twin)
+
     def _raw(self, field: str) -> Any:
         root = self.document.value
         data = root.get("data")
@@ -252,3 +257,11 @@ def _edited(document: JsonDocument, field: str, value: str | list[str]) -> JsonD
     for name in names:
         document = document.with_value((name,), value)
     return document
+
+
+def _extended(document: JsonDocument, name: str, value: Mapping[str, Any]) -> JsonDocument:
+    path: Path = ("data", "extensions") if version_of(document.value) > CardVersion.V1 else ("extensions",)
+    before = document.get(*path)
+    if before is not None and not isinstance(before, dict):
+        return document
+    return document.with_value((*path, name), value)

@@ -145,6 +145,11 @@ def card_texts(content: bytes) -> frozenset[int]:
     return frozenset(text.chunk.start for text in texts(content) if _holds_card(text))
 
 
+def has_both_copies(content: bytes) -> bool:
+    """Whether a PNG holds a card for version 2 and one for version 3."""
+    return {text.keyword.lower() for text in texts(content)} >= set(KEYWORDS)
+
+
 def _holds_card(text: PngText) -> bool:
     if text.keyword.lower() in KEYWORDS:
         return True

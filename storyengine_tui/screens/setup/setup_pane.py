@@ -18,6 +18,8 @@ from core.domain.requests.request import Request
 from core.domain.session.limits import Limits
 from core.domain.session.state_machine import Command
 from core.domain.slot import Slot, first_slots, slot_after
+from core.engine.commands import Tab1Edit
+from storyengine_tui.screens.setup.carried_cell import CarriedCell, show_carried
 from storyengine_tui.screens.setup.cast_panels import AgentPanel, CastPanels
 from storyengine_tui.screens.setup.secrets_cell import SecretsCell
 from storyengine_tui.screens.setup.secrets_view import find, first_words, without
@@ -140,6 +142,7 @@ class SetupPane(SessionTab):
         self.query_one("#saved").display = self.query_one("#go-on").display = is_editable
         self.query_one("#reset").display = view.is_locked and view.is_writer
         self.query_one(SecretsCell).show(view)
+        show_carried(self.query_one("#page"), view)
         if before is None or before.failed != view.failed:
             self._show_failure(view.failed)
         if view.is_locked:
@@ -149,6 +152,11 @@ class SetupPane(SessionTab):
         is_new = before is not None and (before.session, before.stored) != (view.session, view.stored)
         if is_new and not view.is_writer:
             self.call_later(self._show_stored)
+
+    @on(CarriedCell.Marked)
+    def _mark_carried(self, event: CarriedCell.Marked) -> None:
+        event.stop()
+        self.do(self.session.edit_tab1(Tab1Edit(carried=event.carried)))
 
     async def flush(self) -> None:
         """Store what is typed and not stored yet."""

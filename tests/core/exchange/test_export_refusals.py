@@ -224,7 +224,7 @@ def test_a_forged_export_is_refused_though_its_checksum_is_right(
         (b'{"format": "storyengine-session", "version": 2, "body": {"title": "\\ud800"}}', "UTF-8"),
         (b"[]", "not an export"),
         (b'{"format": "other"}', "not an export"),
-        (b'{"format": "storyengine-session", "version": 5}', "its version is 5"),
+        (b'{"format": "storyengine-session", "version": 6}', "its version is 6"),
         (b'{"format": "storyengine-session", "version": 1}', "no body"),
     ],
     ids=lambda value: str(value)[:40],

@@ -89,7 +89,7 @@ class Desk:
 
     async def run(self, reporter: Stopping) -> Path:
         first, _ = await self.engine.find_or_create(self.script.key)
-        return await play_lines(self.engine, first, self.script, reporter, self.folder)
+        return (await play_lines(self.engine, first, self.script, reporter, self.folder))[0]
 
     async def sessions(self) -> list[SessionId]:
         """The chapter and its branches, in the order of the script."""

@@ -1,7 +1,7 @@
-"""`storyengine play FILE`: a chapter script from set-up to the chapter's text on disk."""
+"""`storyengine play FILE…`: chapter scripts from set-up to the chapter's text on disk; several are a book."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +19,7 @@ from core.domain.story.event import Event, Role
 from core.domain.story.memory import BlockType
 from core.engine.engine import Engine
 from core.engine.scene.commands import notation_of
+from core.engine.scripts.books import first_session, join_book
 from core.engine.scripts.branches import ScriptBranches
 from core.engine.scripts.player import ScriptPlayer, Step
 from core.engine.session_handle import SessionHandle
@@ -34,7 +35,9 @@ from core.engine.sync.notifications import (
 from core.engine.sync.subscriptions import Listener
 from core.exchange.chapter_file import write_chapter
 from core.exchange.chapter_script import ChapterScript, load_chapter_script
+from core.library.names import LONGEST_NAME
 from core.text.cleaning import word_count
+from core.text.graphemes import head
 from storyengine_tui.bootstrap import Configuration, running_engine
 from storyengine_tui.cli.commands.models.model_catalogue import ask_for_weights
 from storyengine_tui.cli.gate import unlocked
@@ -45,7 +48,12 @@ STORAGE_WAIT = 600.0
 
 
 async def play(
-    file: Annotated[Path, typer.Argument(help="The chapter script, a TOML file.", show_default=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The chapter script, a TOML file; several in order are a book.", show_default=False
+        ),
+    ],
     provider: Annotated[
         ProviderName | None,
         typer.Option(help="Who answers: local, openai or scripted.", show_default=False),
@@ -59,28 +67,37 @@ async def play(
     new: Annotated[bool, typer.Option("--new", help="Start over in a new session.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only where the chapter was written.")] = False,
 ) -> None:
-    """Play a chapter script to its written chapter. Run it again to go on where it stopped."""
+    """Play chapter scripts to their written chapters. Run it again to go on where it stopped."""
     configuration = await unlocked(provider=provider, script=replies)
-    script = await asyncio.to_thread(load_chapter_script, file)
+    scripts = [await asyncio.to_thread(load_chapter_script, file) for file in files]
     reporter = Reporter(console, is_quiet=quiet)
     reporter.introduce(configuration)
     await ask_for_weights(configuration)
+    titles = book_titles(scripts)
     async with running_engine(configuration) as engine:
-        session_id = await _first_session(engine, script, is_new=new)
-        target = await play_lines(engine, session_id, script, reporter, out or configuration.paths.downloads)
-    say(str(target) if quiet else f"The chapter is in {target}")
+        for script, book in zip(scripts, titles, strict=True):
+            first = await first_session(engine, script, book, is_new=new)
+            target, last = await play_lines(
+                engine, first, script, reporter, out or configuration.paths.downloads
+            )
+            if book:
+                await join_book(engine, book, last)
+            say(str(target) if quiet else f"The chapter is in {target}")
 
 
-async def _first_session(engine: Engine, script: ChapterScript, *, is_new: bool) -> SessionId:
-    if is_new:
-        return await engine.create(script_key=script.key)
-    return (await engine.find_or_create(script.key))[0]
+def book_titles(scripts: Sequence[ChapterScript]) -> list[str]:
+    """Return the title of the book of each script: its own, else for several that of the first script."""
+    if len(scripts) == 1:
+        return [scripts[0].book]
+    first = scripts[0]
+    shared = first.book or head(title_from(first.title, first.chapter, first.world), LONGEST_NAME)
+    return [script.book or shared for script in scripts]
 
 
 async def play_lines(
     engine: Engine, first: SessionId, script: ChapterScript, reporter: "Reporter", out: Path
-) -> Path:
-    """Play a script, each branch in a session of its own; return the file of the last chapter."""
+) -> tuple[Path, SessionId]:
+    """Play a script, each branch in a session of its own; return the file and the id of the last chapter."""
     branches = ScriptBranches(engine, script)
     at, session_id = await branches.furthest(first)
     while True:
@@ -89,7 +106,7 @@ async def play_lines(
         try:
             await play_and_report(session, branches.lines[at], reporter, is_last=is_last)
             if is_last:
-                return await _write(session, out)
+                return await _write(session, out), session.id
             at += 1
             session_id = await branches.branch(at, session_id)
         finally:

@@ -1,37 +1,160 @@
-"""`storyengine cast show`: what a character card holds, and where an import would put it."""
+"""`storyengine cast`: the characters of the library, from cards and into cards."""
 
 import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
+from core.domain.clock import utc_now
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
 from core.library.cards.report import placements, report
+from core.library.characters.character import Character
 from core.text.cleaning import clean_line
 from core.text.graphemes import head
-from storyengine_tui.cli.commands.library.files import read_file
-from storyengine_tui.cli.running import command, say
+from storyengine_tui.bootstrap import running_catalog
+from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.commands.library.files import (
+    PASTE,
+    files_in,
+    format_of,
+    named_file,
+    read_file,
+    refuse_present,
+    write_new,
+)
+from storyengine_tui.cli.commands.library.importing import import_each
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import command, console, say
 
-app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX.")
+app = typer.Typer(help="Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them.")
 _SHOWN = 200
 """Characters of a text that are shown."""
+Name = Annotated[str, typer.Argument(help="A name of the character, or the beginning of its id.")]
 
 
 @app.callback()
 def cast() -> None:
-    """Characters: cards of version 1 to 3, as JSON, PNG or CHARX."""
+    """Characters: cards of version 1 to 3, as JSON, PNG or CHARX, and the library of them."""
+
+
+@command(app, "list")
+async def list_(
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
+) -> None:
+    """List the characters of the library."""
+    async with running_catalog(await unlocked()) as catalog:
+        listed = await catalog.library.characters.listed(is_archived=archived)
+    if not console.is_terminal:
+        for one in listed:
+            typer.echo("\t".join(_cells(one)))
+        return
+    if not listed:
+        say("No character is archived." if archived else "The library has no character yet; import a card.")
+        return
+    table = Table("Character", "Other names", "Group", "What it is")
+    for one in listed:
+        table.add_row(*(Text(cell) for cell in _cells(one)[:4]))
+    console.print(table)
+
+
+def _cells(one: Character) -> tuple[str, ...]:
+    about = one.short_description or clean_line(one.identity)
+    said = f"paused · {about}" if one.is_paused_at(utc_now()) else about
+    return (one.name, ", ".join(one.aliases), one.group, head(said, _SHOWN), str(one.id))
+
+
+@command(app, "import")
+async def import_(
+    files: Annotated[
+        list[Path], typer.Argument(help=f"Cards, or folders of them; {PASTE} reads JSON from standard input.")
+    ],
+) -> None:
+    """Take characters into the library; each file is kept as it is."""
+    found = await asyncio.to_thread(files_in, files)
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+
+        async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
+            done = await characters.import_card(content, name)
+            return done.character.name, done.report, done.is_new
+
+        await import_each(found, take)
+
+
+@command(app)
+async def export(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Where to: .json, .png or .charx says the format.")],
+) -> None:
+    """Write a character as a card; what was not changed is as it was imported."""
+    format_ = format_of(file)
+    await asyncio.to_thread(refuse_present, file)
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        character = await characters.find(name)
+        written = await characters.export_card(character, format_)
+    await write_new(file, written.content)
+    say(f"Wrote “{character.name}” to {file}.")
+    for note in written.notes:
+        say(note)
 
 
 @command(app)
 async def show(
-    file: Annotated[Path, typer.Argument(help="A character card: .json, .png or .charx.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME|FILE", help="A character of the library, or a file with a card.")
+    ],
 ) -> None:
-    """Show what a card holds and where an import would put it; nothing is stored."""
-    content = await read_file(file, LARGEST_FILE)
-    card_file = await asyncio.to_thread(read_card, content, file.name)
-    for line in _lines(card_file):
+    """Show a character of the library, or what a card holds and where an import would put it."""
+    path = await asyncio.to_thread(named_file, name)
+    if path is not None:
+        content = await read_file(path, LARGEST_FILE)
+        for line in _lines(await asyncio.to_thread(read_card, content, path.name)):
+            say(line)
+        return
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        character = await characters.find(name)
+        card = await characters.card(character) if character.imported is not None else None
+    for line in _described(character):
         say(line)
+    if card is not None:
+        say("")
+        for line in _lines(card):
+            say(line)
+
+
+def _described(one: Character) -> list[str]:
+    about = [
+        one.name,
+        f"Other names: {', '.join(one.aliases)}" if one.aliases else "",
+        one.short_description,
+        f"Group: {one.group}; sees {', '.join(sorted(one.sees))}",
+        f"Model: {one.model}" if one.model else "",
+        "Static: only you change it." if one.is_static else "",
+        _pause(one),
+    ]
+    about += [
+        f"Trait {trait.name} (strength {trait.strength:g}, sentiment {trait.sentiment:g})"
+        + (f": {clean_line(trait.description)}" if trait.description else "")
+        for trait in one.traits
+    ]
+    about += [
+        f"Topic {topic.name} (sentiment {topic.sentiment:g}, exposure {topic.exposure_now:g} "
+        f"of {topic.exposure_desired:g})"
+        + (f": {clean_line(topic.perspective)}" if topic.perspective else "")
+        for topic in one.topics
+    ]
+    return [line for line in (*about, one.identity) if line]
+
+
+def _pause(one: Character) -> str:
+    if not one.is_paused_at(utc_now()):
+        return ""
+    return f"Paused until {one.paused_until.astimezone():%Y-%m-%d %H:%M}" if one.paused_until else "Paused"
 
 
 def _lines(file: CardFile) -> list[str]:
@@ -47,3 +170,35 @@ def _lines(file: CardFile) -> list[str]:
         shown = text if len(text) <= _SHOWN else f"{head(text, _SHOWN)}…"
         lines.append(f"{one.title} ({len(one.text):,} characters): {shown}")
     return [*lines, "", *report(file)]
+
+
+@command(app)
+async def archive(name: Name) -> None:
+    """Take a character off the list; it can be restored."""
+    async with running_catalog(await unlocked()) as catalog:
+        character = await catalog.library.characters.find(name)
+        await catalog.library.characters.archive(character)
+    say(f"Archived “{character.name}”. Bring it back with `storyengine cast restore`.")
+
+
+@command(app)
+async def restore(name: Name) -> None:
+    """Bring an archived character back."""
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        character = await characters.restore(await characters.find(name, is_archived=True))
+    say(f"Restored “{character.name}”.")
+
+
+@command(app)
+async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Delete an archived character for good, with its card."""
+    async with running_catalog(await unlocked()) as catalog:
+        characters = catalog.library.characters
+        character = await characters.find(name, is_archived=True)
+        question = f"Delete “{character.name}” and its card for good? It cannot be brought back."
+        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
+            say("Nothing was deleted.")
+            return
+        await characters.purge(character)
+    say(f"Deleted “{character.name}”.")

@@ -1,4 +1,4 @@
-"""`storyengine lore test`: which entries of a lorebook a text activates, and why."""
+"""`storyengine lore`: the lorebooks of the library, and which entries of one a text activates."""
 
 import asyncio
 import json
@@ -11,13 +11,28 @@ from rich.table import Table
 from rich.text import Text
 
 from core.context.tokens import estimate_tokens
+from core.engine.library.lorebooks import LoreKind
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card_file import LARGEST_FILE
+from core.library.characters.character import GENERAL
 from core.library.lore.activation.result import ActiveEntry, Outcome
 from core.library.lore.activation.scene import Message, ScannedBook, ScanSettings, Scene
+from core.library.lore.kept import KeptLorebook
 from core.library.macros import MacroNames
 from core.text.cleaning import clean, clean_line
-from storyengine_tui.cli.commands.library.files import read_file
+from storyengine_tui.bootstrap import running_catalog
+from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.commands.library.files import (
+    PASTE,
+    files_in,
+    format_of,
+    named_file,
+    read_file,
+    refuse_present,
+    write_new,
+)
+from storyengine_tui.cli.commands.library.importing import import_each
+from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, print_bytes, say
 
 if TYPE_CHECKING:
@@ -25,18 +40,116 @@ if TYPE_CHECKING:
 
 LARGEST_TEXT = 4 * 1024 * 1024
 """Bytes of a text to try a book on."""
-app = typer.Typer(help="Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu.")
+app = typer.Typer(help="Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them.")
+Name = Annotated[str, typer.Argument(help="The name of the lorebook, or the beginning of its id.")]
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 
 
 @app.callback()
 def lore() -> None:
-    """Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu."""
+    """Lorebooks: of cards, SillyTavern, NovelAI, Agnai and Risu, and the library of them."""
+
+
+@command(app, "list")
+async def list_(
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
+) -> None:
+    """List the lorebooks of the library."""
+    async with running_catalog(await unlocked()) as catalog:
+        listed = await catalog.library.lore.listed(is_archived=archived)
+    if not console.is_terminal:
+        for one in listed:
+            typer.echo("\t".join(_row(one)))
+        return
+    if not listed:
+        say("No lorebook is archived." if archived else "The library has no lorebook yet; import one.")
+        return
+    table = Table("Lorebook", "Entries", "Format", "For the groups")
+    for one in listed:
+        table.add_row(*(Text(cell) for cell in _row(one)[:4]))
+    console.print(table)
+
+
+def _row(one: KeptLorebook) -> tuple[str, ...]:
+    return (one.name, f"{one.entry_count:,}", one.format, ", ".join(one.groups) or GENERAL, str(one.id))
+
+
+@command(app, "import")
+async def import_(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help=f"Lorebooks, or folders of them; {PASTE} reads JSON from standard input."),
+    ],
+) -> None:
+    """Take lorebooks into the library; each file is kept as it is."""
+    found = await asyncio.to_thread(files_in, files)
+    async with running_catalog(await unlocked()) as catalog:
+        lore_library = catalog.library.lore
+
+        async def take(content: bytes, name: str) -> tuple[str, tuple[str, ...], bool]:
+            done = await lore_library.import_lore(content, name)
+            return done.book.name, done.report, done.is_new
+
+        await import_each(found, take)
+
+
+@command(app)
+async def export(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="Where to: .json; .png or .charx puts it into a card.")],
+    format_: Annotated[
+        LoreKind | None, typer.Option("--as", help="The format of JSON; otherwise as it was imported.")
+    ] = None,
+) -> None:
+    """Write a lorebook as a file; in its own format it is as it was imported."""
+    wanted = format_of(file)
+    await asyncio.to_thread(refuse_present, file)
+    async with running_catalog(await unlocked()) as catalog:
+        book = await catalog.library.lore.find(name)
+        written = await catalog.library.lore.export(book, wanted, format_)
+    await write_new(file, written.content)
+    say(f"Wrote “{book.name}” to {file}.")
+    for note in written.notes:
+        say(note)
+
+
+@command(app)
+async def archive(name: Name) -> None:
+    """Take a lorebook off the list; it can be restored."""
+    async with running_catalog(await unlocked()) as catalog:
+        book = await catalog.library.lore.find(name)
+        await catalog.library.lore.archive(book)
+    say(f"Archived “{book.name}”. Bring it back with `storyengine lore restore`.")
+
+
+@command(app)
+async def restore(name: Name) -> None:
+    """Bring an archived lorebook back."""
+    async with running_catalog(await unlocked()) as catalog:
+        lore_library = catalog.library.lore
+        book = await lore_library.restore(await lore_library.find(name, is_archived=True))
+    say(f"Restored “{book.name}”.")
+
+
+@command(app)
+async def purge(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Delete an archived lorebook for good."""
+    async with running_catalog(await unlocked()) as catalog:
+        book = await catalog.library.lore.find(name, is_archived=True)
+        question = f"Delete “{book.name}” for good? It cannot be brought back."
+        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
+            say("Nothing was deleted.")
+            return
+        await catalog.library.lore.purge(book)
+    say(f"Deleted “{book.name}”.")
 
 
 @command(app, "test")
 async def try_(
-    file: Annotated[Path, typer.Argument(help="A lorebook, or a card with one.")],
+    file: Annotated[
+        str,
+        typer.Argument(metavar="NAME|FILE", help="A lorebook of the library, or a file with one or a card."),
+    ],
     text: Annotated[Path, typer.Option(help="A text; each paragraph is a message, the last is the newest.")],
     depth: Annotated[
         int | None, typer.Option(min=0, max=1_000, help="Messages to scan; all, unless the book says.")
@@ -46,9 +159,8 @@ async def try_(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """Say which entries of a lorebook a text activates, and why the others are not."""
-    content = await read_file(file, LARGEST_FILE)
+    lore_file = await _found(file)
     words = clean((await read_file(text, LARGEST_TEXT)).decode("utf-8", "replace"))
-    lore_file = await asyncio.to_thread(read_lore_file, content, file.name)
     messages = [
         Message(number, paragraph.strip())
         for number, paragraph in enumerate(filter(str.strip, _PARAGRAPHS.split(words)), start=1)
@@ -59,6 +171,16 @@ async def try_(
         print_bytes(_json(lore_file, activation))
     else:
         _print(lore_file, activation)
+
+
+async def _found(name: str) -> LoreFile:
+    """Return the lorebook in a file, else the one of the library that is called so."""
+    path = await asyncio.to_thread(named_file, name)
+    if path is not None:
+        content = await read_file(path, LARGEST_FILE)
+        return await asyncio.to_thread(read_lore_file, content, path.name)
+    async with running_catalog(await unlocked()) as catalog:
+        return await catalog.library.lore.read(await catalog.library.lore.find(name))
 
 
 def _activated(file: LoreFile, scene: Scene, settings: ScanSettings) -> "Activation":

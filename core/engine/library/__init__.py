@@ -1,0 +1,1 @@
+"""The library of a GM: characters, lorebooks and books, and what becomes of them."""

@@ -1,0 +1,182 @@
+"""The characters of the library: from cards and into cards, archived, restored and deleted (design 14)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import CharacterId, new_uuid
+from core.library.cards.card_file import CardFile, CardFormat, has_both_copies, read_card
+from core.library.cards.report import report
+from core.library.cards.writing import GREY, Colour, WrittenCard, new_file, write_card
+from core.library.characters.character import Character, KeptFile
+from core.library.characters.checks import cleaned, problems_of
+from core.library.characters.from_card import card_with, character_of
+from core.library.names import find, free_name, name_key
+from core.library.refusal import FileRefusedError
+from core.library_store import LibraryStore
+from core.text.cleaning import clean_line, is_blank
+
+LIST_HINT = "List them with `storyengine cast list`."
+NAMELESS = "A character without a name"
+
+
+@dataclass(frozen=True, slots=True)
+class CardImport:
+    """What became of a card. `is_new` is False where the same file was imported before."""
+
+    character: Character
+    report: tuple[str, ...]
+    is_new: bool = True
+
+
+class CharacterLibrary:
+    """The characters of one store."""
+
+    def __init__(self, store: LibraryStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def listed(self, *, is_archived: bool = False) -> Sequence[Character]:
+        """Return the characters by their names."""
+        return await self._store.characters(is_archived=is_archived)
+
+    async def find(self, name: str, *, is_archived: bool = False) -> Character:
+        """Return the character that a name, another name or the beginning of an id means.
+
+        Raises StoryEngineError for any other.
+        """
+        kept = await self._store.characters(is_archived=is_archived)
+        what = "archived character" if is_archived else "character in the library"
+        hint = LIST_HINT.replace("list`", "list --archived`") if is_archived else LIST_HINT
+        return find(
+            name, kept, names_of=lambda one: one.names, id_of=lambda one: one.id, what=what, hint=hint
+        )
+
+    async def import_card(self, content: bytes, file_name: str) -> CardImport:
+        """Store the character in a card, with the file as it is; raise FileRefusedError with one sentence.
+
+        A file that was imported before is not stored again.
+        """
+        file = await asyncio.to_thread(read_card, content, file_name)
+        kept = KeptFile(file.name, content)
+        present = await self._store.characters()
+        file_hash = await asyncio.to_thread(lambda: kept.sha256)
+        for one in present:
+            if one.imported is not None and one.imported.file_hash == file_hash:
+                return CardImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
+        character, lines = _made(file, present, file_hash, self._clock)
+        try:
+            character = _valid(character)
+        except IllegalCommandError as error:
+            raise FileRefusedError(f"{file.name}: {error.message}") from error
+        await self._store.put_character(character, card=kept)
+        return CardImport(character, lines)
+
+    async def card(self, character: Character) -> CardFile:
+        """Return the card of a character with what the GM changed, in the file that it came in."""
+        kept = await self._store.card_of(character.id)
+        return await asyncio.to_thread(_card_file, character, kept)
+
+    async def export_card(
+        self, character: Character, format_: CardFormat, colour: Colour = GREY
+    ) -> WrittenCard:
+        """Return the card of a character as a file; unchanged and in its own format, the file as it came.
+
+        A picture that holds one version of the card alone gets the other beside it.
+        """
+        kept = await self._store.card_of(character.id)
+        return await asyncio.to_thread(_exported, character, kept, format_, colour)
+
+    async def create(self, name: str, identity: str = "") -> Character:
+        """Store a new character that came from no card, and return it."""
+        present = await self._store.characters()
+        now = self._clock()
+        character = Character(
+            id=CharacterId(new_uuid()),
+            name=free_name(name, _taken(present)),
+            identity=identity,
+            created_at=now,
+            updated_at=now,
+        )
+        character = _valid(character)
+        await self._store.put_character(character)
+        return character
+
+    async def save(self, character: Character) -> Character:
+        """Store what the GM changed of a character, and return it as it is stored.
+
+        Raises StorageError where it was changed elsewhere meanwhile, or where a name is someone else's.
+        """
+        return await self._put(replace(character, updated_at=self._clock()))
+
+    async def archive(self, character: Character) -> None:
+        """Take a character off the list; its names are free again."""
+        await self._put(replace(character, archived_at=self._clock()))
+
+    async def restore(self, character: Character) -> Character:
+        """Bring an archived character back; with a number behind its name where that is taken now."""
+        taken = _taken(await self._store.characters())
+        aliases = tuple(one for one in character.aliases if name_key(one) not in taken)
+        name = free_name(character.name, taken)
+        return await self._put(replace(character, name=name, aliases=aliases, archived_at=None))
+
+    async def purge(self, character: Character) -> None:
+        """Delete an archived character for good, with its card."""
+        await self._store.purge_character(character.id)
+
+    async def _put(self, character: Character) -> Character:
+        character = _valid(character)
+        await self._store.put_character(character)
+        return replace(character, version=character.version + 1)
+
+
+def _valid(character: Character) -> Character:
+    """Return a character as it is stored; raise IllegalCommandError for one that cannot be."""
+    character = cleaned(character)
+    for problem in problems_of(character):
+        raise IllegalCommandError(f"{problem} Nothing was stored.")
+    return character
+
+
+def _taken(characters: Sequence[Character]) -> frozenset[str]:
+    return frozenset(name_key(name) for one in characters for name in one.names)
+
+
+def _made(
+    file: CardFile, present: Sequence[Character], file_hash: str, clock: Clock
+) -> tuple[Character, tuple[str, ...]]:
+    """Return the character in a card and the report of its import."""
+    taken = _taken(present)
+    wanted = NAMELESS if is_blank(clean_line(file.card.name)) else file.card.name
+    name = free_name(wanted, taken)
+    character = character_of(file.card, CharacterId(new_uuid()), name, taken, clock())
+    if character.imported is not None:
+        character = replace(character, imported=replace(character.imported, file_hash=file_hash))
+    lines = report(file)
+    if name_key(name) != name_key(wanted):
+        lines = (f"“{name}” is its name in the library; the card keeps its own.", *lines)
+    return character, lines
+
+
+def _card_file(character: Character, kept: KeptFile | None) -> CardFile:
+    if kept is None:
+        return new_file(card_with(character, None))
+    file = read_card(kept.content, kept.name)
+    card = card_with(character, file.card)
+    return file if card is file.card else replace(file, card=card)
+
+
+def _exported(
+    character: Character, kept: KeptFile | None, format_: CardFormat, colour: Colour
+) -> WrittenCard:
+    if kept is None:
+        file = new_file(card_with(character, None))
+        return write_card(file, file.card, format_, None, colour)
+    file = read_card(kept.content, kept.name)
+    card = card_with(character, file.card)
+    is_same = card is file.card and format_ is file.format
+    if is_same and (format_ is not CardFormat.PNG or has_both_copies(kept.content)):
+        return WrittenCard(kept.content)
+    return write_card(file, card, format_, None, colour)

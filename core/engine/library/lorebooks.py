@@ -1,0 +1,180 @@
+"""The lorebooks of the library: from files and into files, archived, restored and deleted (design 14)."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from core.domain.clock import Clock
+from core.domain.errors import IllegalCommandError
+from core.domain.ids import LorebookId, new_uuid
+from core.library.card_lore import LoreFile, read_lore_file, with_book
+from core.library.cards.card import new_card
+from core.library.cards.card_file import CardFormat, read_card
+from core.library.cards.writing import WrittenCard, new_file, write_card
+from core.library.characters.character import KeptFile
+from core.library.lore.book import LoreFormat
+from core.library.lore.kept import KeptLorebook, cleaned, problems_of
+from core.library.lore.writers import WRITTEN, write_lorebook
+from core.library.names import find, free_name, name_key
+from core.library_store import LibraryStore
+from core.text.cleaning import is_blank
+
+LIST_HINT = "List them with `storyengine lore list`."
+NAMELESS = "A lorebook without a name"
+
+
+class LoreKind(StrEnum):
+    """The formats in which a lorebook can be asked for, as a GM types them."""
+
+    V2 = "character_book"
+    V3 = "lorebook_v3"
+    WORLD_INFO = "world_info"
+
+    @property
+    def lore_format(self) -> LoreFormat:
+        """The format that is meant."""
+        return LoreFormat.WORLD_INFO if self is LoreKind.WORLD_INFO else LoreFormat(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class LoreImport:
+    """What became of a lorebook. `is_new` is False where the same file was imported before."""
+
+    book: KeptLorebook
+    report: tuple[str, ...]
+    is_new: bool = True
+
+
+class LoreLibrary:
+    """The lorebooks of one store."""
+
+    def __init__(self, store: LibraryStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def listed(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
+        """Return the lorebooks by their names."""
+        return await self._store.lorebooks(is_archived=is_archived)
+
+    async def find(self, name: str, *, is_archived: bool = False) -> KeptLorebook:
+        """Return the lorebook that a name or the beginning of an id means; raise StoryEngineError."""
+        kept = await self._store.lorebooks(is_archived=is_archived)
+        what = "archived lorebook" if is_archived else "lorebook in the library"
+        return find(
+            name, kept, names_of=lambda one: (one.name,), id_of=lambda one: one.id, what=what, hint=LIST_HINT
+        )
+
+    async def import_lore(self, content: bytes, file_name: str) -> LoreImport:
+        """Store a lorebook, with its file as it is; raise FileRefusedError with one sentence."""
+        file = await asyncio.to_thread(read_lore_file, content, file_name)
+        kept = KeptFile(file.name, content)
+        file_hash = await asyncio.to_thread(lambda: kept.sha256)
+        present = await self._store.lorebooks()
+        for one in present:
+            if one.file_hash == file_hash:
+                return LoreImport(one, (f"It is in the library already, as “{one.name}”.",), is_new=False)
+        taken = {name_key(one.name) for one in present}
+        wanted = _stem(file.name) if is_blank(file.book.name) else file.book.name
+        now = self._clock()
+        book = KeptLorebook(
+            id=LorebookId(new_uuid()),
+            name=free_name(wanted, taken),
+            entry_count=len(file.book.entries),
+            format=_format(file),
+            file_hash=file_hash,
+            created_at=now,
+            updated_at=now,
+        )
+        book = _valid(book)
+        await self._store.put_lorebook(book, file=kept)
+        return LoreImport(book, tuple(_report(book, wanted, file)))
+
+    async def read(self, book: KeptLorebook) -> LoreFile:
+        """Return a lorebook of the library as it is in its file."""
+        kept = await self._store.lore_file(book.id)
+        return await asyncio.to_thread(read_lore_file, kept.content, kept.name)
+
+    async def export(
+        self, book: KeptLorebook, format_: CardFormat, kind: LoreKind | None = None
+    ) -> WrittenCard:
+        """Return a lorebook as a file: as JSON alone, or within a card as a picture or an archive.
+
+        Without a `kind` JSON is in the format that it came in, where that can be written.
+        """
+        kept = await self._store.lore_file(book.id)
+        return await asyncio.to_thread(_exported, book, kept, format_, kind)
+
+    async def save(self, book: KeptLorebook) -> KeptLorebook:
+        """Store another name or other groups of a lorebook, and return it as it is stored."""
+        return await self._put(replace(book, updated_at=self._clock()))
+
+    async def archive(self, book: KeptLorebook) -> None:
+        """Take a lorebook off the list; its name is free again."""
+        await self._put(replace(book, archived_at=self._clock()))
+
+    async def restore(self, book: KeptLorebook) -> KeptLorebook:
+        """Bring an archived lorebook back; with a number behind its name where that is taken now."""
+        taken = {name_key(one.name) for one in await self._store.lorebooks()}
+        return await self._put(replace(book, name=free_name(book.name, taken), archived_at=None))
+
+    async def purge(self, book: KeptLorebook) -> None:
+        """Delete an archived lorebook for good."""
+        await self._store.purge_lorebook(book.id)
+
+    async def _put(self, book: KeptLorebook) -> KeptLorebook:
+        book = _valid(book)
+        await self._store.put_lorebook(book)
+        return replace(book, version=book.version + 1)
+
+
+def _valid(book: KeptLorebook) -> KeptLorebook:
+    """Return a lorebook as it is stored; raise IllegalCommandError for one that cannot be."""
+    book = cleaned(book)
+    for problem in problems_of(book):
+        raise IllegalCommandError(f"{problem} Nothing was stored.")
+    return book
+
+
+def _stem(file_name: str) -> str:
+    stem = file_name.rpartition(".")[0] or file_name
+    return NAMELESS if is_blank(stem) else stem
+
+
+def _format(file: LoreFile) -> str:
+    if file.card is not None:
+        return "card"
+    return file.book.source.format.value if file.book.source is not None else ""
+
+
+def _report(book: KeptLorebook, wanted: str, file: LoreFile) -> list[str]:
+    lines = []
+    if name_key(book.name) != name_key(wanted):
+        lines.append(f"“{book.name}” is its name in the library; the file keeps its own.")
+    entries = file.book.entries
+    is_on = sum(one.is_enabled for one in entries)
+    lines.append(f"{len(entries):,} {'entry' if len(entries) == 1 else 'entries'}, {is_on:,} of them on.")
+    if (constant := sum(one.is_constant and one.is_enabled for one in entries)) > 0:
+        lines.append(f"{constant:,} always active.")
+    if file.card is not None:
+        lines.append("It came in a card: `storyengine cast import` brings in the character too.")
+    return lines
+
+
+def _exported(book: KeptLorebook, kept: KeptFile, format_: CardFormat, kind: LoreKind | None) -> WrittenCard:
+    file = read_lore_file(kept.content, kept.name)
+    source = file.book.source
+    if format_ is CardFormat.JSON:
+        has_its_format = source is not None and file.card is None and source.format in WRITTEN
+        if has_its_format and (kind is None or (source is not None and source.format is kind.lore_format)):
+            return WrittenCard(kept.content)
+        wanted = LoreFormat.LOREBOOK_V3 if kind is None else kind.lore_format
+        lore = replace(file.book, name=file.book.name or book.name)
+        return WrittenCard(write_lorebook(lore, wanted).text.encode())
+    if file.card is not None:
+        card_file = read_card(kept.content, kept.name)
+        if card_file.format is format_:
+            return WrittenCard(kept.content)
+        return write_card(card_file, card_file.card, format_)
+    card = with_book(new_card({"name": book.name}), replace(file.book, source=None))
+    return write_card(new_file(card), card, format_)

@@ -1,0 +1,16 @@
+"""What a GM keeps across chapters, as one object: characters, lorebooks and books (design 14)."""
+
+from core.domain.clock import Clock
+from core.engine.library.books import BookLibrary
+from core.engine.library.characters import CharacterLibrary
+from core.engine.library.lorebooks import LoreLibrary
+from core.store import SessionStore
+
+
+class Library:
+    """The library of one store. Needs no model."""
+
+    def __init__(self, store: SessionStore, clock: Clock) -> None:
+        self.characters = CharacterLibrary(store.library, clock)
+        self.lore = LoreLibrary(store.library, clock)
+        self.books = BookLibrary(store, clock)

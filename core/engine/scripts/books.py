@@ -1,0 +1,32 @@
+"""The book of a chapter script: what its chapter takes over, and where it is put (design 14)."""
+
+from core.domain.ids import SessionId
+from core.domain.session.carry_over import NOTHING_CARRIED
+from core.engine.catalog import SessionCatalog
+from core.exchange.chapter_script import ChapterScript
+
+
+async def first_session(
+    catalog: SessionCatalog, script: ChapterScript, book_title: str, *, is_new: bool
+) -> SessionId:
+    """Return the session in which a script is played, stored now where there is none, or with `is_new`.
+
+    A new one takes over what the last chapter of the book hands on. Raises IllegalCommandError where that
+    chapter has not ended.
+    """
+    if not is_new and (known := await catalog.store.find_script(script.key)) is not None:
+        return known
+    carried = NOTHING_CARRIED
+    if book_title:
+        book = await catalog.library.books.find_or_create(book_title)
+        carried = await catalog.library.books.handed_on_by(book)
+    if is_new:
+        return await catalog.create(script_key=script.key, carried=carried)
+    return (await catalog.find_or_create(script.key, carried=carried))[0]
+
+
+async def join_book(catalog: SessionCatalog, book_title: str, session_id: SessionId) -> None:
+    """Make a chapter that was played the last one of its book, unless it is in a book already."""
+    if await catalog.library.books.of(session_id) is None:
+        book = await catalog.library.books.find_or_create(book_title)
+        await catalog.library.books.add(book, session_id)

@@ -1,0 +1,113 @@
+"""A character of the library, which lives across chapters and books (design 14).
+
+A chapter works with a copy of it. Numbers have the meaning and the ranges of the seed: sentiment -1 to 1,
+strength and exposure 0 to 1.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Final
+
+from core.domain.ids import CharacterId
+
+GENERAL: Final = "General"
+"""The group of a character and of an item that name none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trait:
+    """A quality of a character: how strong it is (0 to 1), and how the character feels about it (-1 to 1)."""
+
+    name: str
+    description: str = ""
+    strength: float = 0.5
+    sentiment: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """A subject that a character cares about. Exposure says how much it is talked about: now, and at best."""
+
+    name: str
+    perspective: str = ""
+    """What the character thinks of it."""
+    approach: str = ""
+    """How it deals with it."""
+    personal_stake: str = ""
+    """Why it matters to this character."""
+    sentiment: float = 0.0
+    exposure_now: float = 0.0
+    exposure_desired: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What a character was when it was made from its card: what differs now was changed by the GM.
+
+    `rest` is the JSON of what a card has no field for.
+    """
+
+    name: str
+    identity: str
+    rest: str
+    file_hash: str = ""
+    """The SHA-256 of the file with the card."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Character:
+    """One character. `version` counts its changes: one that was made from an older version is refused."""
+
+    id: CharacterId
+    name: str
+    aliases: tuple[str, ...] = ()
+    """Other names under which it is found."""
+    short_description: str = ""
+    identity: str = ""
+    """The GM's text for it; of a card with its macros, and of any length: a chapter takes what fits."""
+    traits: tuple[Trait, ...] = ()
+    topics: tuple[Topic, ...] = ()
+    model: str = ""
+    """The model that plays it; empty for the one of the settings."""
+    group: str = GENERAL
+    groups_visible: tuple[str, ...] = (GENERAL,)
+    """The groups that it may see besides its own; none means that it sees its own alone."""
+    is_static: bool = False
+    """Whether only the GM changes it, and never the program."""
+    is_paused: bool = False
+    paused_until: datetime | None = None
+    """When a pause ends by itself; None for one without an end."""
+    archived_at: datetime | None = None
+    imported: Imported | None = None
+    """What was made from the card that it came from; None for a character that was made here."""
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name under which it is found, its own first."""
+        return (self.name, *self.aliases)
+
+    @property
+    def sees(self) -> frozenset[str]:
+        """The groups that it sees: its own, and those that it may see."""
+        return frozenset((self.group or GENERAL, *self.groups_visible))
+
+    def is_paused_at(self, now: datetime) -> bool:
+        """Whether it is paused; a pause with an end is over by then."""
+        return self.is_paused and (self.paused_until is None or now < self.paused_until)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A file as it was imported, byte for byte; `name` is for sentences only."""
+
+    name: str
+    content: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Its hash, in hexadecimal."""
+        return sha256(self.content).hexdigest()

@@ -1,0 +1,110 @@
+"""What may be stored of a character: bounds of its texts, lists and numbers (design 14)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from core.domain.session.limits import is_storable_time
+from core.library.characters.character import GENERAL, Character, Topic, Trait
+from core.library.names import LONGEST_NAME, name_key
+from core.text.cleaning import clean, clean_line, is_blank
+
+MOST_ALIASES: Final = 20
+MOST_GROUPS: Final = 20
+MOST_TRAITS: Final = 50
+MOST_TOPICS: Final = 50
+LONGEST_SHORT_DESCRIPTION: Final = 500
+LONGEST_TEXT: Final = 2_000
+"""Characters of one text of a trait or a topic."""
+LONGEST_IDENTITY: Final = 1_000_000
+"""Far more than a chapter takes: a card is kept whole, and the GM chooses what goes into a chapter."""
+LONGEST_MODEL: Final = 200
+Item = TypeVar("Item", Trait, Topic)
+
+
+def cleaned(character: Character) -> Character:
+    """Return the same with every text cleaned, and each list without blanks and repetitions."""
+    name = clean_line(character.name)
+    taken = name_key(name)
+    aliases = [alias for alias in _lines(character.aliases) if name_key(alias) != taken]
+    return replace(
+        character,
+        name=name,
+        aliases=tuple(aliases),
+        short_description=clean_line(character.short_description),
+        identity=clean(character.identity),
+        traits=tuple(
+            replace(one, name=clean_line(one.name), description=clean(one.description))
+            for one in character.traits
+        ),
+        topics=tuple(
+            replace(
+                one,
+                name=clean_line(one.name),
+                perspective=clean(one.perspective),
+                approach=clean(one.approach),
+                personal_stake=clean(one.personal_stake),
+            )
+            for one in character.topics
+        ),
+        model=clean_line(character.model),
+        group=clean_line(character.group) or GENERAL,
+        groups_visible=_lines(character.groups_visible),
+        paused_until=character.paused_until if character.is_paused else None,
+    )
+
+
+def _lines(texts: tuple[str, ...]) -> tuple[str, ...]:
+    found = {name_key(line): line for line in reversed([clean_line(text) for text in texts]) if line}
+    return tuple(reversed(found.values()))
+
+
+def problems_of(character: Character) -> Iterator[str]:
+    """Yield, in sentences, what keeps a character from being stored; it is `cleaned` before."""
+    if is_blank(character.name) or len(character.name) > LONGEST_NAME:
+        yield f"A character has a name of 1 to {LONGEST_NAME} characters."
+    if len(character.aliases) > MOST_ALIASES or any(len(one) > LONGEST_NAME for one in character.aliases):
+        yield f"A character has at most {MOST_ALIASES} other names of {LONGEST_NAME} characters each."
+    groups = (character.group, *character.groups_visible)
+    if len(groups) > MOST_GROUPS or any(len(one) > LONGEST_NAME for one in groups):
+        yield f"A character sees at most {MOST_GROUPS} groups, each with a name of {LONGEST_NAME} characters."
+    for what, text, most in (
+        ("short description", character.short_description, LONGEST_SHORT_DESCRIPTION),
+        ("identity", character.identity, LONGEST_IDENTITY),
+        ("model", character.model, LONGEST_MODEL),
+    ):
+        if len(text) > most:
+            yield f"The {what} of a character has at most {most:,} characters; this one has {len(text):,}."
+    if character.paused_until is not None and not is_storable_time(character.paused_until):
+        yield "The end of a pause is a time that cannot be."
+    yield from _problems_of_traits(character.traits)
+    yield from _problems_of_topics(character.topics)
+
+
+def _problems_of_traits(traits: tuple[Trait, ...]) -> Iterator[str]:
+    yield from _problems_of_list("traits", traits, MOST_TRAITS)
+    for one in traits:
+        if len(one.description) > LONGEST_TEXT:
+            yield f"The description of a trait has at most {LONGEST_TEXT:,} characters."
+        if not (0 <= one.strength <= 1 and -1 <= one.sentiment <= 1):
+            yield "A trait has a strength from 0 to 1 and a sentiment from -1 to 1."
+
+
+def _problems_of_topics(topics: tuple[Topic, ...]) -> Iterator[str]:
+    yield from _problems_of_list("topics", topics, MOST_TOPICS)
+    for one in topics:
+        if max(len(one.perspective), len(one.approach), len(one.personal_stake)) > LONGEST_TEXT:
+            yield f"Each text of a topic has at most {LONGEST_TEXT:,} characters."
+        exposures = (one.exposure_now, one.exposure_desired)
+        if not (-1 <= one.sentiment <= 1 and all(0 <= exposure <= 1 for exposure in exposures)):
+            yield "A topic has a sentiment from -1 to 1, and exposures from 0 to 1."
+
+
+def _problems_of_list(what: str, items: tuple[Item, ...], most: int) -> Iterator[str]:
+    if len(items) > most:
+        yield f"A character has at most {most} {what}."
+    names = [name_key(one.name) for one in items]
+    if len(set(names)) < len(names):
+        yield f"Two {what} of a character have the same name."
+    if any(is_blank(one.name) or len(one.name) > LONGEST_NAME for one in items):
+        yield f"Each of the {what} has a name of 1 to {LONGEST_NAME} characters."

@@ -1,0 +1,56 @@
+"""Names in the library, and how what someone typed finds one: without regard to case and spaces."""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+from uuid import UUID
+
+from core.domain.errors import ErrorCode, StoryEngineError
+from core.text.cleaning import clean_line
+from core.text.graphemes import head
+
+LONGEST_NAME: Final = 100
+_SHORTEST_ID: Final = 8
+"""Characters of an id that are taken for one."""
+Kept = TypeVar("Kept")
+
+
+def name_key(name: str) -> str:
+    """Return what two spellings of the same name have in common."""
+    return unicodedata.normalize("NFC", clean_line(unicodedata.normalize("NFC", name)).casefold())
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """Return `wanted`, or with a number behind it where a key in `taken` is the same."""
+    keys = set(taken)
+    base = head(clean_line(wanted), LONGEST_NAME).strip()
+    name, number = base, 1
+    while name_key(name) in keys:
+        number += 1
+        name = f"{head(base, LONGEST_NAME - len(f' ({number})')).strip()} ({number})"
+    return name
+
+
+def find(
+    wanted: str,
+    kept: Sequence[Kept],
+    *,
+    names_of: Callable[[Kept], Iterable[str]],
+    id_of: Callable[[Kept], UUID],
+    what: str,
+    hint: str,
+) -> Kept:
+    """Return what a name, another name or the beginning of an id means.
+
+    Raises StoryEngineError when nothing or more than one thing does; `what` and `hint` are for its sentence.
+    """
+    key = name_key(wanted)
+    found = [one for one in kept if key in map(name_key, names_of(one))]
+    if not found and len(key) >= _SHORTEST_ID:
+        found = [one for one in kept if str(id_of(one)).startswith(key)]
+    if len(found) == 1:
+        return found[0]
+    reason = f"more than one {what} is called" if found else f"there is no {what} called"
+    raise StoryEngineError(
+        ErrorCode.ILLEGAL_COMMAND, f"Nothing was done: {reason} “{clean_line(wanted)}”.", hint
+    )

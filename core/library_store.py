@@ -1,0 +1,54 @@
+"""What the library needs of storage, as a Protocol that `db` implements (design 14)."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
+from core.library.book import Book
+from core.library.characters.character import Character, KeptFile
+from core.library.lore.kept import KeptLorebook
+
+
+class LibraryStore(Protocol):
+    """Durable storage of characters, lorebooks and books, each change in a transaction of its own.
+
+    Every method raises `StorageError` when the database cannot be reached or refuses. A `put` stores what is
+    new, with its file; what is there already is replaced, where it has the version that it was made from.
+    The stored one has the next version. A `purge` deletes what is archived, and refuses anything else.
+    """
+
+    async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
+        """Return the characters by their names."""
+
+    async def card_of(self, character_id: CharacterId) -> KeptFile | None:
+        """Return the file that a character came from, if it came from one."""
+
+    async def put_character(self, character: Character, *, card: KeptFile | None = None) -> None:
+        """Store a character; raise RowRefusedError where another one that is not archived has its name."""
+
+    async def purge_character(self, character_id: CharacterId) -> None:
+        """Delete an archived character and its card."""
+
+    async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
+        """Return the lorebooks by their names."""
+
+    async def lore_file(self, lorebook_id: LorebookId) -> KeptFile:
+        """Return the file of a lorebook; raise StorageError when there is no such book."""
+
+    async def put_lorebook(self, book: KeptLorebook, *, file: KeptFile | None = None) -> None:
+        """Store a lorebook; with a file in place of the one it had."""
+
+    async def purge_lorebook(self, lorebook_id: LorebookId) -> None:
+        """Delete an archived lorebook."""
+
+    async def books(self, *, is_archived: bool = False) -> Sequence[Book]:
+        """Return the books by their titles, with their chapters in order."""
+
+    async def book_of(self, session_id: SessionId) -> Book | None:
+        """Return the book that a chapter is in, if it is in one."""
+
+    async def put_book(self, book: Book) -> None:
+        """Store a book and the order of its chapters; a chapter is taken out of the book it was in."""
+
+    async def purge_book(self, book_id: BookId) -> None:
+        """Delete an archived book; its chapters are kept, in no book."""

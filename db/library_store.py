@@ -1,0 +1,229 @@
+"""The library in PostgreSQL; see `core.library_store.LibraryStore` for what each method promises."""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, Protocol, TypeVar
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from core.domain.errors import RowRefusedError, StorageError
+from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
+from core.library.book import Book
+from core.library.characters.character import Character, KeptFile
+from core.library.lore.kept import KeptLorebook
+from db import library_mapping as mapping
+from db.errors import LOAD, SAVE
+from db.mapping import Values
+from db.tables import (
+    BOOK,
+    BOOK_CHAPTER,
+    CAST_CARD,
+    CAST_MEMBER,
+    CAST_NAME,
+    CAST_TOPIC,
+    CAST_TRAIT,
+    LOREBOOK,
+)
+
+T = TypeVar("T")
+Change = Callable[[Callable[[AsyncConnection], Awaitable[object]]], Awaitable[None]]
+_WITHOUT_FILE: Final = [column for column in LOREBOOK.c if column.name != "content"]
+
+
+class Read(Protocol):
+    """Runs queries on one consistent snapshot of the database."""
+
+    def __call__(self, work: Callable[[AsyncConnection], Awaitable[T]]) -> Awaitable[T]:
+        """Return what `work` makes of a connection."""
+
+
+class PostgresLibrary:
+    """Characters, lorebooks and books. `change` and `read` run work in a transaction of the store."""
+
+    def __init__(self, change: Change, read: Read) -> None:
+        self._change: Final = change
+        self._read: Final = read
+
+    async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
+        """Return the characters by their names."""
+
+        async def work(connection: AsyncConnection) -> Sequence[Character]:
+            rows = list(await connection.execute(_listed(CAST_MEMBER, is_archived=is_archived)))
+            ids = [row.id for row in rows]
+            traits = await _parts(connection, CAST_TRAIT, ids)
+            topics = await _parts(connection, CAST_TOPIC, ids)
+            found = [mapping.to_character(row, traits[row.id], topics[row.id]) for row in rows]
+            return sorted(found, key=lambda one: (one.name.casefold(), one.id))
+
+        return await self._read(work)
+
+    async def card_of(self, character_id: CharacterId) -> KeptFile | None:
+        """Return the file that a character came from, if it came from one."""
+        query = select(CAST_CARD).where(CAST_CARD.c.character_id == character_id)
+        return await self._read(lambda connection: _file(connection, query))
+
+    async def put_character(self, character: Character, *, card: KeptFile | None = None) -> None:
+        """Store a character; see `core.library_store.LibraryStore.put_character`."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await _put(connection, CAST_MEMBER, mapping.character_values(character), {})
+            for table, rows in (
+                (CAST_NAME, mapping.name_values(character)),
+                (CAST_TRAIT, mapping.part_values(character, character.traits)),
+                (CAST_TOPIC, mapping.part_values(character, character.topics)),
+            ):
+                await connection.execute(delete(table).where(table.c.character_id == character.id))
+                if rows:
+                    await connection.execute(insert(table), rows)
+            if card is not None:
+                await connection.execute(delete(CAST_CARD).where(CAST_CARD.c.character_id == character.id))
+                values = {"character_id": character.id, **mapping.file_values(card)}
+                await connection.execute(insert(CAST_CARD).values(values))
+
+        await self._stored(work, f"Another character is called “{character.name}” or has its other names.")
+
+    async def purge_character(self, character_id: CharacterId) -> None:
+        """Delete an archived character and its card."""
+        await self._purge(CAST_MEMBER, character_id, "character")
+
+    async def lorebooks(self, *, is_archived: bool = False) -> Sequence[KeptLorebook]:
+        """Return the lorebooks by their names, without their files."""
+        query = _listed(LOREBOOK, is_archived=is_archived).with_only_columns(*_WITHOUT_FILE)
+        rows = await self._read(lambda connection: _rows(connection, query))
+        return sorted(map(mapping.to_lorebook, rows), key=lambda one: (one.name.casefold(), one.id))
+
+    async def lore_file(self, lorebook_id: LorebookId) -> KeptFile:
+        """Return the file of a lorebook; raise StorageError when there is no such book."""
+        query = select(LOREBOOK.c.file_name, LOREBOOK.c.content).where(LOREBOOK.c.id == lorebook_id)
+        file = await self._read(lambda connection: _file(connection, query))
+        if file is None:
+            raise _missing("lorebook")
+        return file
+
+    async def put_lorebook(self, book: KeptLorebook, *, file: KeptFile | None = None) -> None:
+        """Store a lorebook; with a file in place of the one it had."""
+        more = {} if file is None else mapping.file_values(file)
+        values = mapping.lorebook_values(book)
+        await self._stored(
+            lambda connection: _put(connection, LOREBOOK, values, more),
+            f"Another lorebook is called “{book.name}”.",
+        )
+
+    async def purge_lorebook(self, lorebook_id: LorebookId) -> None:
+        """Delete an archived lorebook."""
+        await self._purge(LOREBOOK, lorebook_id, "lorebook")
+
+    async def books(self, *, is_archived: bool = False) -> Sequence[Book]:
+        """Return the books by their titles, with their chapters in order."""
+        return await self._books(_listed(BOOK, is_archived=is_archived))
+
+    async def book_of(self, session_id: SessionId) -> Book | None:
+        """Return the book that a chapter is in, if it is in one."""
+        of_chapter = select(BOOK_CHAPTER.c.book_id).where(BOOK_CHAPTER.c.session_id == session_id)
+        found = await self._books(select(BOOK).where(BOOK.c.id.in_(of_chapter)))
+        return found[0] if found else None
+
+    async def _books(self, query: sa.Select[Any]) -> Sequence[Book]:
+        async def work(connection: AsyncConnection) -> Sequence[Book]:
+            rows = await _rows(connection, query)
+            chapters: dict[UUID, list[SessionId]] = defaultdict(list)
+            listed = select(BOOK_CHAPTER).where(BOOK_CHAPTER.c.book_id.in_([row.id for row in rows]))
+            for row in await connection.execute(listed.order_by(BOOK_CHAPTER.c.place)):
+                chapters[row.book_id].append(SessionId(row.session_id))
+            found = [mapping.to_book(row, chapters) for row in rows]
+            return sorted(found, key=lambda one: (one.title.casefold(), one.id))
+
+        return await self._read(work)
+
+    async def put_book(self, book: Book) -> None:
+        """Store a book and the order of its chapters; see `core.library_store.LibraryStore.put_book`."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await _put(connection, BOOK, mapping.book_values(book), {})
+            its = (BOOK_CHAPTER.c.book_id == book.id) | BOOK_CHAPTER.c.session_id.in_(book.chapters)
+            await connection.execute(delete(BOOK_CHAPTER).where(its))
+            if rows := mapping.chapter_values(book):
+                await connection.execute(insert(BOOK_CHAPTER), rows)
+
+        await self._stored(work, f"Another book is called “{book.title}”.")
+
+    async def purge_book(self, book_id: BookId) -> None:
+        """Delete an archived book; its chapters are kept, in no book."""
+        await self._purge(BOOK, book_id, "book")
+
+    async def _stored(self, work: Callable[[AsyncConnection], Awaitable[object]], taken: str) -> None:
+        """Store something; say `taken` where a name is someone else's."""
+        try:
+            await self._change(work)
+        except RowRefusedError as error:
+            if not _is_about_a_name(error):
+                raise
+            raise StorageError(
+                SAVE, f"{taken} Nothing was stored.", "Choose another name.", is_transient=False
+            ) from error
+
+    async def _purge(self, table: sa.Table, row_id: UUID, what: str) -> None:
+        async def work(connection: AsyncConnection) -> None:
+            gone = delete(table).where(table.c.id == row_id, table.c.archived_at.is_not(None))
+            if (await connection.execute(gone.returning(table.c.id))).one_or_none() is None:
+                raise StorageError(
+                    SAVE,
+                    f"Only an archived {what} can be deleted; nothing was changed.",
+                    "Archive it first.",
+                    is_transient=False,
+                )
+
+        await self._change(work)
+
+
+def _listed(table: sa.Table, *, is_archived: bool) -> sa.Select[Any]:
+    archived = table.c.archived_at
+    return select(table).where(archived.is_not(None) if is_archived else archived.is_(None))
+
+
+async def _rows(connection: AsyncConnection, query: sa.Select[Any]) -> Sequence[Any]:
+    return list(await connection.execute(query))
+
+
+async def _parts(connection: AsyncConnection, table: sa.Table, ids: Iterable[UUID]) -> dict[UUID, list[Any]]:
+    found: dict[UUID, list[Any]] = defaultdict(list)
+    query = select(table).where(table.c.character_id.in_(list(ids))).order_by(table.c.place)
+    for row in await connection.execute(query):
+        found[row.character_id].append(row)
+    return found
+
+
+async def _file(connection: AsyncConnection, query: sa.Select[Any]) -> KeptFile | None:
+    row = (await connection.execute(query)).one_or_none()
+    return None if row is None else mapping.to_file(row)
+
+
+async def _put(connection: AsyncConnection, table: sa.Table, values: Values, more: Values) -> None:
+    """Insert a row of version 1, or replace the one of the version that `values` has; `more` is its file."""
+    is_its_version = (table.c.id == values["id"]) & (table.c.version == values["version"])
+    changed = update(table).where(is_its_version)
+    changed = changed.values(**values | more | {"version": values["version"] + 1}).returning(table.c.id)
+    if (await connection.execute(changed)).one_or_none() is not None:
+        return
+    is_there = select(table.c.id).where(table.c.id == values["id"])
+    if (await connection.execute(is_there)).one_or_none() is not None or values["version"] > 1:
+        raise StorageError(
+            SAVE,
+            "It was changed or deleted elsewhere meanwhile; nothing was stored from here.",
+            "Look at it again.",
+            is_transient=False,
+        )
+    await connection.execute(insert(table).values(**values | more))
+
+
+def _is_about_a_name(error: RowRefusedError) -> bool:
+    said = str(error.__cause__)
+    return any(name in said for name in ("pk_cast_name", "uq_lorebook_name_key", "uq_book_name_key"))
+
+
+def _missing(what: str) -> StorageError:
+    return StorageError(LOAD, f"There is no such {what}.", is_transient=False)

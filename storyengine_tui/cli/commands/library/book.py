@@ -1,0 +1,175 @@
+"""`storyengine book` and `storyengine next`: books, their chapters, and what one hands on to the next."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from core.domain.ids import SessionId
+from core.domain.session.session import SessionSummary
+from core.engine.catalog import SessionCatalog
+from core.library.book import Book
+from storyengine_tui.bootstrap import running_catalog
+from storyengine_tui.cli.asking import confirm
+from storyengine_tui.cli.commands.chapter.sessions import SessionArgument, find_session
+from storyengine_tui.cli.gate import unlocked
+from storyengine_tui.cli.running import command, console, say
+from storyengine_tui.screens.shared.state_labels import STATE_LABELS
+
+app = typer.Typer(help="Books: chapters in order. `storyengine next` begins the next chapter of one.")
+Title = Annotated[str, typer.Argument(metavar="BOOK", help="Its title, or the beginning of its id.")]
+Author = Annotated[str | None, typer.Option(help="The name of its author.", show_default=False)]
+Description = Annotated[str | None, typer.Option(help="What it is about.", show_default=False)]
+Place = Annotated[int | None, typer.Option("--as", min=1, help="As which chapter; the last, if not given.")]
+
+
+@app.callback()
+def book() -> None:
+    """Books: chapters in order. `storyengine next` begins the next chapter of one."""
+
+
+@command(app, "list")
+async def list_(
+    archived: Annotated[bool, typer.Option("--archived", help="List the archived ones.")] = False,
+) -> None:
+    """List the books."""
+    async with running_catalog(await unlocked()) as catalog:
+        listed = await catalog.library.books.listed(is_archived=archived)
+    if not console.is_terminal:
+        for one in listed:
+            typer.echo("\t".join(_cells(one)))
+        return
+    if not listed:
+        say("No book is archived." if archived else "There is no book yet; `storyengine book new` makes one.")
+        return
+    table = Table("Book", "Author", "Chapters")
+    for one in listed:
+        table.add_row(*(Text(cell) for cell in _cells(one)[:3]))
+    console.print(table)
+
+
+def _cells(one: Book) -> tuple[str, ...]:
+    return (one.title, one.author, str(len(one.chapters)), str(one.id))
+
+
+@command(app)
+async def new(title: str, author: Author = None, description: Description = None) -> None:
+    """Make a book."""
+    async with running_catalog(await unlocked()) as catalog:
+        made = await catalog.library.books.create(title, author or "", description or "")
+    say(f"Made the book “{made.title}”. Put chapters into it with `storyengine book add`.")
+
+
+@command(app)
+async def edit(
+    name: Title,
+    title: Annotated[str | None, typer.Option(help="Another title.", show_default=False)] = None,
+    author: Author = None,
+    description: Description = None,
+) -> None:
+    """Change the title, the author or the description of a book."""
+    async with running_catalog(await unlocked()) as catalog:
+        books = catalog.library.books
+        found = await books.find(name)
+        changed = replace(
+            found,
+            title=found.title if title is None else title,
+            author=found.author if author is None else author,
+            description=found.description if description is None else description,
+        )
+        saved = await books.save(changed)
+    say(f"Stored “{saved.title}”.")
+
+
+@command(app)
+async def show(name: Title) -> None:
+    """Show a book with its chapters."""
+    async with running_catalog(await unlocked()) as catalog:
+        found = await catalog.library.books.find(name)
+        known = await _summaries(catalog)
+    say(found.title)
+    for line in (found.author, found.description):
+        if line:
+            say(line)
+    for number, chapter in enumerate(found.chapters, start=1):
+        say(f"{number}. {_described(known.get(chapter))}  {chapter}")
+    if not found.chapters:
+        say("It has no chapter yet.")
+
+
+def _described(one: SessionSummary | None) -> str:
+    if one is None or not one.is_readable:
+        return "cannot be read"
+    archived = ", archived" if one.archived_at is not None else ""
+    return f"{one.title} ({STATE_LABELS[one.state]}, {one.prompt_index} prompts{archived})"
+
+
+async def _summaries(catalog: SessionCatalog) -> dict[SessionId, SessionSummary]:
+    return {one.id: one for flag in (False, True) for one in await catalog.sessions(is_archived=flag)}
+
+
+@command(app)
+async def add(name: Title, session: SessionArgument, number: Place = None) -> None:
+    """Put a chapter into a book; it leaves the book that it was in."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        changed = await catalog.library.books.add(await catalog.library.books.find(name), session_id, number)
+    say(f"{session_id} is chapter {changed.number_of(session_id)} of “{changed.title}”.")
+
+
+@command(app)
+async def remove(name: Title, session: SessionArgument) -> None:
+    """Take a chapter out of a book; it is in none then."""
+    async with running_catalog(await unlocked()) as catalog:
+        session_id = await find_session(catalog, session)
+        changed = await catalog.library.books.remove(await catalog.library.books.find(name), session_id)
+    say(f"{session_id} is no longer in “{changed.title}”.")
+
+
+@command(app)
+async def archive(name: Title) -> None:
+    """Take a book off the list; its chapters stay, and it can be restored."""
+    async with running_catalog(await unlocked()) as catalog:
+        found = await catalog.library.books.find(name)
+        await catalog.library.books.archive(found)
+    say(f"Archived “{found.title}”. Bring it back with `storyengine book restore`.")
+
+
+@command(app)
+async def restore(name: Title) -> None:
+    """Bring an archived book back."""
+    async with running_catalog(await unlocked()) as catalog:
+        books = catalog.library.books
+        found = await books.restore(await books.find(name, is_archived=True))
+    say(f"Restored “{found.title}”.")
+
+
+@command(app)
+async def purge(name: Title, yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False) -> None:
+    """Delete an archived book for good; its chapters are kept."""
+    async with running_catalog(await unlocked()) as catalog:
+        books = catalog.library.books
+        found = await books.find(name, is_archived=True)
+        question = f"Delete the book “{found.title}” for good? Its chapters are kept, in no book."
+        if not yes and not confirm(question, otherwise="Add --yes to delete it."):
+            say("Nothing was deleted.")
+            return
+        await books.purge(found)
+    say(f"Deleted “{found.title}”.")
+
+
+async def next_(session: SessionArgument) -> None:
+    """Begin the next chapter of a book: world and cast come along, and what this chapter hands on."""
+    async with running_catalog(await unlocked()) as catalog:
+        books = catalog.library.books
+        fresh = await books.next_chapter(await find_session(catalog, session))
+        of_book = await books.of(fresh)
+        carried = (await catalog.reader(fresh).load()).tab1.carried
+    where = f"chapter {of_book.number_of(fresh)} of “{of_book.title}”" if of_book else "the next chapter"
+    say(f"Began {where} as session {fresh}")
+    for line in carried.lines:
+        known = ", ".join(line.known_to) or "no one"
+        say(f"  {line.kind.value}, known to {known}: {line.text}")
+    say("Write its chapter text on tab 1, where you pin and strike these lines, and lock it.")

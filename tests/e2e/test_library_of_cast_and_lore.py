@@ -1,0 +1,130 @@
+"""Cards and lorebooks go into the library and come out as they were; what is refused leaves nothing."""
+
+import json
+
+import pytest
+
+from core.library.cards.card_file import read_card
+from core.library.cards.png import plain_picture
+from tests.core.library.cards.card_samples import V2, V3, image_data, packed, picture, t_ext, text_of
+from tests.e2e.program import Machine
+from tests.e2e.test_library_commands import BOOK, written
+
+
+def test_cards_go_in_by_file_and_folder_and_come_out_as_they_were(fresh: Machine) -> None:
+    both = picture(t_ext("chara", packed(V2)), t_ext("ccv3", packed(V3)))
+    text = b"\xef\xbb\xbf" + json.dumps({**V2, "data": {**V2["data"], "name": "Joss"}}, indent=3).encode()
+    folder = fresh.work / "cards"
+    (folder / "more").mkdir(parents=True)
+    (folder / "kara.png").write_bytes(both)
+    (folder / "more" / "joss.json").write_bytes(text)
+    (folder / "readme.txt").write_text("no card")
+
+    done = fresh.call("cast", "import", folder)
+    assert done.returncode == 0, done.stderr
+    assert "imported, “Kara”" in done.stdout
+    assert "Scenario → the chapter." in done.stdout
+    listed = [line.split("\t") for line in fresh.call("cast", "list").stdout.splitlines()]
+    assert [line[:3] for line in listed] == [["Joss", "", "General"], ["Kara", "K", "General"]]
+
+    assert fresh.call("cast", "export", "joss", fresh.work / "out.json").returncode == 0
+    assert (fresh.work / "out.json").read_bytes() == text
+    assert fresh.call("cast", "export", "K", fresh.work / "out.png").returncode == 0
+    assert (fresh.work / "out.png").read_bytes() == both
+    assert fresh.call("cast", "export", "KARA", fresh.work / "out.charx").returncode == 0
+    archive = read_card((fresh.work / "out.charx").read_bytes(), "out")
+    assert archive.picture is not None
+    assert image_data(archive.picture) == image_data(both)
+    assert archive.card.document.value["data"]["extensions"] == V3["data"]["extensions"]
+
+    again = fresh.call("cast", "import", folder / "kara.png")
+    assert "not imported again" in again.stdout
+    assert len(fresh.call("cast", "list").stdout.splitlines()) == 2
+
+
+def test_a_picture_with_one_version_of_a_card_is_written_with_both(fresh: Machine) -> None:
+    card = written(fresh, "kara.png", picture(t_ext("chara", packed(V2))))
+    fresh.call("cast", "import", card)
+    fresh.call("cast", "export", "Kara", fresh.work / "out.png")
+    content = (fresh.work / "out.png").read_bytes()
+    assert b"ccv3" in content
+    assert b"chara" in content
+    assert read_card(content, "out").card.twin is not None
+
+
+def test_a_name_that_is_taken_gets_a_number_and_the_card_keeps_its_own(fresh: Machine) -> None:
+    first = written(fresh, "a.json", text_of(V2))
+    second = written(fresh, "b.json", text_of({**V2, "data": {**V2["data"], "description": "Another."}}))
+    done = fresh.call("cast", "import", first, second)
+    assert "“Kara (2)” is its name in the library; the card keeps its own." in done.stdout
+    fresh.call("cast", "export", "kara (2)", fresh.work / "out.json")
+    assert (fresh.work / "out.json").read_bytes() == second.read_bytes()
+
+
+def test_what_is_no_card_is_refused_and_the_others_are_imported(fresh: Machine) -> None:
+    bad = written(fresh, "bad.png", plain_picture((1, 2, 3)))
+    good = written(fresh, "good.json", text_of(V2))
+    done = fresh.call("cast", "import", bad, fresh.work / "none.json", good)
+    assert done.returncode == 3
+    assert "bad.png is a picture without a card." in done.stderr
+    assert "none.json cannot be read" in done.stderr
+    assert len(fresh.call("cast", "list").stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("cast", "export", "Kara", "out.txt"), "out.txt has no ending that says a format"),
+        (("cast", "export", "Nobody", "out.json"), "there is no character in the library called “Nobody”"),
+        (("cast", "export", "Kara", "tfresh.json"), "tfresh.json is there already"),
+        (("cast", "purge", "Kara", "--yes"), "there is no archived character called “Kara”"),
+        (("lore", "export", "Nothing", "out.json"), "there is no lorebook in the library called “Nothing”"),
+        (("cast", "show", "Nobody"), "there is no character in the library called “Nobody”"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    fresh: Machine, arguments: tuple[str, ...], said: str
+) -> None:
+    fresh.call("cast", "import", written(fresh, "tfresh.json", text_of(V2)))
+    done = fresh.call(*arguments)
+    assert done.returncode == 8
+    assert said in " ".join(done.stderr.split())
+    assert not list(fresh.work.glob("out.*"))
+
+
+def test_a_character_is_archived_restored_and_deleted(fresh: Machine) -> None:
+    fresh.call("cast", "import", written(fresh, "kara.json", text_of(V3)))
+    assert fresh.call("cast", "archive", "K").returncode == 0
+    assert fresh.call("cast", "list").stdout == ""
+    assert "Kara" in fresh.call("cast", "list", "--archived").stdout
+    asked = fresh.call("cast", "purge", "Kara")
+    assert asked.returncode == 8
+    assert fresh.call("cast", "restore", "Kara").returncode == 0
+    assert "Kara" in fresh.call("cast", "show", "K").stdout
+    fresh.call("cast", "archive", "Kara")
+    assert fresh.call("cast", "purge", "Kara", "--yes").returncode == 0
+    assert fresh.call("cast", "list", "--archived").stdout == ""
+
+
+def test_a_lorebook_goes_in_is_tried_by_its_name_and_comes_out_as_it_was(fresh: Machine) -> None:
+    content = json.dumps({**BOOK, "name": "Harbour"}, indent=1).encode()
+    done = fresh.call("lore", "import", written(fresh, "book.json", content))
+    assert "3 entries, 3 of them on." in done.stdout
+    [line] = fresh.call("lore", "list").stdout.splitlines()
+    assert line.split("\t")[:4] == ["Harbour", "3", "world info", "General"]
+    fresh.write("text.txt", "The lamp is lit.\n")
+    tried = fresh.call("lore", "test", "harbour", "--text", fresh.work / "text.txt", "--json")
+    assert [one["uid"] for one in json.loads(tried.stdout)["active"]] == ["0"]
+    fresh.call("lore", "export", "Harbour", fresh.work / "out.json")
+    assert (fresh.work / "out.json").read_bytes() == content
+    fresh.call("lore", "export", "Harbour", fresh.work / "v3.json", "--as", "lorebook_v3")
+    assert json.loads((fresh.work / "v3.json").read_bytes())["spec"] == "lorebook_v3"
+    fresh.call("lore", "export", "Harbour", fresh.work / "card.png")
+    shown = fresh.call("cast", "show", fresh.work / "card.png")
+    assert "Lore, 3 entries" in shown.stdout
+
+
+def test_a_card_is_read_from_standard_input(fresh: Machine) -> None:
+    done = fresh.pipe(text_of(V2), "cast", "import", "-")
+    assert done.returncode == 0, done.stderr
+    assert "“Kara”" in done.stdout

@@ -1,0 +1,183 @@
+"""Books, played with the scripted provider: what a chapter hands on, and what that costs (design 14)."""
+
+from dataclasses import replace
+
+import pytest
+
+from core.config.models import defaults_for
+from core.domain.audience import Audience
+from core.domain.errors import IllegalCommandError, StorageError
+from core.domain.ids import SessionId
+from core.domain.session.carry_over import CarryKind
+from core.domain.session.session import SessionState
+from core.domain.slot import Slot
+from core.engine.commands import Tab1Edit
+from core.engine.engine import Engine
+from core.exchange.session_export import from_json
+from core.providers.scripted.provider import ScriptedProvider
+from tests.store.memory_store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+
+PROMPTS = 21
+NAMES = {Slot.RED: "Mira", Slot.ORANGE: "Joss", Slot.YELLOW: "Rook"}
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine(MemoryStore(), ScriptedProvider(), defaults_for("scripted"), label="here")
+
+
+async def begun(engine: Engine) -> SessionId:
+    session_id = await engine.create()
+    session = await engine.open(session_id)
+    await session.edit_tab1(
+        Tab1Edit(
+            title="The Lamp",
+            world="A sea of glass. " * 40,
+            chapter="The lamp is out.",
+            names=NAMES,
+            identities=dict.fromkeys(NAMES, "Somebody of the island, who has seen much. " * 20),
+        )
+    )
+    await session.define_narrative("In the past tense.", 900)
+    await session.aclose()
+    return session_id
+
+
+async def played(engine: Engine, session_id: SessionId, prompts: int = PROMPTS) -> list[int]:
+    """Lock the chapter, play it to its end, and return the tokens of each character's last input."""
+    session = await engine.open(session_id)
+    await session.edit_tab1(Tab1Edit(chapter="The wind turns, and a sail is seen."))
+    await session.wait(await session.lock())
+    count = len(await engine.sessions())
+    for number in range(prompts):
+        slot = Slot(number % 3 + 1)
+        heard = Audience.of([Slot.RED]) if number % 5 == 4 and slot is Slot.RED else None
+        words = " ".join(f"word{count:02}n{number:02}n{at:02}" for at in range(12))
+        await session.wait(await session.submit_prompt(slot, f"What of {words}?", heard_by=heard))
+        await session.wait_idle()
+    tokens = [(await engine.preview(session_id, slot, "And now?")).tokens for slot in NAMES]
+    await session.end_chapter()
+    await session.wait_idle()
+    assert session.snapshot.session.state is SessionState.ENDED
+    await session.aclose()
+    return tokens
+
+
+async def test_the_next_chapter_has_cast_world_and_definition_and_an_empty_text(engine: Engine) -> None:
+    first = await begun(engine)
+    await played(engine, first, 7)
+    second = await engine.library.books.next_chapter(first)
+    snapshot = await engine.reader(second).load()
+    before = await engine.reader(first).load()
+    assert snapshot.session.state is SessionState.DRAFT_TAB1
+    assert snapshot.session.names == NAMES
+    assert (snapshot.session.definition, snapshot.session.target_words) == ("In the past tense.", 900)
+    assert (snapshot.tab1.world, snapshot.tab1.chapter) == (before.tab1.world, "")
+    assert snapshot.tab1.identities == before.tab1.identities
+    assert snapshot.tab1.carried
+    [book] = await engine.library.books.listed()
+    assert (book.title, book.chapters) == ("The Lamp", (first, second))
+
+
+async def test_a_chapter_that_has_not_ended_hands_nothing_on(engine: Engine) -> None:
+    first = await begun(engine)
+    with pytest.raises(IllegalCommandError, match="end this one first"):
+        await engine.library.books.next_chapter(first)
+    assert not await engine.library.books.listed()
+    assert len(await engine.sessions()) == 1
+
+
+async def test_the_gm_strikes_and_pins_lines_before_the_lock_and_changes_none(engine: Engine) -> None:
+    first = await begun(engine)
+    await played(engine, first, 7)
+    second = await engine.library.books.next_chapter(first)
+    session = await engine.open(second)
+    carried = session.snapshot.tab1.carried
+    struck = carried.with_line(0, replace(carried.lines[0], is_struck=True))
+    await session.edit_tab1(Tab1Edit(carried=struck))
+    assert session.snapshot.tab1.carried == struck
+    forged = carried.with_line(0, replace(carried.lines[0], text="The GM never said so."))
+    with pytest.raises(IllegalCommandError):
+        await session.edit_tab1(Tab1Edit(carried=forged))
+    await session.edit_tab1(Tab1Edit(chapter="It goes on."))
+    assert session.snapshot.tab1.carried == struck
+    await session.wait(await session.lock())
+    with pytest.raises(IllegalCommandError):
+        await session.edit_tab1(Tab1Edit(carried=carried))
+    made = await engine.preview(second, Slot.RED, "And now?")
+    told = "".join(segment.text for segment in made.segments)
+    assert struck.lines[0].text not in told
+    assert any(line.text in told for line in struck.lines[1:])
+    await session.aclose()
+
+
+async def test_chapter_ten_costs_no_more_than_chapter_two_and_has_every_pin(engine: Engine) -> None:
+    chapter = await begun(engine)
+    await played(engine, chapter)
+    costs: dict[int, list[int]] = {}
+    pinned: list[str] = []
+    for number in range(2, 11):
+        chapter = await engine.library.books.next_chapter(chapter)
+        session = await engine.open(chapter)
+        carried = session.snapshot.tab1.carried
+        if number == 2:
+            at = next(at for at, line in enumerate(carried.lines) if line.kind is CarryKind.CANON)
+            private = next(
+                at
+                for at, line in enumerate(carried.lines)
+                if line.known_to == ("Mira",) and "word" in line.text
+            )
+            for place in (at, private):
+                carried = carried.with_line(place, replace(carried.lines[place], is_pinned=True))
+                pinned.append(carried.lines[place].text)
+            await session.edit_tab1(Tab1Edit(carried=carried))
+        assert all(text in {line.text for line in carried.lines if line.is_pinned} for text in pinned)
+        await session.aclose()
+        costs[number] = await played(engine, chapter)
+    print("tokens of an input of each character, by chapter:", costs)
+    for second, tenth in zip(costs[2], costs[10], strict=True):
+        assert tenth <= 1.05 * second, costs
+    told = {
+        slot: "".join(one.text for one in (await engine.preview(chapter, slot, "And now?")).segments)
+        for slot in NAMES
+    }
+    public, private_text = pinned
+    assert all(public in text for text in told.values())
+    assert private_text in told[Slot.RED]
+    assert private_text not in told[Slot.ORANGE] + told[Slot.YELLOW]
+    [book] = await engine.library.books.listed()
+    assert len(book.chapters) == 10
+
+
+async def test_an_export_knows_its_book_and_what_it_took_over(engine: Engine) -> None:
+    first = await begun(engine)
+    await played(engine, first, 7)
+    second = await engine.library.books.next_chapter(first)
+    body = from_json(await engine.export(second))
+    assert body.book is not None
+    assert (body.book.title, body.book.number) == ("The Lamp", 2)
+    other = Engine(MemoryStore(), ScriptedProvider(), defaults_for("scripted"), label="there")
+    copy = await other.import_body(body)
+    [book] = await other.library.books.listed()
+    assert (book.title, book.chapters) == ("The Lamp", (copy,))
+    assert (await other.reader(copy).load()).tab1.carried == body.tab1.carried
+
+
+async def test_chapters_are_put_into_a_book_moved_and_taken_out(engine: Engine) -> None:
+    first, second = await engine.create(), await engine.create()
+    books = engine.library.books
+    book = await books.create("The Lamp")
+    book = await books.add(book, first)
+    book = await books.add(book, second, 1)
+    assert book.chapters == (second, first)
+    other = await books.add(await books.create("Another"), second)
+    assert [one.chapters for one in await books.listed()] == [(second,), (first,)]
+    with pytest.raises(IllegalCommandError):
+        await books.remove(other, first)
+    await books.archive(await books.find("the lamp"))
+    with pytest.raises(StorageError):
+        await books.purge(other)
+    await books.purge(await books.find("the lamp", is_archived=True))
+    assert await books.of(first) is None
