@@ -1,12 +1,27 @@
 """What the library needs of storage, as a Protocol that `db` implements (design 14)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCounts:
+    """How much of each kind the library has that is not archived."""
+
+    books: int = 0
+    characters: int = 0
+    lorebooks: int = 0
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there is anything in it."""
+        return self.books + self.characters + self.lorebooks > 0
 
 
 class LibraryStore(Protocol):
@@ -16,6 +31,9 @@ class LibraryStore(Protocol):
     new, with its file; what is there already is replaced, where it has the version that it was made from.
     The stored one has the next version. A `purge` deletes what is archived, and refuses anything else.
     """
+
+    async def counts(self) -> LibraryCounts:
+        """Return how much the library has."""
 
     async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
         """Return the characters by their names."""

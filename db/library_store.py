@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -15,6 +15,7 @@ from core.domain.ids import BookId, CharacterId, LorebookId, SessionId
 from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
+from core.library_store import LibraryCounts
 from db import library_mapping as mapping
 from db.errors import LOAD, SAVE
 from db.mapping import Values
@@ -47,6 +48,16 @@ class PostgresLibrary:
     def __init__(self, change: Change, read: Read) -> None:
         self._change: Final = change
         self._read: Final = read
+
+    async def counts(self) -> LibraryCounts:
+        """Return how much the library has."""
+        counted = (
+            select(func.count()).select_from(table).where(table.c.archived_at.is_(None)).scalar_subquery()
+            for table in (BOOK, CAST_MEMBER, LOREBOOK)
+        )
+        query = select(*counted)
+        [row] = await self._read(lambda connection: _rows(connection, query))
+        return LibraryCounts(*row)
 
     async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
         """Return the characters by their names."""

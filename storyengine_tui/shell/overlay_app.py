@@ -236,6 +236,17 @@ class OverlayApp(DiffDisplayApp, CrashRecoveryApp, ClipboardApp):
 
         self.push_screen(ChaptersScreen(self.workspace))
 
+    def action_library(self, shelf: str) -> None:
+        """Show a list of the library: books, cast or lore."""
+        from storyengine_tui.screens.library.shelf_screen import screen_of
+
+        self.push_screen(screen_of(shelf, self.workspace))
+
+    def action_next_chapter(self) -> None:
+        """Begin the chapter after the open one, and open it."""
+        if self.session is not None:
+            self.do(self.workspace.open_next(self.session.id))
+
     def action_model(self, found: "FoundModel | None" = None) -> None:
         """Show who answers, and how to connect another model, such as one that was found here."""
         from storyengine_tui.screens.models.model_screen import ModelScreen

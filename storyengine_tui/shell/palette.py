@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.app import SystemCommand
 
+from core.domain.session.session_state import SessionState
 from storyengine_tui.screens.shared.session_tab import SessionTab
 from storyengine_tui.textual_ext.repairs.command_palette import GuardedCommandPalette
 from storyengine_tui.widgets.dialogs.overlay_screen import OverlayScreen
@@ -93,12 +94,17 @@ def commands_of(app: "OverlayApp", leave: Callable[[], object]) -> Iterator[Syst
         yield SystemCommand(
             "Chapters", "Open, start, rename, archive or restore a chapter", app.action_chapters
         )
+        text = "Books, characters and lorebooks across chapters; import cards and lore"
+        yield SystemCommand("Library", text, partial(app.action_library, "cast"))
         yield SystemCommand("New chapter", "Start with an empty world", app.action_new_chapter)
         yield SystemCommand(
             "Example", "Open an example chapter, or start with an empty one", app.action_welcome
         )
         yield SystemCommand("Model", "Who answers, and how to connect another model", app.action_model)
     if app.session is not None:
+        if app.session.snapshot.session.state in (SessionState.ENDED, SessionState.NARRATING):
+            text = "The next one of the book: world, cast, and what this chapter hands on"
+            yield SystemCommand("Next chapter", text, app.action_next_chapter)
         for tab, name, text in (
             ("setup", "World", "Tab 1: world, chapter and cast"),
             ("play", "Play", "Tab 2: prompt the characters"),

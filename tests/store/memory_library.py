@@ -11,6 +11,7 @@ from core.library.book import Book
 from core.library.characters.character import Character, KeptFile
 from core.library.lore.kept import KeptLorebook
 from core.library.names import name_key
+from core.library_store import LibraryCounts
 
 Kept = TypeVar("Kept", Character, KeptLorebook, Book)
 
@@ -23,6 +24,10 @@ class MemoryLibrary:
     _lorebooks: dict[UUID, KeptLorebook] = field(default_factory=dict)
     _books: dict[UUID, Book] = field(default_factory=dict)
     _files: dict[UUID, KeptFile] = field(default_factory=dict)
+
+    async def counts(self) -> LibraryCounts:
+        kept = (self._books, self._characters, self._lorebooks)
+        return LibraryCounts(*(sum(one.archived_at is None for one in kind.values()) for kind in kept))
 
     async def characters(self, *, is_archived: bool = False) -> Sequence[Character]:
         return _listed(self._characters, is_archived)

@@ -4,6 +4,7 @@ from core.domain.clock import Clock
 from core.engine.library.books import BookLibrary
 from core.engine.library.characters import CharacterLibrary
 from core.engine.library.lorebooks import LoreLibrary
+from core.library_store import LibraryCounts
 from core.store import SessionStore
 
 
@@ -14,3 +15,8 @@ class Library:
         self.characters = CharacterLibrary(store.library, clock)
         self.lore = LoreLibrary(store.library, clock)
         self.books = BookLibrary(store, clock)
+        self._store = store.library
+
+    async def counts(self) -> LibraryCounts:
+        """Return how much of each kind there is."""
+        return await self._store.counts()

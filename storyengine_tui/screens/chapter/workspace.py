@@ -176,6 +176,11 @@ class Workspace:
         if self.session is not None:
             await self.open(await self.require_engine().branch(self.session.id, at))
 
+    async def open_next(self, session_id: SessionId) -> None:
+        """Store the chapter after a session and open it; raises StoryEngineError."""
+        await self._flush(session_id)
+        await self.open(await self.require_engine().library.books.next_chapter(session_id))
+
     async def retitle(self, session_id: SessionId, title: str) -> None:
         """Give a session another title."""
         if self.session is not None and self.session.id == session_id:

@@ -51,6 +51,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         cells: Callable[[Row], Iterable[Text]],
         *,
         cursor: int | None = None,
+        takes_focus: bool = True,
     ) -> None:
         """Show `rows` in columns of these widths; the cursor stays on its row, or goes to row `cursor`."""
         table = self._table
@@ -64,7 +65,7 @@ class ListScreen(OverlayScreen[Result], Generic[Result, Row]):
         table.move_cursor(row=min(cursor, max(0, len(rows) - 1)), animate=False)
         table.display = bool(rows)
         self.query_one("#empty").display = not rows
-        if rows:
+        if rows and takes_focus:
             table.focus()
         self.refresh_bindings()
 

@@ -1,8 +1,9 @@
-"""Dialogs that ask for one line: a chapter's title, or the name of a save slot."""
+"""Dialogs of the library that ask for one line: titles, names and paths."""
 
 from typing import ClassVar
 
 from core.domain.save_point import LONGEST_LABEL
+from core.library.names import LONGEST_NAME
 from storyengine_tui.widgets.dialogs.line_modal import LineModal
 
 LONGEST_TITLE = 120
@@ -24,3 +25,40 @@ class SlotNameModal(LineModal):
     PLACEHOLDER = "A name for it"
     NOTE = "A name that you used before replaces that save slot."
     LIMIT = LONGEST_LABEL
+
+
+class BookModal(LineModal):
+    """Ends with the title of a book, which may be a new one; a blank one takes out of a book."""
+
+    HEADING = "The book that this chapter belongs to"
+    PLACEHOLDER = "Title of the book"
+    NOTE = "A title that no book has makes one. Left blank, the chapter is in no book."
+    LIMIT = LONGEST_NAME
+
+
+class NameModal(LineModal):
+    """Ends with a name for something in the library."""
+
+    HEADING = "Its name in the library"
+    PLACEHOLDER = "A name"
+    LIMIT = LONGEST_NAME
+
+
+class FileModal(LineModal):
+    """Ends with the path of a file or a folder to import."""
+
+    HEADING = "Import a file, or a folder of them"
+    PLACEHOLDER = "Path, such as ~/cards"
+    NOTE = "The file is kept as it is. Cards: .json, .png, .charx."
+    LIMIT = 1_000
+    SAVE = "Import"
+
+
+class ExportModal(LineModal):
+    """Ends with the path of the file to write."""
+
+    HEADING = "Export to a file"
+    PLACEHOLDER = "Path that ends in .json, .png or .charx"
+    NOTE = "The ending says the format. Nothing is written over."
+    LIMIT = 1_000
+    SAVE = "Export"

@@ -12,6 +12,7 @@ from core.domain.session.session import Tab1Inputs
 from core.library.book import Book
 from core.library.characters.character import Character, Imported, KeptFile, Topic, Trait
 from core.library.lore.kept import KeptLorebook
+from core.library_store import LibraryCounts
 from core.store import SessionStore
 from tests.store import chapters
 
@@ -188,3 +189,12 @@ async def test_what_a_chapter_takes_over_comes_back_line_by_line(store: SessionS
     tab1 = Tab1Inputs(world="Ash", carried=CarryOver(budget=400, lines=lines))
     await store.create(chapters.creation(session, tab1))
     assert (await store.load(session.id)).tab1 == tab1
+
+
+async def test_the_library_says_how_much_it_has_without_what_is_archived(store: SessionStore) -> None:
+    assert not (await store.library.counts()).is_used
+    await store.library.put_character(mira())
+    await store.library.put_lorebook(lorebook(), file=CARD)
+    await store.library.put_book(book())
+    await store.library.put_book(replace(book(title="Gone"), archived_at=NOW))
+    assert await store.library.counts() == LibraryCounts(books=1, characters=1, lorebooks=1)

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.domain.clock import utc_now
+from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.cards.card_file import LARGEST_FILE, CardFile, read_card
 from core.library.cards.report import placements, report
 from core.library.characters.character import Character
@@ -16,15 +17,7 @@ from core.text.cleaning import clean_line
 from core.text.graphemes import head
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import confirm
-from storyengine_tui.cli.commands.library.files import (
-    PASTE,
-    files_in,
-    format_of,
-    named_file,
-    read_file,
-    refuse_present,
-    write_new,
-)
+from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, say

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from core.context.tokens import estimate_tokens
 from core.engine.library.lorebooks import LoreKind
+from core.exchange.library_files import files_in, format_of, read_file, refuse_present, write_new
 from core.library.card_lore import LoreFile, read_lore_file
 from core.library.cards.card_file import LARGEST_FILE
 from core.library.characters.character import GENERAL
@@ -22,15 +23,7 @@ from core.library.macros import MacroNames
 from core.text.cleaning import clean, clean_line
 from storyengine_tui.bootstrap import running_catalog
 from storyengine_tui.cli.asking import confirm
-from storyengine_tui.cli.commands.library.files import (
-    PASTE,
-    files_in,
-    format_of,
-    named_file,
-    read_file,
-    refuse_present,
-    write_new,
-)
+from storyengine_tui.cli.commands.library.files import PASTE, named_file
 from storyengine_tui.cli.commands.library.importing import import_each
 from storyengine_tui.cli.gate import unlocked
 from storyengine_tui.cli.running import command, console, print_bytes, say

@@ -1,0 +1,118 @@
+"""The characters of the library: where they came from, what they are, and how they go into a file again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from core.domain.clock import utc_now
+from core.library.cards.card_file import CardFormat
+from core.library.cards.writing import WrittenCard
+from core.library.characters.character import Character
+from core.library.characters.checks import LONGEST_IDENTITY
+from core.text.cleaning import clean_line
+from core.text.graphemes import head
+from storyengine_tui.screens.library.identity_modal import IdentityModal
+from storyengine_tui.screens.library.kept_shelf import KeptShelf
+from storyengine_tui.screens.library.title_modal import NameModal
+
+if TYPE_CHECKING:
+    from core.engine.library.characters import CharacterLibrary
+
+_SHOWN = 200
+
+
+class CastScreen(KeptShelf[Character]):
+    """Lists the characters."""
+
+    SHELF = "cast"
+    WHAT = "character"
+    LISTED = "Your characters, kept across chapters"
+    NONE_LISTED = "There is no character yet; i imports cards, n makes one, F2 keeps one of a chapter."
+    HELP = (
+        "Enter edits the identity of a character, t its name. i imports character cards, a file or a folder; "
+        "x writes one as .json, .png or .charx. Only what you changed is different in the card then. a "
+        "archives, v shows the archive, where r restores and p deletes for good."
+    )
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The widths of the columns."""
+        names = max(16, min(30, self.size.width // 4))
+        return {"Name": names, "Group": 10, "What it is": max(20, self.size.width - names - 18)}
+
+    def cells_of(self, row: Character) -> tuple[Text, Text, Text]:
+        """Return name, group and description."""
+        about = row.short_description or clean_line(head(row.identity, _SHOWN))
+        if row.is_paused_at(utc_now()):
+            about = f"paused · {about}"
+        return (
+            Text(row.name, no_wrap=True, overflow="ellipsis"),
+            Text(row.group, no_wrap=True, overflow="ellipsis"),
+            Text(about, no_wrap=True, overflow="ellipsis"),
+        )
+
+    def words_of(self, row: Character) -> str:
+        """Return names, group and description."""
+        return " ".join((*row.names, row.group, row.short_description, head(row.identity, _SHOWN)))
+
+    @property
+    def _characters(self) -> "CharacterLibrary":
+        return self._workspace.require_engine().library.characters
+
+    async def read(self, *, is_archived: bool) -> Sequence[Character]:
+        """Return the characters."""
+        return await self._characters.listed(is_archived=is_archived)
+
+    async def take(self, content: bytes, name: str) -> bool:
+        """Store the character of a card."""
+        return (await self._characters.import_card(content, name)).is_new
+
+    async def written(self, row: Character, format_: CardFormat) -> WrittenCard:
+        """Return the card of a character."""
+        return await self._characters.export_card(row, format_)
+
+    async def rename(self, row: Character, name: str) -> None:
+        """Store another name."""
+        await self._characters.save(replace(row, name=name))
+
+    async def put_away(self, row: Character) -> None:
+        """Archive a character."""
+        await self._characters.archive(row)
+
+    async def bring_back(self, row: Character) -> None:
+        """Restore a character."""
+        await self._characters.restore(row)
+
+    async def delete(self, row: Character) -> None:
+        """Delete an archived character."""
+        await self._characters.purge(row)
+
+    def action_open(self) -> None:
+        """Edit the identity of the character under the cursor."""
+        row = self.chosen
+        if row is None or self._shows_archived:
+            return
+
+        async def store(text: str) -> None:
+            await self._characters.save(replace(row, identity=text))
+
+        def reload(is_stored: bool | None) -> None:
+            if is_stored:
+                self.do(self.reload())
+
+        self.app.push_screen(IdentityModal(row.name, store, LONGEST_IDENTITY, row.identity), reload)
+
+    def action_new(self) -> None:
+        """Ask for the name of a new character."""
+
+        def make(name: str | None) -> None:
+            if name is not None and name.strip():
+                self.do(self._make(name), then_reloads=True)
+
+        self.app.push_screen(NameModal(""), make)
+
+    async def _make(self, name: str) -> None:
+        character = await self._characters.create(name)
+        self._outcome = f"Made “{character.name}”; Enter writes its identity"
