@@ -171,7 +171,16 @@ async def show_calls(pilot: Pilot[None], app: StoryEngineApp, play: Play) -> Non
     await take(pilot, "7-calls")
     await pilot.press("3")
     await take(pilot, "8-money")
-    await pilot.press("escape")
+    await pilot.press("1")
+    await still(pilot)
+    await pilot.press("p", "escape")
+    slots = {session.snapshot.session.name_of(slot): slot for slot in session.snapshot.session.slots}
+    for waiting in play["waiting"]:
+        await session.submit_prompt(slots[waiting["to"]], waiting["text"])
+    await pilot.press("f7", "1")
+    await take(pilot, "10-queue")
+    await pilot.press("p", "escape")
+    await session.wait_idle()
     await app.workspace.open_example(example)
     await app.chapter.show_again()
     await until(pilot, lambda: app.chapter.is_open and app.focused is not None)
