@@ -79,7 +79,7 @@ def edit_tab1(snapshot: Snapshot, edit: Tab1Edit, now: datetime) -> Changes:
         session,
         names={slot: name for slot, name in names.items() if name and name != slot.default_name},
         title=session.title if edit.title is None else _checked_title(edit.title),
-        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count),
+        slots=session.slots if edit.agent_count is None else _checked_slots(edit.agent_count, session),
     )
     _refuse_double_names(session, edit.names)
     return Changes(session_id=session.id, session=session, tab1=tab1)
@@ -102,9 +102,11 @@ def _checked_title(title: str) -> str:
     return within("title", clean_line(title), LONGEST_TITLE)
 
 
-def _checked_slots(count: int) -> tuple[Slot, ...]:
+def _checked_slots(count: int, session: Session) -> tuple[Slot, ...]:
     if not 1 <= count <= len(Slot):
         raise IllegalCommandError(f"A chapter has 1 to {len(Slot)} characters; choose another number.")
+    if session.prompt_index and count < len(session.slots):
+        raise IllegalCommandError("The cast has spoken already; it can become larger, not smaller.")
     return first_slots(count)
 
 
