@@ -45,7 +45,8 @@ def retry_closed(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Ch
         raise IllegalCommandError(OPEN_IT)
     if request.is_processing:
         raise IllegalCommandError(WITH_THE_MODEL)
-    return Changes(session_id=request.session_id, requests=(pending_again(request, now),))
+    again = replace(pending_again(request, now), uncounted=request.attempts)
+    return Changes(session_id=request.session_id, requests=(again,))
 
 
 def move_up(snapshot: Snapshot, request_id: RequestId, now: datetime) -> Changes:
