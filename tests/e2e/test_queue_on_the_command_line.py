@@ -180,6 +180,19 @@ def test_a_call_that_is_not_there_is_named_and_changes_nothing(room: Room) -> No
     assert room.here.call("queue", "drop").returncode == ExitCode.USAGE
 
 
+def test_the_doctor_says_that_the_queue_is_paused_and_counts_dead_letters(room: Room) -> None:
+    well = room.here.call("doctor", STORYENGINE_PROVIDER="scripted")
+    assert (well.returncode, "queue" in well.stdout) == (ExitCode.OK, False)
+    asyncio.run(leave(room, replace(work(room.session), state=RequestState.DEAD, attempts=5)))
+    dead = room.here.call("doctor", STORYENGINE_PROVIDER="scripted")
+    assert dead.returncode == ExitCode.OK, dead.stdout
+    assert "ok    queue: 1 call has used up all tries; `storyengine queue list` names them" in dead.stdout
+    room.here.lines("queue", "pause")
+    paused = room.here.call("doctor", STORYENGINE_PROVIDER="scripted")
+    assert paused.returncode == ExitCode.REFUSED
+    assert "fix   queue: paused, nothing new begins" in paused.stdout
+
+
 def test_a_script_that_is_played_while_the_queue_is_paused_says_so_and_goes_on_later(room: Room) -> None:
     room.here.lines("queue", "pause")
     script = room.here.write("paused.toml", chapter_script("Paused", 1))
