@@ -88,6 +88,8 @@ class _Progress:
     completion: Completion | None = None
     is_sent: bool = False
     """Whether anything may have gone out."""
+    is_with_provider: bool = False
+    """Whether the call had its place, and its provider was asked."""
 
     def add(self, text: str, on_text: Callable[[str], None]) -> None:
         """Keep a cleaned piece and tell of it."""
@@ -171,6 +173,9 @@ class ModelGateway:
         finally:
             cancellation.attach(None)
             task.cancel()
+        if cancellation.is_put_back and error is not None and not progress.is_with_provider:
+            self.cashier.forget(artifact_id)
+            return CallResult("", self.model_label(choice), error, CallRecords())
         total = round((asyncio.get_running_loop().time() - began) * 1000)
         progress.add(progress.cleaner.flush(), on_text)
         text = "".join(progress.texts)
@@ -209,6 +214,7 @@ class ModelGateway:
         loop = asyncio.get_running_loop()
         async with lane.turn(place, request), asyncio.timeout(outgoing.timeout * LONGEST_CALL):
             began = loop.time()
+            progress.is_with_provider = True
             async with aclosing(lane.provider.stream(outgoing)) as items:
                 async for item in items:
                     if isinstance(item, Completion):
