@@ -32,12 +32,18 @@ class Deed:
     command: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()
     after: tuple[tuple[str, ...], ...] = ()
+    until: str = ""
+    """The last step that it comes to each time; how far it goes beyond is a matter of time."""
+    kinds: tuple[str, ...] = ("",)
+    """How the steps begin at which it is killed."""
 
 
 ROUND = (
     Deed(("deed", "rebuild", "{}")),
     Deed(("deed", "edit", "{}")),
-    Deed(("reroll", "{}"), after=(("deed", "settle", "{}"),)),
+    # The command ends with the reply, when the summary that is due then has just begun, or not yet.
+    Deed(("reroll", "{}"), after=(("deed", "settle", "{}"),), until="take stored, memory withdrawn: after"),
+    Deed(("deed", "ask again", "{}"), after=(("deed", "settle", "{}"),), kinds=("summary",)),
     Deed(("take", "{}", "1"), after=(("deed", "settle", "{}"),)),
     Deed(("undo", "{}")),
     Deed(("redo", "{}"), after=(("deed", "settle", "{}"),)),
@@ -90,7 +96,10 @@ def _points(torturer: Torturer, session_id: str, most: int | None) -> dict[Deed,
     for deed in ROUND:
         _give_all(torturer, deed.before, session_id)
         steps = steps_of(torturer, *_of(deed.command, session_id))
+        steps = steps[: steps.index(deed.until) + 1] if deed.until else steps
         own = [step for step in steps if step not in common and not step.startswith(_ELSEWHERE)]
+        own = [step for step in own if step.startswith(deed.kinds)]
+        assert own, f"{deed.command}: {steps}"
         _give_all(torturer, deed.after, session_id)
         found[deed] = drawn(own, torturer, None)
     order = list(found)
