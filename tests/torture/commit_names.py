@@ -28,7 +28,8 @@ def commit_name(changes: Changes) -> str:
         return "addition stored" if changes.events[0].is_unasked else "further reply stored"
     if any(event.metadata.get(ORIGIN) == Origin.PARTIAL for event in changes.events):
         return "partial reply kept"
-    if any(event.take > 1 for event in changes.events):
+    # The first take of a prompt has another number where one with its number was undone.
+    if changes.canon_end is None and any(event.take > 1 for event in changes.events):
         return "take stored"
     if changes.events:
         is_due = session is not None and session.state is SessionState.SUMMARIZING
@@ -43,6 +44,8 @@ def commit_name(changes: Changes) -> str:
         return "early summary wanted"
     if any(isinstance(one, ReplyRequest) and one.follows for one in changes.requests):
         kinds = {"further reply": changes.requests[0].state}
+    if any(request.spec.is_background and _is_put_back(request) for request in changes.requests):
+        return "work beside the play put back"
     for kind, state in kinds.items():
         return f"{kind} {'begun' if state is RequestState.PROCESSING else state.value}"
     if changes.prompt_blocks is not None:
@@ -69,6 +72,10 @@ def _line_name(changes: Changes) -> str:
     if line.reveals is None:
         return "roll stored" if ROLL in line.metadata else "line stored"
     return "prompt begun, secret revealed" if changes.requests else "secret revealed"
+
+
+def _is_put_back(request: Request) -> bool:
+    return request.state is RequestState.PENDING and request.updated_at != request.created_at
 
 
 def _is_new_summary(request: Request) -> bool:

@@ -59,13 +59,11 @@ async def _leave_out(engine: Engine, session: SessionHandle) -> None:
 
 
 async def _speak_up(engine: Engine, session: SessionHandle) -> None:
-    """Let the character that spoke last add something, and wait until it has."""
-    before = _additions(session)
-    if session.snapshot.session.adds_unasked:
-        session.afterthoughts.touch()  # an earlier run was killed after it had let them
-    else:
-        await session.afterthoughts.let_add((Slot.RED, Slot.ORANGE))
-    await _until(session, lambda: _additions(session) > before)
+    """Send a prompt, let the character that answers it add something, and wait for the addition."""
+    request = await session.submit_prompt(Slot.RED, f"Is that all, {new_uuid()}?")
+    require_done(await session.wait(request))
+    await session.afterthoughts.let_add((Slot.RED, Slot.ORANGE))
+    await _until(session, lambda: _additions(session) > 0)
 
 
 async def _strike(engine: Engine, session: SessionHandle) -> None:

@@ -49,6 +49,8 @@ class Reaper:
         self.random = random.Random(orders.seed)
         self.deltas = 0
         """How many deltas were stored of a chunk that gets several."""
+        self.is_further = False
+        """Whether a character answers after another one."""
 
     def reach(self, step: str) -> None:
         """Say that a step is reached; may not return."""
@@ -200,10 +202,13 @@ def _turned(_: object, *, is_paused: bool) -> str:
 
 
 def _announced(reaper: Reaper, changes: Changes) -> str:
-    """Name a commit, and note how many deltas the chunk has that is summarised."""
+    """Name a commit, and note what tells the streams apart that come after it."""
+    name = commit_name(changes)
     if changes.revisions or changes.blocks:
         reaper.deltas = 0 if changes.blocks else changes.revisions[0].ordinal + 1
-    return commit_name(changes)
+    if "reply" in name:
+        reaper.is_further = name == "further reply begun"
+    return name
 
 
 def _install_streams(reaper: Reaper) -> None:
@@ -215,6 +220,8 @@ def _install_streams(reaper: Reaper) -> None:
     ) -> AsyncGenerator[TextDelta | Completion, None]:
         name = _stream_name(request)
         reaper.count_call(name.removeprefix("shortened "))
+        if reaper.is_further and "reply" in name:
+            name = f"further {name}"
         if reaper.deltas:
             name = f"{name} after delta {reaper.deltas}"
         reaper.reach(f"{name} asked for")
