@@ -168,7 +168,9 @@ class SessionHandle(OpenSession):
             case ReplyRequest(slot=slot, text=text, audience=audience, then=then):
                 return await self.submit_prompt(slot, text, heard_by=audience, then=then, is_typed=False)
             case SummaryRequest():
-                await self._writer.apply(lambda snapshot: commands.retry_summary(snapshot, self._clock()))
+                await self._writer.apply(
+                    lambda snapshot: commands.retry_summary(snapshot, self._clock(), request_id)
+                )
                 return request_id
             case NarrativeRequest():
                 return await self.build_narrative(viewpoint=request.viewpoint)

@@ -15,6 +15,7 @@ from unittest.mock import patch
 from tests.e2e.program import machine
 from tests.leaks.random_chapter import play_chapters
 from tests.torture.kill_additions import kill_corrections, kill_test_calls
+from tests.torture.kill_beside import kill_beside
 from tests.torture.kill_commands import kill_commands, kill_resets
 from tests.torture.kill_matrix import ROOT, KillFigures, Torturer, all_points, play_and_kill
 from tests.torture.kill_memory import kill_memory
@@ -35,6 +36,8 @@ FULL_KILLS = 18
 FULL_DEEDS = 16
 FULL_MEMORY = 60
 """Points of the deeds that withdraw memory or make it anew; each deed has its share."""
+FULL_BESIDE = 150
+"""Points of the deeds of the engine room; each deed has its share."""
 FULL_RUNS = 120
 FULL_SOAK = 5_000
 FULL_CHAPTERS = 20_000
@@ -225,6 +228,7 @@ PHASES: dict[str, Phase] = {
     ),
     "takes and memory": on_machine((kill_memory, FULL_MEMORY)),
     "who knows what": on_machine((kill_scene, None), (kill_private_memory, None)),
+    "engine room": on_machine((kill_beside, FULL_BESIDE)),
     "commands and resets": on_machine(
         (kill_commands, FULL_DEEDS), (kill_resets, FULL_DEEDS), (kill_purges, None)
     ),
