@@ -1,4 +1,4 @@
-"""Fuzz targets for what reaches one part of the program: replies, password tries, models, words of windows."""
+"""Fuzz targets for what reaches one part of the program: replies, password tries, models, messages."""
 
 import json
 import tempfile
